@@ -16,6 +16,7 @@ from weft.version import __version__ as __version__
 
 del _numpy
 _exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops", "tf1")
+
 # Loaded on first use, so that `import weft` stays instant: a row is `from module import names`.
 _LAZY = {
     "weft": (
@@ -41,7 +42,7 @@ _LAZY = {
     "weft.sparse": ("sparse_csr_tensor",),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }  # fmt: skip
-_METHODS = {"weft.fft": ("istft", "stft"), "weft.special": ("igamma", "igammac", "mvlgamma")}
+_METHODS = {module: _LAZY[module] for module in ("weft.fft", "weft.special")}
 
 
 def _api() -> Any:

@@ -8,7 +8,7 @@ tensor([1., 2., 3., 4.])
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ __all__ = [
     "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 def _numbers(name: str, x: Any) -> Any:
     """A tensor, with integers converted to PyTorch's default type.
@@ -65,7 +67,7 @@ def _axes(name: str, input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
     return sizes, axes
 
 
-def _one(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _one(function: Callable[..., Any]):
     name = function.__name__
 
     def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
@@ -74,7 +76,7 @@ def _one(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return _named(along, function)
 
 
-def _two(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _two(function: Callable[..., Any]):
     name = function.__name__
 
     def plane(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
@@ -83,7 +85,7 @@ def _two(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return _named(plane, function)
 
 
-def _several(function: Callable[..., Any]) -> Callable[..., Tensor]:
+def _several(function: Callable[..., Any]):
     name = function.__name__
 
     def over(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
@@ -92,7 +94,7 @@ def _several(function: Callable[..., Any]) -> Callable[..., Tensor]:
     return _named(over, function)
 
 
-def _named(function: Any, like: Callable[..., Any]) -> Any:
+def _named(function: F, like: Callable[..., Any]) -> F:
     function.__name__ = function.__qualname__ = like.__name__
     function.__doc__ = like.__doc__
     return function

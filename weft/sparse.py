@@ -11,7 +11,6 @@ of threads. Kernels are native, and gradients use the same kernels.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from weft import ops
@@ -56,7 +55,7 @@ def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:
     return int(tensor(ids).max()) + 1 if rows[0] else 0
 
 
-def _reduction(name: str, reduce: str, doc: str) -> Callable[..., Tensor]:
+def _reduction(name: str, reduce: str, doc: str):
     def function(
         data: Any,
         segment_ids: Any,

@@ -155,6 +155,18 @@ def bessel_y0(input: Any, *, out=...) -> Tensor:
 def bessel_y1(input: Any, *, out=...) -> Tensor:
     """The Bessel function of the second kind of order 1."""
 
+def gammainc(input: Any, other: Any, *, out=...) -> Tensor:
+    """The distribution function of the gamma distribution of shape a, at `x`."""
+
+def igamma(input: Any, other: Any, *, out=...) -> Tensor:
+    """The distribution function of the gamma distribution of shape a, at `x`."""
+
+def gammaincc(input: Any, other: Any, *, out=...) -> Tensor:
+    """1 minus `gammainc`."""
+
+def igammac(input: Any, other: Any, *, out=...) -> Tensor:
+    """1 minus `gammainc`."""
+
 def erfcx(input: Any, *, out=...) -> Tensor:
     """`exp(x * x) * erfc(x)`, without overflow."""
 
@@ -166,18 +178,6 @@ def modified_bessel_k1(input: Any, *, out=...) -> Tensor:
 
 def ndtri(input: Any, *, out=...) -> Tensor:
     """The inverse of `ndtr`."""
-
-def gammainc(input: Any, other: Any, *, out=...) -> Tensor:
-    """The distribution function of the gamma distribution at `other`, after a."""
-
-def gammaincc(input: Any, other: Any, *, out=...) -> Tensor:
-    """1 minus `gammainc`."""
-
-def igamma(input: Any, other: Any, *, out=...) -> Tensor:
-    """The distribution function of the gamma distribution at `other`, after a."""
-
-def igammac(input: Any, other: Any, *, out=...) -> Tensor:
-    """1 minus `gammainc`."""
 
 def zeta(input: Any, other: Any, *, out=...) -> Tensor:
     """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
@@ -261,31 +261,31 @@ __all__ = [
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
+    "gammainc",
+    "igamma",
+    "gammaincc",
+    "igammac",
+    "erfcx",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
+    "ndtri",
+    "zeta",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
     "chebyshev_polynomial_v",
     "chebyshev_polynomial_w",
-    "erfcx",
-    "gammainc",
-    "gammaincc",
     "hermite_polynomial_h",
     "hermite_polynomial_he",
-    "igamma",
-    "igammac",
     "laguerre_polynomial_l",
     "legendre_polynomial_p",
-    "log_softmax",
-    "logsumexp",
-    "modified_bessel_k0",
-    "modified_bessel_k1",
-    "multigammaln",
-    "mvlgamma",
-    "ndtri",
-    "polygamma",
     "shifted_chebyshev_polynomial_t",
     "shifted_chebyshev_polynomial_u",
     "shifted_chebyshev_polynomial_v",
     "shifted_chebyshev_polynomial_w",
+    "log_softmax",
+    "logsumexp",
+    "multigammaln",
+    "mvlgamma",
+    "polygamma",
     "softmax",
-    "zeta",
 ]

@@ -1,12 +1,15 @@
 """Horovod's names in a world of one; several ranks are in horovod_checks.py."""
 
+import importlib
+import inspect
 import json
+import pickle
 
 import pytest
 
 import weft as wf
 import weft.horovod.torch as hvd
-from weft.horovod import elastic
+from weft.horovod import collective_table, elastic
 from weft.host.cores import KEPT
 
 
@@ -61,3 +64,30 @@ def test_who_is_who():
     assert (hvd.cross_rank(), hvd.cross_size(), hvd.is_homogeneous()) == (0, 1, True)
     assert hvd.mpi_built() and not hvd.nccl_built() and hvd.join() == 0
     assert hvd.allreduce(wf.tensor([3.0]), op=hvd.Adasum).item() == 3.0
+
+
+def test_a_row_of_the_table_is_a_function_of_each_door():
+    """Names, arguments and their documentation follow the table, and wrong arguments raise."""
+    counts = {}
+    for binding in (collective_table.TORCH, collective_table.TENSORFLOW, collective_table.KERAS):
+        face = importlib.import_module(binding.module.removesuffix(".collective"))
+        for collective in collective_table.COLLECTIVES.values():
+            for form in collective.forms if binding.name in collective.orders else ():
+                assert (form.name in face.__all__) == binding.has(form)
+                if not binding.has(form):
+                    continue
+                function = getattr(face, form.name)
+                names = list(inspect.signature(function).parameters)
+                assert names[0] == binding.first + "s" * form.grouped
+                assert ("compression" in names) <= (not form.in_place and not form.later)
+                assert all(f"\n    {name}: " in function.__doc__ for name in names)
+                assert pickle.loads(pickle.dumps(function)) is function
+                for wrong in ((), (1,) * (len(names) + 1)):
+                    with pytest.raises(TypeError):
+                        function(*wrong)
+                with pytest.raises(TypeError, match=names[0]):
+                    function(1, **{names[0]: 1})
+                with pytest.raises(TypeError, match="no_such"):
+                    function(1, *[0] * ("root_rank" in names), no_such=1)
+                counts[binding.name] = counts.get(binding.name, 0) + 1
+    assert counts == {"torch": 20, "tensorflow": 8, "keras": 4}

@@ -6,7 +6,9 @@ import pkgutil
 
 import pytest
 
+import weft as wf
 import weft.eager
+from weft.ops.declaration.face import FACES
 
 MODULES = [
     "weft.autograd",
@@ -18,3 +20,12 @@ MODULES = [
 def test_examples_of_a_module(name):
     failed, _ = doctest.testmod(importlib.import_module(name))
     assert failed == 0
+
+
+def test_examples_of_faces():
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    shown = [source.face for source in FACES.values() if source.face.example]
+    for face in shown:
+        runner.run(parser.get_doctest(face.documented(), {"wf": wf}, face.torch, None, None))
+    assert runner.failures == 0
+    assert runner.tries == len(shown) > 80

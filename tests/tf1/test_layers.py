@@ -129,3 +129,24 @@ def test_what_a_layer_needs_to_know():
             tf.layers.conv2d_transpose(x, 2, 3)
         with pytest.raises(ArgumentError, match="channels_last or channels_first"):
             tf.layers.separable_conv2d(tf.zeros([1, 4, 4, 2]), 2, 3, data_format="NHWC")
+
+
+def test_a_layer_is_a_keras_layer_with_a_configuration():
+    with tf.Graph().as_default():
+        layer = tf.layers.Dense(3, tf.nn.relu, bias_initializer=tf.ones_initializer(), name="out")
+        assert isinstance(layer, tf.keras.layers.Dense)
+        again = tf.layers.Dense.from_config(layer.get_config())
+        assert again.get_config() == layer.get_config()
+        x = tf.zeros([2, 5])
+        assert (layer(x).op.name, layer(x).op.name) == ("out/Relu", "out_1/Relu")
+        assert [v.name for v in layer.variables] == ["out/kernel:0", "out/bias:0"]
+        again(x)
+        assert [v.name for v in again.variables] == ["out_1/kernel:0", "out_1/bias:0"]
+
+
+def test_a_layer_whose_inputs_were_refused_is_not_built():
+    with tf.Graph().as_default():
+        layer = tf.layers.Dense(3)
+        with pytest.raises(ShapeError, match="known last dimension"):
+            layer(tf.placeholder(tf.float32, [None, None]))
+        assert layer(tf.zeros([2, 5])).shape.as_list() == [2, 3]

@@ -28,6 +28,9 @@ tf.no_such_name
 tf.math.cast
 func.guard
 wf.optim.SGD([], lr="fast")
+wf.nn.GLU("first")
+wf.nn.MaxPool2d(stride=2)
+wf.nn.LazyLinear("three")
 wf.optim.AdamW([], 1e-3, (0.9, 0.99), 1e-8, 0.1, False, True)
 """
 """Each line after the imports is an error: not there, not for users, or no such argument."""

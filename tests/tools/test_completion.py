@@ -33,9 +33,11 @@ def test_names_are_completed(name):
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        ("wf.cumsum(", "cumsum(x: Any, dim: Any=None"),
+        ("wf.cumsum(", "cumsum(x: Any, dim: Any="),
         ("wf.func.vmap(", "vmap(fun: Function, in_axes: Any=0"),
         ("wf.nn.functional.relu(", "relu(input: Any, inplace: bool=False) -> Any"),
+        ("wf.nn.GLU(", "GLU(dim: int=-1)"),
+        ("wf.nn.MaxPool2d(", "MaxPool2d(kernel_size: Any, stride: Any=None"),
         ("dist.fsdp.fully_shard(", "fully_shard(module"),
     ],
 )
@@ -43,3 +45,12 @@ def test_signatures_and_documentation_are_shown(call, text):
     (signature,) = jedi.Script(IMPORTS + call, project=PROJECT).get_signatures()
     assert signature.to_string().startswith(text)
     assert signature.docstring(raw=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [("tf.reduce_sum(", "input_tensor: Any, axis"), ("wf.fft.fft(", "input: Any, n")],
+)
+def test_arguments_of_functions_that_are_made_are_shown(call, text):
+    (signature,) = jedi.Script(IMPORTS + call, project=PROJECT).get_signatures()
+    assert f"({text}" in signature.to_string()

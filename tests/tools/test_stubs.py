@@ -1,5 +1,7 @@
 """The stubs for editors agree with the table of names."""
 
+import importlib
+
 from tools import stubs
 from weft import Tensor
 from weft.eager.functions import table
@@ -9,6 +11,11 @@ from weft.eager.functions.elementwise import declared
 def test_the_stubs_are_current():
     for path, text in stubs.rendered().items():
         assert path.read_text() == text, "run python -m tools.stubs"
+
+
+def test_each_name_is_where_the_stubs_import_it_from():
+    rows = [(row.module, row.own) for row in table.rows()]
+    assert [row for row in rows if not hasattr(importlib.import_module(row[0]), row[1])] == []
 
 
 def test_a_new_name_changes_the_stubs(monkeypatch):

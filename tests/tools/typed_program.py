@@ -32,6 +32,13 @@ def eager() -> None:
     print(wf.explain(wf.exp, wf.ones(2)), wf.func.vmap(wf.exp), wf.vmap, wf.metrics, wf.sparse)
 
 
+def layers() -> None:
+    assert_type(nn.GLU(dim=2).dim, int)
+    assert_type(nn.CrossEntropyLoss(None, label_smoothing=0.1).reduction, str)
+    print(nn.MaxPool2d(2, ceil_mode=True), nn.LSTM(3, 4), nn.LazyConv2d(3, kernel_size=2))
+    print(nn.TripletMarginWithDistanceLoss(margin=2.0), nn.Embedding(3, 2, dtype=wf.float32))
+
+
 def training() -> None:
     net = Net()
     optimizer = optim.Adam(net.parameters(), 1e-3, (0.9, 0.99), maximize=False)
@@ -49,6 +56,7 @@ def graphs() -> None:
     y: tf.Tensor = tf.math.exp(tf.mul(x, 2.0))
     with tf.Session() as session:
         session.run([y, *tf.tuple([y])])
+    assert_type(tf.reduce_sum(y, axis=[1], keepdims=True), tf.Tensor)
     print(tf.train.AdamOptimizer, tf.nn.relu, tf.summary.scalar, tf.linalg.det, tf.random.normal)
     print(tf.keras.layers.Dense, tf.keras.Model, tf.data.Dataset, tf.contrib.seq2seq.Decoder)
 

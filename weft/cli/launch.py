@@ -35,10 +35,10 @@ END_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 0.2
 GUARD_SECONDS: Final = 1.0
 RANK_BYTES: Final = 32 << 20
-"""Less than a rank takes once it has begun."""
+"""Less than the memory of a rank that has started."""
 LEAST_ROOM: Final = 64
 MASTER: Final = "MASTER_ADDR", "MASTER_PORT"
-"""What `torchrun` says in the environment, and programs for it read."""
+"""Environment variables that `torchrun` sets and its programs read."""
 _KILLS: Final = frozenset({signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT})
 
 
@@ -49,9 +49,9 @@ class Job:
     Attributes:
         command: Python's arguments: a script and its own, or `-m` and a module.
         ranks: number of processes.
-        hosts: `a:2,b:2`, machines and how many ranks each takes; this one if empty.
+        hosts: `a:2,b:2`, machines and their numbers of ranks; by default this one.
         threads: of each rank; by its share of the cores if `None`.
-        prefix: whether lines of output begin with the rank.
+        prefix: whether lines of output start with the rank.
         restarts: how often all ranks are restarted after one has failed.
         pin: whether each rank keeps to its share of its host's cores.
     """
@@ -69,8 +69,8 @@ def launch(job: Job) -> int:
     """Runs a job to its end; returns the exit code.
 
     Raises:
-        DistributedError: no launcher of MPI is installed.
-        ConfigError: more ranks than the hosts take.
+        DistributedError: no MPI launcher is installed.
+        ConfigError: more ranks than the hosts allow.
     """
     with tempfile.TemporaryDirectory(prefix="weft-kept-") as kept:
         return _restarting(job, _launcher(job), kept)
@@ -118,12 +118,12 @@ def _run(job: Job, launcher: Sequence[str], folder: str, kept: str) -> tuple[int
 
 
 def _supervised(folder: str) -> list[str]:
-    """What starts a rank, in front of the rank's own command."""
+    """The prefix of a rank's command that starts its supervisor."""
     return [sys.executable, "-I", "-S", str(supervisor.__file__), folder]
 
 
 def _end_with_launcher() -> None:
-    """MPI's launcher is killed if this process is; supervisors kill the ranks then."""
+    """Have MPI's launcher killed if this process is; supervisors then kill the ranks."""
     supervisor.die_with_parent(signal.SIGKILL)
 
 
@@ -139,19 +139,19 @@ def _wait(process: subprocess.Popen[bytes], folder: Path, news: News) -> int:
 
 
 def _failures(folder: Path) -> list[str]:
-    """What ranks on this host have told of their failures in files, if only that they failed."""
+    """The texts of failures that ranks on this host have reported by files."""
     return [path.read_text(encoding="utf-8") for path in folder.glob("failed-*")]
 
 
 def _told(job: Job, code: int, folder: Path, news: News, stopped: bool) -> int:
-    """The exit code; prints what nobody has told yet."""
+    """The exit code; prints failures that are not reported yet."""
     failures = _failures(folder)
     sys.stderr.write("".join(failures[:1]))
     if news.codes:
         return news.codes[0]
     if failures:
         return 1
-    if -64 <= code < 0 or code in _KILLS:  # what MPI's launcher returns where a supervisor died
+    if -64 <= code < 0 or code in _KILLS:  # returned by MPI's launcher if a supervisor died
         name, who = signal.Signals(abs(code)).name, "MPI's launcher" if code < 0 else "a supervisor"
         print(f"weft launch: {who} was killed by {name}: all ranks end", file=sys.stderr)
         return 128 + abs(code)
@@ -181,7 +181,7 @@ def _launcher(job: Job) -> list[str]:
 
 
 def _check_room(job: Job) -> None:
-    """Refuse what this machine cannot hold.
+    """Raise if this machine has too little memory.
 
     Raises:
         ConfigError: more ranks than its memory has room for.
@@ -214,7 +214,7 @@ def _environment(job: Job, folder: str, kept: str) -> Mapping[str, str]:
 
 
 def _master(job: Job) -> Mapping[str, str]:
-    """Where ranks may meet by themselves, as after `torchrun`; Weft's do not."""
+    """An address at which programs may let ranks meet, as with `torchrun`; Weft does not use it."""
     if any(name in os.environ for name in MASTER):
         return {}
     with socket.socket() as free:
@@ -266,7 +266,7 @@ def _left(folder: str) -> list[int]:
     """The job's processes on this machine."""
     mark, found = f"{MARK}={folder}".encode(), list[int]()
     for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile, or belongs to somebody else
+        with contextlib.suppress(OSError):  # it has ended, or belongs to another user
             if mark in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
     return found

@@ -51,7 +51,7 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _placed(ranks: int | None, per_host: int | None, machines: str) -> tuple[int, str]:
-    """The number of ranks, and the machines with how many each takes.
+    """The number of ranks, and the machines with their numbers of ranks.
 
     Example:
         >>> _placed(None, 2, "a,b")

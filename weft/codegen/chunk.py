@@ -10,16 +10,22 @@ from typing import Final
 from weft.codegen.builder import Builder, Reg
 from weft.codegen.contraction.emit import smaller
 from weft.codegen.contraction.tile import ceil_div
+from weft.ir.extent import largest, smallest
 
 CHUNKS: Final = 64
 """Maximum number of chunks: even shares for any number of threads up to 16."""
 
 
+def bounds_of(b: Builder, count: Reg | int, group: Reg | int) -> tuple[Reg, Reg]:
+    """The items of this call, of `count` in all: the first, and the end. A chunk has `group`."""
+    first = b.mul(b.params[1], group)
+    return first, smaller(b, b.mul(b.params[2], group), count)
+
+
 @contextmanager
 def items_of(b: Builder, count: Reg | int, group: Reg | int) -> Iterator[Reg]:
-    """Loops over the items of this call, of `count` in all: `group` of them are a chunk."""
-    first = b.mul(b.params[1], group)
-    with b.loop(first, smaller(b, b.mul(b.params[2], group), count)) as loop:
+    """Loops over the items of this call."""
+    with b.loop(*bounds_of(b, count, group)) as loop:
         yield loop.index
 
 
@@ -35,9 +41,18 @@ class Items:
         """How many chunks there are."""
         return ceil_div(self.count, self.group)
 
+    def bounds(self, b: Builder) -> tuple[Reg, Reg]:
+        """The items of this call: the first, and the end."""
+        return bounds_of(b, self.count, self.group)
+
     def loop(self, b: Builder) -> AbstractContextManager[Reg]:
         """Loops over the items of this call."""
         return items_of(b, self.count, self.group)
+
+
+def worth(count: int, work: int, aim: int = 1 << 16) -> Items:
+    """Items of `work` units each, in chunks of about `aim` units."""
+    return Items(count, largest(1, smallest(count, aim // max(1, work))))
 
 
 def shared(count: int, chunks: int = CHUNKS) -> Items:

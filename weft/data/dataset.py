@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from weft.data.convert import to_arrays, to_tensors
 from weft.data.mapped import Mapped
+from weft.documentation import arguments_of
 from weft.eager.tensor.generator import DrawnApart, default_generator
 from weft.ops.refusal import guard_methods
 from weft.pipeline.pipeline import Pipeline
@@ -30,6 +31,7 @@ class Dataset(Pipeline):
     """
 
     @classmethod
+    @arguments_of(Pipeline.from_tensor_slices)
     def from_tensor_slices(cls, tensors: Any) -> Self:
         """Row i of each tensor or array is element i.
 
@@ -39,6 +41,7 @@ class Dataset(Pipeline):
         return super().from_tensor_slices(to_arrays(tensors))
 
     @classmethod
+    @arguments_of(Pipeline.from_tensors)
     def from_tensors(cls, tensors: Any) -> Self:
         """A dataset of one element."""
         return super().from_tensors(to_arrays(tensors))
@@ -46,6 +49,7 @@ class Dataset(Pipeline):
     def _shown(self) -> Callable[[Any], Any] | None:
         return to_tensors
 
+    @arguments_of(Pipeline.map)
     def map(
         self,
         map_func: Callable[..., Any],
@@ -61,8 +65,7 @@ class Dataset(Pipeline):
         on threads.
 
         Args:
-            num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
-            deterministic: accepted; the order never depends on threads.
+            map_func: the function.
 
         >>> import weft as wf
         >>> pixels = Dataset.range(6).map(lambda x: wf.exp(x * -0.5)).batch(3)

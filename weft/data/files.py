@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.data.dataset import Dataset
+from weft.documentation import arguments_of
 from weft.formats.example_batch import ExampleParser
 from weft.formats.example_spec import Expected
 from weft.formats.packed import Packed
@@ -19,6 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@arguments_of(Dataset.text_lines)
 def TextLineDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
 ) -> Dataset:
@@ -26,12 +28,11 @@ def TextLineDataset(
 
     Args:
         filenames: a path or several.
-        compression_type: `"GZIP"`, or none.
-        num_parallel_reads: how many files are read at the same time, in turn.
     """
     return Dataset.text_lines(filenames, compression_type, num_parallel_reads)
 
 
+@arguments_of(Dataset.tfrecords)
 def TFRecordDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
 ) -> Dataset:
@@ -39,12 +40,11 @@ def TFRecordDataset(
 
     Args:
         filenames: a path or several.
-        compression_type: `"GZIP"`, or none.
-        num_parallel_reads: how many files are read at the same time, in turn.
     """
     return Dataset.tfrecords(filenames, compression_type, num_parallel_reads)
 
 
+@arguments_of(Dataset.fixed_length_records)
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
@@ -52,13 +52,11 @@ def FixedLengthRecordDataset(
 
     Args:
         filenames: a path or several.
-        record_bytes: the size of a record.
-        header_bytes: what is left out at the beginning of each file.
-        footer_bytes: what is left out at its end.
     """
     return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
 
 
+@arguments_of(Dataset.csv)
 def CsvDataset(
     filenames: Any, record_defaults: Sequence[Any], header: bool = False, **options: Any
 ) -> Dataset:
@@ -66,19 +64,17 @@ def CsvDataset(
 
     Args:
         filenames: a path or several.
-        record_defaults: of each column a type, if the field is required, or a default value.
-        header: whether the first line of each file is left out.
         options: of `Dataset.csv`.
     """
     return Dataset.csv(filenames, record_defaults, header, **options)
 
 
+@arguments_of(Dataset.parquet)
 def ParquetDataset(filenames: Any, columns: Sequence[str] | None = None, **options: Any) -> Dataset:
     """The rows of Parquet files; see `Dataset.parquet`.
 
     Args:
         filenames: a path or several.
-        columns: the names of the columns to read; all by default.
         options: of `Dataset.parquet`.
     """
     return Dataset.parquet(filenames, columns, **options)

@@ -1,4 +1,4 @@
-"""The collectives of Horovod's three doors: names, forms and arguments in one table."""
+"""The collectives of Horovod's bindings to three front ends, as one table: names and arguments."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Collective(NamedTuple):
 
     Attributes:
         summary, details, ending: the docstring before and after its arguments; `{x}` stands for
-            what the door takes, `{y}` for what it returns.
-        forms: PyTorch's door has all; TensorFlow's has those that return new tensors at once, and
-            Keras's those that take one value besides.
-        orders: for each door that has the collective, the arguments after the tensors.
+            what the binding takes, `{y}` for what it returns.
+        forms: the binding of PyTorch has all of them; that of TensorFlow has no handles and changes
+            nothing in place; that of Keras has no groups either.
+        orders: for each binding that has the collective, the arguments after the tensors.
     """
 
     summary: str
@@ -53,14 +53,14 @@ class Collective(NamedTuple):
     orders: dict[str, tuple[Argument, ...]]
 
 
-class Door(NamedTuple):
-    """A package of Horovod.
+class Binding(NamedTuple):
+    """Horovod for one front end.
 
     Attributes:
         module: where its collectives are defined.
         first: the name of the tensor argument.
         tensor: the type of a tensor.
-        result: what the door calls a result.
+        result: what the binding calls a result.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Door(NamedTuple):
     result: str = "tensor"
 
     def has(self, form: Form) -> bool:
-        """Whether the door has a form of the collectives that it has."""
+        """Whether the binding has a form of its collectives."""
         if self is KERAS:
             return not (form.grouped or form.in_place or form.later)
         return self is TORCH or not (form.in_place or form.later)
@@ -83,9 +83,9 @@ class Door(NamedTuple):
         return f"list[{one}]" if form.grouped else one
 
 
-TORCH: Final = Door("torch", "weft.horovod.torch.collective", "tensor", "Tensor")
-TENSORFLOW: Final = Door("tensorflow", "weft.horovod.tensorflow.collective", "tensor", "Any")
-KERAS: Final = Door("keras", "weft.horovod.keras.collective", "value", "Any", "array")
+TORCH: Final = Binding("torch", "weft.horovod.torch.collective", "tensor", "Tensor")
+TENSORFLOW: Final = Binding("tensorflow", "weft.horovod.tensorflow.collective", "tensor", "Any")
+KERAS: Final = Binding("keras", "weft.horovod.keras.collective", "value", "Any", "array")
 
 _REQUIRED: Final = inspect.Parameter.empty
 _NAME: Final = Argument(
@@ -205,26 +205,26 @@ COLLECTIVES: Final = {
 }  # fmt: skip
 
 
-def functions(door: Door, name: str, perform: Callable[..., Any]) -> list[Any]:
-    """A door's functions of a collective, in the order of its forms.
+def functions(binding: Binding, name: str, perform: Callable[..., Any]) -> list[Any]:
+    """A binding's functions of a collective, in the order of its forms.
 
     Args:
         perform: called with the form, a list of tensors, and every other argument by name.
     """
     collective = COLLECTIVES[name]
-    return [_function(door, collective, f, perform) for f in collective.forms if door.has(f)]
+    return [_function(binding, collective, f, perform) for f in collective.forms if binding.has(f)]
 
 
 def _function(
-    door: Door, collective: Collective, form: Form, perform: Callable[..., Any]
+    binding: Binding, collective: Collective, form: Form, perform: Callable[..., Any]
 ) -> Callable[..., Any]:
     first = Argument(
-        f"{door.first}s" if form.grouped else door.first,
-        f"Sequence[{door.tensor}]" if form.grouped else door.tensor,
+        f"{binding.first}s" if form.grouped else binding.first,
+        f"Sequence[{binding.tensor}]" if form.grouped else binding.tensor,
         _REQUIRED, "what this rank contributes.",
     )  # fmt: skip
     uncompressed = form.in_place or form.later  # only a new result can be decompressed
-    rest = [a for a in collective.orders[door.name] if not (uncompressed and a is _COMPRESSION)]
+    rest = [a for a in collective.orders[binding.name] if not (uncompressed and a is _COMPRESSION)]
     taken = [first, *rest]
     names, known = [a.name for a in taken], {a.name for a in taken}
     required = {a.name for a in taken if a.default is _REQUIRED}
@@ -236,7 +236,7 @@ def _function(
                 annotation=a.annotation,
             ) for a in taken
         ],
-        return_annotation=door.returned(form, collective),
+        return_annotation=binding.returned(form, collective),
     )  # fmt: skip
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -247,20 +247,20 @@ def _function(
         return perform(form, tensors if form.grouped else [tensors], **(defaults | values))
 
     function.__name__ = function.__qualname__ = form.name
-    function.__module__ = door.module
-    function.__doc__ = _document(door, collective, form, taken)
+    function.__module__ = binding.module
+    function.__doc__ = _document(binding, collective, form, taken)
     function.__dict__["__signature__"] = signature
     return function
 
 
-def _document(door: Door, collective: Collective, form: Form, taken: list[Argument]) -> str:
+def _document(binding: Binding, collective: Collective, form: Form, taken: list[Argument]) -> str:
     """A form's docstring: what it does, its arguments, and for the plain form all else."""
     texts = [f"    {a.name}: " + a.text.replace("\n", "\n        ") for a in taken]
     arguments = "\n".join(["Args:", *texts])
     plain = collective.forms[0]
     if form.name == plain.name:
         texts = [collective.summary, collective.details, arguments, collective.ending]
-        return "\n\n".join(texts).format(x=door.first, y=door.result)
+        return "\n\n".join(texts).format(x=binding.first, y=binding.result)
     if form.later:
         when = (
             "the tensor changes in `synchronize`"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
+from weft import exports as _exports
 from weft.eager.functions.elementwise.declared import function_of as _function_of
 from weft.ir import dtype as _types
 from weft.ir.hooks import HOOKS as _HOOKS
@@ -32,8 +33,7 @@ from weft.numpy.promotion import *
 from weft.numpy.searching import *
 from weft.numpy.statistical import *
 from weft.numpy.subscript import *
-from weft.ops.declaration import exported as _exported
-from weft.ops.declaration import exports as _exports
+from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 
 bool = bool_ = _types.bool_
@@ -45,18 +45,23 @@ complex64, complex128 = _types.complex64, _types.complex128
 half, single, double = float16, float32, float64
 
 
-def __getattr__(name: str) -> _Any:
-    source = _exported("numpy", name)
+__array_api_version__ = "2024.12"
+
+
+def _declared(name: str) -> _Any:
+    """An operation that a program declares.
+
+    Raises:
+        AttributeError: none has this name.
+    """
+    source = _declaration.exported("numpy", name)
     if source is None:
         raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
-    return _arrays(_function_of(source))  # declared later, by a user
+    return _arrays(_function_of(source))
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_exports("numpy")})
-
-
-__array_api_version__ = "2024.12"
+_exports.gather(globals(), "fft", "linalg", "random")
+_exports.lazy(globals(), {}, _declared, lambda: _declaration.exports("numpy"))
 _HOOKS.array_namespace = lambda: _sys.modules[__name__]
 
 for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from weft.eager.functions.table import members
 from weft.eager.tensor.tensor import Tensor
@@ -63,57 +63,38 @@ class Methods(Tensor):
 
     astype = convert.astype
 
-    # -- arithmetic
-
-    conj = elementwise.conj
-    conjugate = elementwise.conj
-    clip = _method(elementwise.clip)
-    round = _method(elementwise.round)
-
-    # -- reductions
-
-    all = _method(statistical.all)
-    any = _method(statistical.any)
-    argmax = _method(searching.argmax)
-    argmin = _method(searching.argmin)
-    max = _method(statistical.max)
-    mean = _method(statistical.mean)
-    min = _method(statistical.min)
-    prod = _method(statistical.prod)
-    ptp = _method(statistical.ptp)
-    std = _method(statistical.std)
-    sum = _method(statistical.sum)
-    trace = _method(product.trace)
-    var = _method(statistical.var)
-
-    # -- shapes
-
-    diagonal = manipulation.diagonal
-    ravel = manipulation.ravel
-    repeat = manipulation.repeat
     reshape = _sequence(manipulation.reshape)
-    squeeze = manipulation.squeeze
-    swapaxes = manipulation.swapaxes
     transpose = _sequence(manipulation.transpose)
 
     def flatten(self, order: str = "C") -> ndarray:
         """A flattened copy."""
         return manipulation.ravel(self, order).clone()  # pyright: ignore[reportReturnType]
 
-    argsort = searching.argsort
-    choose = searching.choose
-    dot = product.dot
-    nonzero = searching.nonzero
-    searchsorted = searching.searchsorted
-    take = searching.take
-
     def sort(self, axis: int = -1) -> None:
         """Sort along an axis, in place."""
         write(self, searching.sort(self, axis).lazy, "sort")
 
 
-for _name in declared.cumulative_names():
-    setattr(Methods, _name, _method(getattr(declared, _name)))
+_ROWS: Final = (
+    (declared, "conj conjugate"),
+    (manipulation, "diagonal ravel repeat squeeze swapaxes"),
+    (product, "dot"),
+    (searching, "argsort choose nonzero searchsorted take"),
+)
+"""Functions that are methods as they are."""
+_WITH_OUT: Final = (
+    (declared, " ".join(declared.cumulative_names())),
+    (elementwise, "clip round"),
+    (product, "trace"),
+    (searching, "argmax argmin"),
+    (statistical, "all any max mean min prod ptp std sum var"),
+)
+"""Functions that are methods with `out=None`."""
+
+for _rows, _made in ((_ROWS, lambda f: f), (_WITH_OUT, _method)):
+    for _module, _names in _rows:
+        for _name in _names.split():
+            setattr(Methods, _name, _made(getattr(_module, _name)))
 for _name, _member in members(Methods).items():
     setattr(ndarray, _name, _member)
 guard_methods(ndarray, Tensor)

@@ -1,4 +1,4 @@
-"""An optimizer whose state is sharded over ranks: each updates a part of the parameters."""
+"""An optimizer whose state is sharded over ranks; each rank updates its parameters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from weft.transport.group import Group
 class ZeroRedundancyOptimizer:
     """Keeps the state of 1 / ranks of the parameters on each rank; every rank has all parameters.
 
-    Each rank updates its part and broadcasts the result. Parameters, the largest first, go to the
-    rank with the fewest elements so far. Updates are bitwise those of the optimizer itself.
+    Each rank updates its parameters and broadcasts them. Parameters, the largest first, are
+    assigned to the rank with the fewest elements so far. Updates are bitwise those of the optimizer
+    itself.
 
     Args:
         params: tensors, all in one group.
         optimizer_class: as `weft.optim.Adam`.
-        process_group: the ranks; all if left out.
+        process_group: the ranks; by default all.
         defaults: options of `optimizer_class`.
 
     Source: Rajbhandari et al., "ZeRO" (2020), stage 1.
@@ -58,7 +59,7 @@ class ZeroRedundancyOptimizer:
         own = self._owned[self.process_group.index]
         self.optim = optimizer_class(own, **defaults) if own else None
         self._whole: dict[str, Any] | None = None
-        # whether all ranks are known to have started from the same parameters
+        # whether all ranks are known to have started with the same parameters
         self._compared = False
 
     def _divided(self) -> list[list[Any]]:
@@ -154,7 +155,7 @@ class ZeroRedundancyOptimizer:
         return self._whole
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Load this rank's part of a whole state, from any number of ranks or a plain optimizer.
+        """Load this rank's shard of a whole state, from any number of ranks or a plain optimizer.
 
         Raises:
             OptimizerError: the groups differ in number or size.

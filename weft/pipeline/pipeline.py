@@ -70,6 +70,9 @@ class Pipeline(FileSources):
     def from_tensor_slices(cls, tensors: Any) -> Self:
         """Row i of each array is element i; arrays may be nested in tuples and dicts.
 
+        Args:
+            tensors: nested tensors or arrays with the same number of rows.
+
         Raises:
             ShapeError: first dimensions differ.
         """
@@ -77,12 +80,20 @@ class Pipeline(FileSources):
 
     @classmethod
     def from_tensors(cls, tensors: Any) -> Self:
-        """A pipeline of one element."""
+        """A pipeline of one element.
+
+        Args:
+            tensors: the element: nested tensors or arrays.
+        """
         return cls(Items([tensors]))
 
     @classmethod
     def from_sequence(cls, items: Sequence[Any]) -> Self:
-        """The items of an object with `__getitem__` and `__len__`; `map` may load them."""
+        """The items of an object with `__getitem__` and `__len__`; `map` may load them.
+
+        Args:
+            items: the object.
+        """
         if not (hasattr(items, "__getitem__") and hasattr(items, "__len__")):
             got = type(items).__name__
             raise DTypeError(
@@ -131,7 +142,11 @@ class Pipeline(FileSources):
 
     @classmethod
     def range(cls, *args: int, output_type: Any = None) -> Self:
-        """Integers, int64, as in Python's `range`."""
+        """Integers, int64, as in Python's `range`.
+
+        Args:
+            output_type: another dtype.
+        """
         numbers = cls(Numbers(_range(*args)))
         if output_type is None:
             return numbers
@@ -152,7 +167,14 @@ class Pipeline(FileSources):
         seed: int | None = None,
         stop_on_empty_dataset: bool = False,
     ) -> Self:
-        """Each element from a dataset sampled by `weights`; ended ones are skipped."""
+        """Each element from a dataset sampled by `weights`; ended ones are skipped.
+
+        Args:
+            datasets: the datasets.
+            weights: of each; all are equally likely by default.
+            seed: of the draws.
+            stop_on_empty_dataset: whether to end with the first dataset that ends.
+        """
         stages = [d.stage for d in datasets]
         return cls(Sample(stages, weights, seed, stop_on_empty_dataset))
 
@@ -160,7 +182,13 @@ class Pipeline(FileSources):
     def choose_from_datasets(
         cls, datasets: Sequence[Pipeline], choice: Pipeline, stop_on_empty_dataset: bool = True
     ) -> Self:
-        """Each element from the dataset that `choice` selects by index."""
+        """Each element from the dataset that `choice` selects by index.
+
+        Args:
+            datasets: the datasets.
+            choice: a dataset of indices.
+            stop_on_empty_dataset: whether to end with the first dataset that ends.
+        """
         stages = [d.stage for d in datasets]
         return cls(Sample(stages, None, 0, stop_on_empty_dataset, choice.stage))
 
@@ -173,6 +201,10 @@ class Pipeline(FileSources):
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
         """`reduce_func(state, element)` over the elements of an epoch, from an initial state.
+
+        Args:
+            initial_state: the first state.
+            reduce_func: gives the next state.
 
         >>> int(Pipeline.range(5).reduce(0, lambda total, x: total + x))
         10
@@ -237,6 +269,9 @@ class Pipeline(FileSources):
 
     def load_state_dict(self, state: State) -> None:
         """Let the next pass resume where `state_dict` was called.
+
+        Args:
+            state: what `state_dict` returned.
 
         Raises:
             StateError: the state belongs to another pipeline.

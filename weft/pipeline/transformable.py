@@ -44,6 +44,11 @@ class Transformable:
 
         If elements have indices, this is a permutation of all of them, computed from the seed and
         the epoch, and needs no memory. Otherwise each is drawn from a buffer of `buffer_size`.
+
+        Args:
+            buffer_size: the number of elements that the next one is drawn from.
+            seed: of the orders.
+            reshuffle_each_iteration: whether each epoch has an order of its own.
         """
         return self._with(
             Shuffle(self.stage, operator.index(buffer_size), seed, reshuffle_each_iteration)
@@ -64,7 +69,12 @@ class Transformable:
         return self._with(Span(self.stage, "skip", operator.index(count)))
 
     def shard(self, num_shards: int, index: int) -> Self:
-        """Elements `index`, `index + num_shards`, ...: one rank's shard."""
+        """Elements `index`, `index + num_shards`, ...: one rank's shard.
+
+        Args:
+            num_shards: the number of shards.
+            index: the number of this one.
+        """
         return self._with(Span(self.stage, "shard", index, None, num_shards))
 
     def filter(self, predicate: Callable[..., Any]) -> Self:
@@ -76,11 +86,19 @@ class Transformable:
         return self._with(TakeWhile(self.stage, self._function(predicate)))
 
     def enumerate(self, start: int = 0) -> Self:
-        """Pairs of an index and an element."""
+        """Pairs of an index and an element.
+
+        Args:
+            start: the first index.
+        """
         return self._with(Enumerate(self.stage, operator.index(start)))
 
     def concatenate(self, dataset: Transformable) -> Self:
-        """The elements of this pipeline, then those of another."""
+        """The elements of this pipeline, then those of another.
+
+        Args:
+            dataset: the other one.
+        """
         return self._with(Concatenate([self.stage, dataset.stage]))
 
     def map(
@@ -92,6 +110,7 @@ class Transformable:
         """`map_func` of each element; the parts of a tuple are separate arguments.
 
         Args:
+            map_func: the function.
             num_parallel_calls: number of threads that call it; `AUTOTUNE` chooses it.
             deterministic: accepted; the order never depends on threads.
         """
@@ -100,6 +119,10 @@ class Transformable:
 
     def batch(self, batch_size: int, drop_remainder: bool = False) -> Self:
         """`batch_size` elements stacked along a new first axis.
+
+        Args:
+            batch_size: the number of elements.
+            drop_remainder: whether a last batch of fewer elements is left out.
 
         Raises:
             ShapeError, TreeError: while iterating, elements differ in shape or structure.
@@ -113,7 +136,15 @@ class Transformable:
         padding_values: Any = None,
         drop_remainder: bool = False,
     ) -> Self:
-        """Batches of elements of different shapes, padded to the largest or to `padded_shapes`."""
+        """Batches of elements of different shapes, padded to the largest or to `padded_shapes`.
+
+        Args:
+            batch_size: the number of elements.
+            padded_shapes: nested shapes; sizes that are unknown in them become the largest of the
+                batch.
+            padding_values: nested values to fill in; 0 and empty strings by default.
+            drop_remainder: whether a last batch of fewer elements is left out.
+        """
         stage = PaddedBatch(
             self.stage, operator.index(batch_size), padded_shapes, padding_values, drop_remainder
         )
@@ -124,7 +155,11 @@ class Transformable:
         return self._with(Unbatch(self.stage))
 
     def prefetch(self, buffer_size: int) -> Self:
-        """The same elements, computed ahead by a thread; `AUTOTUNE` chooses how many."""
+        """The same elements, computed ahead by a thread; `AUTOTUNE` chooses how many.
+
+        Args:
+            buffer_size: the most elements that wait.
+        """
         return self._with(Prefetch(self.stage, operator.index(buffer_size)))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Self:
@@ -142,6 +177,9 @@ class Transformable:
         """The elements of `cycle_length` (4) such datasets in turn, `block_length` at a time.
 
         Args:
+            map_func: makes a dataset of an element.
+            cycle_length: how many datasets are open at a time.
+            block_length: how many elements each gives in its turn.
             num_parallel_calls: if given, each dataset is read ahead by its own thread.
             deterministic: accepted; the order never depends on threads.
         """
@@ -157,6 +195,12 @@ class Transformable:
         """Datasets of `size` elements `stride` apart; each starts `shift` after the previous one.
 
         As in TensorFlow, a window of tuples is a tuple of datasets.
+
+        Args:
+            size: the number of elements of a window.
+            shift: the distance between windows; `size` by default.
+            stride: the distance between elements of a window.
+            drop_remainder: whether last windows of fewer elements are left out.
         """
 
         def made(elements: list[Any]) -> Any:
@@ -176,6 +220,16 @@ class Transformable:
         drop_remainder: bool = False,
     ) -> Self:
         """Batches of elements of similar length, padded to the longest of the batch.
+
+        Args:
+            element_length_func: gives the length of an element.
+            bucket_boundaries: rising lengths, at which the next bucket starts.
+            bucket_batch_sizes: the batch size of each bucket.
+            padded_shapes, padding_values: as in `padded_batch`.
+            pad_to_bucket_boundary: whether elements get the greatest length of their bucket: one
+                less than its boundary.
+            no_padding: whether elements of a bucket have one shape already.
+            drop_remainder: whether last batches of fewer elements are left out.
 
         Raises:
             ArgumentError: the number of batch sizes is not one more than that of boundaries.
@@ -200,11 +254,18 @@ class Transformable:
 
         A file is written during a pass and renamed when complete; later processes read it. It holds
         arrays, numbers, strings and bytes.
+
+        Args:
+            filename: the file; in memory by default.
         """
         return self._with(Cache(self.stage, filename))
 
     def ignore_errors(self, log_warning: bool = False) -> Self:
-        """The elements that raise no error; `skipped` counts the others."""
+        """The elements that raise no error; `skipped` counts the others.
+
+        Args:
+            log_warning: whether each error is logged.
+        """
         return self._with(IgnoreErrors(self.stage, log_warning))
 
     def apply(self, transformation_func: Callable[[Self], Any]) -> Any:

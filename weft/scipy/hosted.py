@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -9,24 +10,21 @@ from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
 from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, floats
-from weft.ops.special.hosted import SLOPES
+from weft.ops.special.hosted import HOSTED
 
 
-def function(name: str, doc: str, called: str | None = None) -> Callable[..., Any]:
-    """A function of `scipy.special` as one of arrays.
-
-    Args:
-        called: the name in messages, if it differs.
-    """
-    shown = called or name
+@functools.cache
+def function(name: str) -> Callable[..., Any]:
+    """A function of `scipy.special` as one of arrays."""
+    known = HOSTED[name]
 
     def run(*xs: Any) -> Any:
-        if len(xs) != len(SLOPES[name]):
+        if len(xs) != len(known.slopes):
             raise DTypeError(
-                f"{shown}: expected {len(SLOPES[name])} arguments, got {len(xs)}{at_user_line()}"
+                f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}{at_user_line()}"
             )
-        return run_hosted(name, alike(*[floats(x) for x in xs]), shown)
+        return run_hosted(name, alike(*[floats(x) for x in xs]), name)
 
-    run.__name__ = run.__qualname__ = shown
-    run.__doc__ = doc
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = known.face.doc
     return run

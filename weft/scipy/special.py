@@ -19,6 +19,7 @@ from weft.ops.declaration import exports
 from weft.ops.declaration.face import arity
 from weft.ops.reduction import exponential_sum
 from weft.ops.refusal import guard
+from weft.ops.special.hosted import HOSTED
 from weft.scipy.hosted import function as hosted
 
 if TYPE_CHECKING:
@@ -41,13 +42,14 @@ def _of_arrays(source: Any) -> Callable[..., ndarray]:
     return function
 
 
-_OF_FACES = {name: _of_arrays(source) for name, source in exports("scipy").items()}
-globals().update(_OF_FACES)
+_FUNCTIONS: dict[str, Callable[..., ndarray]] = {
+    **{name: _of_arrays(source) for name, source in exports("scipy").items()},
+    **{name: hosted(own) for own in HOSTED for name in HOSTED[own].face.names("scipy")},
+}
+globals().update(_FUNCTIONS)
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    *_OF_FACES,
-    "betainc", "erf", "erfc", "erfcinv", "erfcx", "gammainc", "gammaincc", "iv", "ive", "j0",
-    "j1", "jn", "jv", "k0", "k1", "log_softmax", "logit", "logsumexp", "multigammaln", "ndtri",
-    "polygamma", "softmax", "xlogy", "y0", "y1", "yn", "yv", "zeta",
+    *_FUNCTIONS, "erf", "erfc", "log_softmax", "logit", "logsumexp", "multigammaln", "polygamma",
+    "softmax", "xlogy",
 ]  # fmt: skip
 
 
@@ -63,7 +65,7 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
         raise DTypeError(f"polygamma: expected an integer n, got {order}{at_user_line()}")
-    found: Any = unary.polygamma(int(order), floats(x)) if order else _OF_FACES["digamma"](x)
+    found: Any = unary.polygamma(int(order), floats(x)) if order else _FUNCTIONS["digamma"](x)
     return found
 
 
@@ -75,17 +77,12 @@ def multigammaln(a: Any, d: int) -> ndarray:
     return _multigammaln(floats(a), d=int(d))
 
 
-betainc: Final = hosted("betainc", "The distribution function of `beta` at `x`, after a and b.")
-gammainc: Final = hosted("gammainc", "The distribution function of `gamma` at `x`, after a.")
-gammaincc: Final = hosted("gammaincc", "1 minus `gammainc`.")
-zeta: Final = hosted("zeta", "Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0.")
-
 # Error functions
 
 _erf: Final = _of_arrays(ops.erf)
 _erfc: Final = _of_arrays(ops.erfc)
-_complex_erf: Final = hosted("erf", "The error function of complex numbers.")
-_complex_erfc: Final = hosted("erfc", "1 minus the error function of complex numbers.")
+_complex_erf: Final = hosted("erf")
+_complex_erfc: Final = hosted("erfc")
 
 
 def erf(x: Any, /) -> ndarray:
@@ -99,24 +96,6 @@ def erfc(x: Any, /) -> ndarray:
     x = floats(x)
     return _complex_erfc(x) if x.dtype.is_complex else _erfc(x)
 
-
-erfcinv: Final = hosted("erfcinv", "The inverse of `erfc`.")
-erfcx: Final = hosted("erfcx", "`exp(x * x) * erfc(x)`, without overflow.")
-ndtri: Final = hosted("ndtri", "The inverse of `ndtr`.")
-
-# Bessel functions
-
-iv: Final = hosted("iv", "The modified Bessel function of the first kind of a real order.")
-ive: Final = hosted("ive", "`iv(v, x) * exp(-abs(x))`.")
-j0: Final = hosted("j0", "The Bessel function of the first kind of order 0.")
-j1: Final = hosted("j1", "The Bessel function of the first kind of order 1.")
-jv: Final = hosted("jv", "The Bessel function of the first kind of a real order.")
-y0: Final = hosted("y0", "The Bessel function of the second kind of order 0.")
-y1: Final = hosted("y1", "The Bessel function of the second kind of order 1.")
-yv: Final = hosted("yv", "The Bessel function of the second kind of a real order.")
-k0: Final = hosted("k0", "The modified Bessel function of the second kind of order 0.")
-k1: Final = hosted("k1", "The modified Bessel function of the second kind of order 1.")
-jn, yn = jv, yv
 
 # Logistic functions and entropies
 

@@ -63,49 +63,6 @@ def beta(x: Any, y: Any, /) -> ndarray:
 def xlog1py(x: Any, y: Any, /) -> ndarray:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
 
-def polygamma(n: Any, x: Any, /) -> ndarray:
-    """The `n`-th derivative of `digamma`.
-
-    Raises:
-        DTypeError: `n` is no integer.
-    """
-
-def multigammaln(a: Any, d: int) -> ndarray:
-    """The logarithm of the multivariate gamma function of `d` dimensions."""
-
-def betainc(*xs: Any) -> Any:
-    """The distribution function of `beta` at `x`, after a and b."""
-
-def gammainc(*xs: Any) -> Any:
-    """The distribution function of `gamma` at `x`, after a."""
-
-def gammaincc(*xs: Any) -> Any:
-    """1 minus `gammainc`."""
-
-def zeta(*xs: Any) -> Any:
-    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
-
-def erf(x: Any, /) -> ndarray:
-    """The error function; complex numbers need SciPy."""
-
-def erfc(x: Any, /) -> ndarray:
-    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
-
-def erfcinv(*xs: Any) -> Any:
-    """The inverse of `erfc`."""
-
-def erfcx(*xs: Any) -> Any:
-    """`exp(x * x) * erfc(x)`, without overflow."""
-
-def ndtri(*xs: Any) -> Any:
-    """The inverse of `ndtr`."""
-
-def iv(*xs: Any) -> Any:
-    """The modified Bessel function of the first kind of a real order."""
-
-def ive(*xs: Any) -> Any:
-    """`iv(v, x) * exp(-abs(x))`."""
-
 def j0(*xs: Any) -> Any:
     """The Bessel function of the first kind of order 0."""
 
@@ -113,6 +70,9 @@ def j1(*xs: Any) -> Any:
     """The Bessel function of the first kind of order 1."""
 
 def jv(*xs: Any) -> Any:
+    """The Bessel function of the first kind of a real order."""
+
+def jn(*xs: Any) -> Any:
     """The Bessel function of the first kind of a real order."""
 
 def y0(*xs: Any) -> Any:
@@ -124,17 +84,57 @@ def y1(*xs: Any) -> Any:
 def yv(*xs: Any) -> Any:
     """The Bessel function of the second kind of a real order."""
 
+def yn(*xs: Any) -> Any:
+    """The Bessel function of the second kind of a real order."""
+
+def iv(*xs: Any) -> Any:
+    """The modified Bessel function of the first kind of a real order."""
+
+def ive(*xs: Any) -> Any:
+    """`iv(v, x) * exp(-abs(x))`."""
+
+def betainc(*xs: Any) -> Any:
+    """The distribution function of `beta` at `x`, after a and b."""
+
+def gammainc(*xs: Any) -> Any:
+    """The distribution function of the gamma distribution of shape a, at `x`."""
+
+def gammaincc(*xs: Any) -> Any:
+    """1 minus `gammainc`."""
+
+def erfcinv(*xs: Any) -> Any:
+    """The inverse of `erfc`."""
+
+def erfcx(*xs: Any) -> Any:
+    """`exp(x * x) * erfc(x)`, without overflow."""
+
 def k0(*xs: Any) -> Any:
     """The modified Bessel function of the second kind of order 0."""
 
 def k1(*xs: Any) -> Any:
     """The modified Bessel function of the second kind of order 1."""
 
-def jn(*xs: Any) -> Any:
-    """The Bessel function of the first kind of a real order."""
+def ndtri(*xs: Any) -> Any:
+    """The inverse of `ndtr`."""
 
-def yn(*xs: Any) -> Any:
-    """The Bessel function of the second kind of a real order."""
+def zeta(*xs: Any) -> Any:
+    """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
+
+def polygamma(n: Any, x: Any, /) -> ndarray:
+    """The `n`-th derivative of `digamma`.
+
+    Raises:
+        DTypeError: `n` is no integer.
+    """
+
+def multigammaln(a: Any, d: int) -> ndarray:
+    """The logarithm of the multivariate gamma function of `d` dimensions."""
+
+def erf(x: Any, /) -> ndarray:
+    """The error function; complex numbers need SciPy."""
+
+def erfc(x: Any, /) -> ndarray:
+    """1 minus the error function, accurate where that is tiny; complex numbers need SciPy."""
 
 def logit(x: Any, /) -> ndarray:
     """`log(x / (1 - x))`, the inverse of `expit`."""
@@ -172,32 +172,32 @@ __all__ = [
     "rgamma",
     "beta",
     "xlog1py",
-    "betainc",
-    "erf",
-    "erfc",
-    "erfcinv",
-    "erfcx",
-    "gammainc",
-    "gammaincc",
-    "iv",
-    "ive",
     "j0",
     "j1",
-    "jn",
     "jv",
+    "jn",
+    "y0",
+    "y1",
+    "yv",
+    "yn",
+    "iv",
+    "ive",
+    "betainc",
+    "gammainc",
+    "gammaincc",
+    "erfcinv",
+    "erfcx",
     "k0",
     "k1",
+    "ndtri",
+    "zeta",
+    "erf",
+    "erfc",
     "log_softmax",
     "logit",
     "logsumexp",
     "multigammaln",
-    "ndtri",
     "polygamma",
     "softmax",
     "xlogy",
-    "y0",
-    "y1",
-    "yn",
-    "yv",
-    "zeta",
 ]

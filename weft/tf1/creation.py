@@ -10,6 +10,7 @@ import numpy as np
 from weft import ops
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
+from weft.ops.shape.grid import evenly_spaced, length_mask
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -122,14 +123,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
             raise fail(GraphError, f"linspace: expected num >= 1 that is known now, got {num!r}")
         count = int(known)
 
-        def build(x: Value, y: Value) -> Value:
-            if count == 1:
-                return ops.expand_dims(x, axis=0)
-            line = ops.iota(shape=(count,), dtype=x.dtype)
-            inner = x + line * ((y - x) / (count - 1))
-            return ops.select(ops.equal(line, count - 1), y, inner)
-
-        return emit("LinSpace", [a, b], build, name=scope)
+        return emit("LinSpace", [a, b], evenly_spaced, name=scope, count=count)
 
 
 lin_space = linspace
@@ -262,14 +256,10 @@ def sequence_mask(
         if maxlen is not None and known is None:
             limits = [convert_to_tensor(maxlen, name="maxlen")]
 
-        def build(n: Value, *limits: Value) -> Value:
-            stop: Any = None if known is None else int(known)
-            if known is None:
-                stop = limits[0] if limits else ops.max(n, axes=None)
-            line = ops.arange(start=0, stop=stop, step=1, dtype=n.dtype)
-            return ops.less(line, ops.expand_dims(n, axis=-1))
-
-        found = emit("Less", [sizes, *limits], build, name="Less")
+        found = emit(
+            "Less", [sizes, *limits], length_mask, name="Less",
+            most=None if known is None else int(known),
+        )  # fmt: skip
         kind = as_dtype(dtype)
         return found if kind is dtypes.bool_ else unary("Cast", "cast", found, None, dtype=kind.ir)
 

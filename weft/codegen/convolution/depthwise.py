@@ -15,19 +15,20 @@ positions are a multiple of 4096 bytes apart, the copy saves more than it takes.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import itertools
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.convolution.nest import Nest
-from weft.codegen.convolution.piece import Part, each, look_up
+from weft.codegen.convolution.geometry import Correlation, Phase
+from weft.codegen.convolution.layout import Layout
+from weft.codegen.convolution.nest import Nest, Slice, Spot
+from weft.codegen.convolution.piece import Part, look_up
 from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut, one_set
 from weft.codegen.convolution.tile_store import Columns
 from weft.codegen.loop.prologue import Prologue
@@ -50,7 +51,7 @@ def launch_depthwise(
 ) -> Launch:
     """The launch of a depthwise convolution or its input gradient, with unpacked weights."""
     plan = plan_of(problem, target, source.steps, target.registers // 2)
-    return Depthwise(problem, plan, target, sink).launch(source, weights)
+    return Depthwise(Layout(problem, plan), target, source, sink).launch(weights)
 
 
 def plan_of(problem: Correlation, target: Target, steps: bool, rows: int) -> Plan:
@@ -82,63 +83,74 @@ def _clips(problem: Correlation) -> bool:
     return _written(problem) and all(axis.dilation == 1 or axis.inside for axis in problem.axes)
 
 
+@dataclass(frozen=True)
+class Inside:
+    """Which taps of a tile lie inside the source, of phases that are known."""
+
+    phases: tuple[Phase, ...]
+    taps: dict[int, tuple[Reg, Reg]]  # axis -> its first tap, and their end
+    vectors: dict[int, Reg]  # vector of a line -> whether it lies inside
+
+
+@dataclass(frozen=True)
+class Channels:
+    """A tile's vector of channels."""
+
+    weights: Reg
+    mask: Reg | None
+    inside: Inside
+    sums: Reg  # what `_meet` returned
+    met: list[Reg]
+
+
 class Depthwise(Nest):
     """The nest of a depthwise convolution."""
 
-    def _work(self, share: Reg) -> None:
-        axes = self.problem.axes
-        if _written(self.problem):
-            for phases in itertools.product(axes[0].phases, axes[1].phases):
-                parts = [self._part_of(i, axes[i], phase) for i, phase in enumerate(phases)]
-                with self._each_line(parts) as line:
-                    for last in axes[2].phases:  # a line's phases while it is in cache
-                        self.phases = (*phases, last)
-                        whole = [*parts, self._part_of(2, axes[2], last)]
-                        self._row(whole, self._base(whole), self.weights, line)
+    def _work(self, own: Slice, share: Reg) -> None:
+        axes, block = self.problem.axes, own.block
+        if not _written(self.problem):
+            with self._each_part(block) as (parts, _):
+                base = self._base(own.base, parts)
+                self._rows(block, parts, base, lambda spot: self._tile(own, parts, (), spot))
             return
-        with contextlib.ExitStack() as stack:
-            parts: list[Part] = []
-            for i, axis in enumerate(axes):
-                phase = stack.enter_context(each(self.b, integer(0), integer(len(axis.phases))))
-                parts.append(self._part(i, axis, phase))
-            self._rows(parts, self._base(parts), self.weights)
+        for phases in itertools.product(axes[0].phases, axes[1].phases):
+            parts = [self._part_of(block, i, axes[i], phase) for i, phase in enumerate(phases)]
+            with self._each_line(block, parts) as line:
+                for last in axes[2].phases:  # a line's phases while it is in cache
+                    whole = [*parts, self._part_of(block, 2, axes[2], last)]
+                    base, every = self._base(own.base, whole), (*phases, last)
+                    tiles = functools.partial(self._tile, own, whole, every)
+                    self._row(block, whole, base, line, tiles)
 
-    def _base(self, parts: list[Part]) -> Reg:
-        """The address that the first tap of a phase reads."""
-        base = self.base
-        for part, pitch in zip(parts, self.pitches[1:], strict=True):
-            base = self.b.offset(base, self.b.mul(part.offset, pitch))
-        return base
-
-    def _tile(
-        self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
-    ) -> None:
-        b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
+    def _tile(self, own: Slice, parts: list[Part], phases: tuple[Phase, ...], spot: Spot) -> None:
+        """One tile of adjacent positions, of phases that are known or not."""
+        b, lanes, channels, pixel = self.b, self.tile.lanes, self.problem.groups, spot.pixel
         step = self.problem.axes[2].step
-        known = _written(self.problem)
-        if known:
-            self._clip(parts)
+        inside = self._inside(parts, phases, spot)
         with b.loop(0, channels, lanes) as loop:
             mask = None
             if channels % lanes:
                 mask = first_lanes(b, subtract(b, integer(channels), loop.index), lanes)
             if step > 1:
                 self._ask(b.add(pixel, self.tile.rows * step), loop.index)
-            source = b.offset(pointer, b.mul(loop.index, self.size))
-            own = b.offset(weights, b.mul(loop.index, self.problem.dtype.size))
-            self._meet(pixel, loop.index, mask, skip)
-            if known:
-                zero = constant(0, self.tile.type)
-                sums = self._lines(0, source, own, integer(0), mask, [zero] * self.tile.rows)
+            source = b.offset(spot.source, b.mul(loop.index, self.size))
+            weights = b.offset(self.weights, b.mul(loop.index, self.problem.dtype.size))
+            met, sums_at = self._meet(own, spot, loop.index, mask)
+            vector = Channels(weights, mask, inside, sums_at, met)
+            start = [constant(0, self.tile.type)] * self.tile.rows
+            if phases:
+                sums = self._lines(vector, 0, source, integer(0), start)
             else:
-                sums = self._looped(parts, source, own, mask)
+                sums = self._loop(vector, parts, [], source, start)
             pixels = [b.add(pixel, row * step) for row in range(len(sums))]
             end = subtract(b, integer(channels), loop.index) if channels % lanes else None
             columns = Columns(loop.index, channels, end)
-            self.ending.store([[value] for value in sums], pixels, columns, self._after(skip))
+            some = self._after(spot.skip)
+            self.ending.store([[value] for value in sums], pixels, columns, some)
 
-    def _meet(self, pixel: Reg, column: Reg, mask: Reg | None, skip: Reg | None) -> None:
-        """Begins a vector of columns."""
+    def _meet(self, own: Slice, spot: Spot, column: Reg, mask: Reg | None) -> tuple[list[Reg], Reg]:
+        """What else the rows of a vector of columns meet, and where its sums are."""
+        return [], column
 
     def _ask(self, pixel: Reg, column: Reg) -> None:
         """Prefetches what storing the next tile touches: the hardware does not recognize phases.
@@ -155,20 +167,18 @@ class Depthwise(Nest):
         sums = self.problem.sums
         return read(self.b, pointer, self.tile.lanes, sums, sums, mask)
 
-    def _weight(self, weights: Reg, tap: Reg | int, mask: Reg | None) -> Reg:
+    def _weight(self, vector: Channels, tap: Reg) -> Reg:
         b, problem = self.b, self.problem
-        tap = integer(tap) if isinstance(tap, int) else tap
-        place = b.offset(weights, b.mul(tap, problem.groups * problem.dtype.size))
-        return read(b, place, self.tile.lanes, problem.dtype, problem.sums, mask)
+        place = b.offset(vector.weights, b.mul(tap, problem.groups * problem.dtype.size))
+        return read(b, place, self.tile.lanes, problem.dtype, problem.sums, vector.mask)
 
-    def _clip(self, parts: list[Part]) -> None:
+    def _inside(self, parts: list[Part], phases: tuple[Phase, ...], spot: Spot) -> Inside:
         """Finds which taps of a tile lie inside the source, and which vectors along a line."""
         b = self.b
-        self.inside: dict[int, tuple[Reg, Reg]] = {}  # axis -> its first tap, and their end
-        self.beside: dict[int, Reg] = {}  # vector of a line -> whether it lies inside
-        if self.plan.copied:
-            return
-        axes = zip(self.problem.axes, self.phases, parts, self.at, strict=True)
+        inside = Inside(phases, {}, {})
+        if self.plan.copied or not phases:
+            return inside
+        axes = zip(self.problem.axes, phases, parts, spot.at, strict=True)
         for i, (axis, phase, part, at) in enumerate(axes):
             if axis.inside:
                 continue
@@ -176,7 +186,7 @@ class Depthwise(Nest):
             if i < 2:
                 before = larger(b, b.mul(first, -1), integer(0))
                 behind = smaller(b, subtract(b, integer(axis.source), first), phase.taps)
-                self.inside[i] = before, behind
+                inside.taps[i] = before, behind
                 continue
             span = (self.tile.rows - 1) * axis.stride + phase.taps
             right = phase.offset + (phase.count - 1) * axis.stride + phase.taps - axis.source
@@ -185,88 +195,80 @@ class Depthwise(Nest):
                     continue
                 here = b.add(first, place)
                 # As an unsigned number, a position to the left is large.
-                self.beside[place] = b.compare("icmp ult", here, integer(axis.source))
+                inside.vectors[place] = b.compare("icmp ult", here, integer(axis.source))
+        return inside
 
-    def _order(self, i: int) -> Sequence[int]:
+    def _order(self, vector: Channels, i: int) -> Sequence[int]:
         """The phase's taps along an axis."""
-        phase = self.phases[i]
+        phase = vector.inside.phases[i]
         return self.problem.axes[i].order[phase.tap : phase.tap + phase.taps]
 
-    def _lines(
-        self, i: int, source: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
-    ) -> list[Reg]:
+    def _lines(self, vector: Channels, i: int, source: Reg, tap: Reg, sums: list[Reg]) -> list[Reg]:
         """Adds the taps of axis `i` and of the axes after it to the sums."""
         if i == 2:
-            return self._line(source, weights, tap, mask, sums)
-        b, axis = self.b, self.problem.axes[i]
-        order, pitch = self._order(i), axis.dilation * self.pitches[i + 1]
+            return self._line(vector, source, tap, sums)
+        b, axis, inside = self.b, self.problem.axes[i], vector.inside.taps
+        order, pitch = self._order(vector, i), axis.dilation * self.pitches[i + 1]
         tap = b.mul(tap, self.problem.taps[i])
-        if i not in self.inside or not order:
+        if i not in inside or not order:
             for number, own in enumerate(order):
                 line = b.offset(source, number * pitch)
-                sums = self._lines(i + 1, line, weights, b.add(tap, own), mask, sums)
+                sums = self._lines(vector, i + 1, line, b.add(tap, own), sums)
             return sums
-        with b.loop(*self.inside[i], 1, sums) as loop:
+        with b.loop(*inside[i], 1, sums) as loop:
             line = b.offset(source, b.mul(loop.index, pitch))
             step = order[1] - order[0] if len(order) > 1 else 0  # a gradient's taps are reversed
             tap = b.add(b.add(tap, order[0]), b.mul(loop.index, step))
-            loop.next = self._lines(i + 1, line, weights, tap, mask, loop.carried)
+            loop.next = self._lines(vector, i + 1, line, tap, loop.carried)
         return loop.results
 
-    def _line(
-        self, line: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
-    ) -> list[Reg]:
+    def _line(self, vector: Channels, line: Reg, tap: Reg, sums: list[Reg]) -> list[Reg]:
         """All taps of a line, unrolled: a source vector contributes to several results."""
+        products, sums = self._products(vector, line, tap, len(sums)), list(sums)
+        for row, _, source, weight in products:
+            sums[row] = fma(self.b, source, weight, sums[row])
+        return sums
+
+    def _products(
+        self, vector: Channels, line: Reg, tap: Reg, rows: int
+    ) -> Iterator[tuple[int, int, Reg, Reg]]:
+        """Rows and taps of a line, and their factors: vectors of the source and of weights."""
         b, axis = self.b, self.problem.axes[2]
         first = b.mul(tap, self.problem.taps[2])
-        taps = [self._weight(weights, b.add(first, tap), mask) for tap in self._order(2)]
-        found, loaded = list(sums), dict[int, Reg]()
-        for row, (x, weight) in itertools.product(range(len(sums)), enumerate(taps)):
+        taps = [self._weight(vector, b.add(first, tap)) for tap in self._order(vector, 2)]
+        loaded = dict[int, Reg]()
+        for row, (x, weight) in itertools.product(range(rows), enumerate(taps)):
             place = row * axis.stride + x * axis.dilation
             if place not in loaded:
                 pointer = b.offset(line, place * self.pitches[3])
-                loaded[place] = self._source(pointer, self._mask(place, mask))
-            found[row] = self._product(row, x, loaded[place], weight, found[row])
-        return found
+                loaded[place] = self._source(pointer, self._mask(vector, place))
+            yield row, x, loaded[place], weight
 
-    def _product(self, row: int, tap: int, source: Reg, weight: Reg, total: Reg) -> Reg:
-        """A row's sum with one more of the line's taps."""
-        return fma(self.b, source, weight, total)
-
-    def _mask(self, place: int, mask: Reg | None) -> Reg | None:
+    def _mask(self, vector: Channels, place: int) -> Reg | None:
         """The lanes to load of a vector of a line."""
-        if place not in self.beside:
+        mask, vectors = vector.mask, vector.inside.vectors
+        if place not in vectors:
             return mask
-        inside = self.b.splat(self.beside[place], self.tile.lanes)
+        inside = self.b.splat(vectors[place], self.tile.lanes)
         return inside if mask is None else self.b.binary("and", inside, mask)
 
-    def _looped(self, parts: list[Part], source: Reg, weights: Reg, mask: Reg | None) -> list[Reg]:
-        """Loops over the taps of a phase."""
-        zero = constant(0, self.tile.type)
-        return self._loop(parts, [], source, weights, mask, [zero] * self.tile.rows)
-
     def _loop(
-        self,
-        parts: list[Part],
-        taps: list[Reg],
-        source: Reg,
-        weights: Reg,
-        mask: Reg | None,
-        sums: list[Reg],
+        self, vector: Channels, parts: list[Part], taps: list[Reg], source: Reg, sums: list[Reg]
     ) -> list[Reg]:
+        """Loops over the taps of a phase."""
         b, axes, i = self.b, self.problem.axes, len(taps)
         if i == 3:
             _, height, width = self.problem.taps
             tap = b.add(b.mul(b.add(b.mul(taps[0], height), taps[1]), width), taps[2])
-            weight = self._weight(weights, tap, mask)
+            weight = self._weight(vector, tap)
             pitch = axes[2].stride * self.pitches[3]
             return [
-                fma(b, self._source(b.offset(source, row * pitch), mask), weight, total)
+                fma(b, self._source(b.offset(source, row * pitch), vector.mask), weight, total)
                 for row, total in enumerate(sums)
             ]
         with b.loop(0, parts[i].taps, 1, sums) as loop:
             place = b.offset(source, b.mul(loop.index, axes[i].dilation * self.pitches[i + 1]))
             order = [(tap,) for tap in axes[i].order] or [(0,)]
             (tap,) = look_up(b, f"taps{i}", order, b.add(parts[i].tap, loop.index))
-            loop.next = self._loop(parts, [*taps, tap], place, weights, mask, loop.carried)
+            loop.next = self._loop(vector, parts, [*taps, tap], place, loop.carried)
         return loop.results

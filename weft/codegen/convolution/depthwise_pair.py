@@ -16,10 +16,11 @@ from typing import Final
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.sink import Sink, Summing
-from weft.codegen.convolution.depthwise import Depthwise, plan_of
+from weft.codegen.convolution.depthwise import Channels, Depthwise, plan_of
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
-from weft.codegen.convolution.plan import Plan
+from weft.codegen.convolution.layout import Layout
+from weft.codegen.convolution.nest import Slice, Spot
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling, launch_sum
 from weft.codegen.loop.prologue import Prologue
@@ -49,69 +50,73 @@ def launch_both_gradients(
     """
     g, weights, x = operands
     plan = plan_of(problem, target, g.steps, target.registers // LIVE)
-    nest = _Both(problem, plan, target, sinks[0], x)
-    first = nest.launch(g, weights)
-    more = by_weights.flops, by_weights.bytes
-    first = replace(first, flops=first.flops + more[0], bytes=first.bytes + more[1])
-    return first, launch_sum(by_weights, plan.chunks, nest.tiling, nest.partial, sinks[1])
+    taps = prod(problem.taps)
+    tiling = Tiling(replace(plan.tile, rows=taps), 1, problem.groups, taps, 1, 1)
+    partial = Scratch(plan.chunks * tiling.count * tiling.bytes)
+    nest = _Both(Layout(problem, plan), target, g, sinks[0], x, tiling, partial)
+    first = nest.launch(weights)
+    flops, moved = first.flops + by_weights.flops, first.bytes + by_weights.bytes
+    first = replace(first, flops=flops, bytes=moved)
+    return first, launch_sum(by_weights, plan.chunks, tiling, partial, sinks[1])
 
 
 class _Both(Depthwise):
     """The nest of both gradients."""
 
-    def __init__(
-        self, problem: Correlation, plan: Plan, target: Target, sink: Summing, x: Prologue
-    ) -> None:
-        super().__init__(problem, plan, target, sink)
-        self.x = x
-        taps = prod(problem.taps)
-        tile = replace(plan.tile, rows=taps)
-        self.tiling = Tiling(tile, 1, problem.groups, taps, 1, 1)
-        self.part_bytes = self.tiling.count * self.tiling.bytes
-        self.partial = Scratch(plan.chunks * self.part_bytes)
-        self.also = x.array, *x.values, self.partial
+    x_base: Reg
+    parts_at: Reg
 
-    def _bind(self, slot: int) -> None:
+    def __init__(
+        self, layout: Layout, target: Target, source: Prologue, sink: Summing, x: Prologue,
+        tiling: Tiling, partial: Scratch,
+    ) -> None:  # fmt: skip
+        self.x: Final = x
+        self.tiling: Final = tiling
+        super().__init__(layout, target, source, sink, (x.array, *x.values, partial))
+
+    def bind(self, slot: int) -> None:
+        """Loads the addresses of x and of the sums of weights."""
         b = self.b
         self.x_base = b.argument(slot)
         self.x.bind(b, slot + 1)
         self.parts_at = b.argument(slot + len(self.also) - 1)
 
-    def _chunk(self, index: Reg) -> None:
-        b, tile = self.b, self.tile
-        self.sums_at = b.offset(self.parts_at, b.mul(index, self.part_bytes))
-        with b.loop(0, self.part_bytes, self.tiling.step) as loop:
-            b.store(constant(0, tile.type), b.offset(self.sums_at, loop.index), self.size)
-        super()._chunk(index)
+    def begin_chunk(self, index: Reg) -> Reg:
+        """Clears the chunk's sums of weights; returns where they are."""
+        b, size = self.b, self.tiling.count * self.tiling.bytes
+        sums = b.offset(self.parts_at, b.mul(index, size))
+        with b.loop(0, size, self.tiling.step) as loop:
+            b.store(constant(0, self.tile.type), b.offset(sums, loop.index), self.size)
+        return sums
 
-    def _meet(self, pixel: Reg, column: Reg, mask: Reg | None, skip: Reg | None) -> None:
+    def _meet(self, own: Slice, spot: Spot, column: Reg, mask: Reg | None) -> tuple[list[Reg], Reg]:
         """Finds x for the tile's rows, and the sums of its columns' weights."""
         b, lanes, channels = self.b, self.tile.lanes, self.problem.groups
-        step = self.problem.axes[2].step
-        self.met: list[Reg] = []
+        step, sums = self.problem.axes[2].step, own.sums
+        assert sums is not None
+        met: list[Reg] = []
         for row in range(self.tile.rows):
-            place = b.mul(b.add(pixel, row * step), channels * self.size)
+            place = b.mul(b.add(spot.pixel, row * step), channels * self.size)
             pointer = b.offset(self.x_base, b.add(place, b.mul(column, self.size)))
             value = self.x.read(pointer, column, lanes, self.problem.sums, mask)
-            if skip is not None:  # an earlier tile has found it
-                wanted = b.compare("icmp sle", skip, integer(row))
+            if spot.skip is not None:  # an earlier tile has found it
+                wanted = b.compare("icmp sle", spot.skip, integer(row))
                 value = choose(b, wanted, value, constant(0, value.type))
-            self.met.append(value)
+            met.append(value)
         # All taps of a vector of columns, then those of the next: `tile.rows` of `tiling`.
-        self.taps_at = b.offset(self.sums_at, b.mul(column, prod(self.problem.taps) * self.size))
+        return met, b.offset(sums, b.mul(column, prod(self.problem.taps) * self.size))
 
-    def _line(
-        self, line: Reg, weights: Reg, tap: Reg, mask: Reg | None, sums: list[Reg]
-    ) -> list[Reg]:
+    def _line(self, vector: Channels, line: Reg, tap: Reg, sums: list[Reg]) -> list[Reg]:
+        """All taps of a line, and their weights' gradients."""
         b, step = self.b, self.tiling.step
         first = b.mul(tap, self.problem.taps[2])
-        places = [b.offset(self.taps_at, b.mul(b.add(first, t), step)) for t in self._order(2)]
-        self.gathered = [b.load(self.tile.type, place, self.size) for place in places]
-        found = super()._line(line, weights, tap, mask, sums)
-        for value, place in zip(self.gathered, places, strict=True):
+        order = self._order(vector, 2)
+        places = [b.offset(vector.sums, b.mul(b.add(first, t), step)) for t in order]
+        gathered = [b.load(self.tile.type, place, self.size) for place in places]
+        sums = list(sums)
+        for row, x, source, weight in self._products(vector, line, tap, len(sums)):
+            gathered[x] = fma(b, source, vector.met[row], gathered[x])
+            sums[row] = fma(b, source, weight, sums[row])
+        for value, place in zip(gathered, places, strict=True):
             b.store(value, place, self.size)
-        return found
-
-    def _product(self, row: int, tap: int, source: Reg, weight: Reg, total: Reg) -> Reg:
-        self.gathered[tap] = fma(self.b, source, self.met[row], self.gathered[tap])
-        return super()._product(row, tap, source, weight, total)
+        return sums

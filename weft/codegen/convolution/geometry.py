@@ -14,6 +14,7 @@ ones have extent 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
@@ -195,6 +196,16 @@ class Window:
     low: Triple  # zeros before x
     groups: int
 
+    def sides(self, source: tuple[int, ...], result: tuple[int, ...]) -> Iterator[Side]:
+        """Along each axis, for shapes of images: source, result, taps, stride, dilation, zeros."""
+        return zip(
+            triple(source[1:-1], 1), triple(result[1:-1], 1), self.taps, self.strides,
+            self.dilation, self.low, strict=True,
+        )  # fmt: skip
+
+
+Side = tuple[int, int, int, int, int, int]
+
 
 def triple(values: tuple[int, ...], fill: int) -> Triple:
     """Pads `values` to three numbers with leading `fill`."""
@@ -215,11 +226,7 @@ def forward_of(
     x: tuple[int, ...], w: tuple[int, ...], y: tuple[int, ...], window: Window, dtype: DType
 ) -> Correlation:
     """y = conv(x, w) for the three shapes."""
-    sizes = zip(
-        triple(x[1:-1], 1), triple(y[1:-1], 1), window.taps, window.strides, window.dilation,
-        window.low, strict=True,
-    )  # fmt: skip
-    a, b, c = (forward_axis(*numbers) for numbers in sizes)
+    a, b, c = (forward_axis(*numbers) for numbers in window.sides(x, y))
     columns = w[-1] // window.groups
     return Correlation(
         x[0], (a, b, c), window.groups, w[-2], columns, window.taps, False, dtype
@@ -230,11 +237,7 @@ def backward_of(
     x: tuple[int, ...], w: tuple[int, ...], g: tuple[int, ...], window: Window, dtype: DType
 ) -> Correlation:
     """The input gradient of y = conv(x, w), for the shapes of x, w and y."""
-    sizes = zip(
-        triple(g[1:-1], 1), triple(x[1:-1], 1), window.taps, window.strides, window.dilation,
-        window.low, strict=True,
-    )  # fmt: skip
-    a, b, c = (backward_axis(*numbers) for numbers in sizes)
+    a, b, c = (backward_axis(*numbers) for numbers in window.sides(g, x))
     depth = w[-1] // window.groups
     return Correlation(
         x[0], (a, b, c), window.groups, depth, w[-2], window.taps, True, dtype

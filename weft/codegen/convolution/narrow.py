@@ -18,7 +18,8 @@ from weft.codegen.contraction.emit import divide, fixed, read, subtract
 from weft.codegen.contraction.sink import Summing
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.convolution.nest import Nest
+from weft.codegen.convolution.layout import Layout
+from weft.codegen.convolution.nest import Nest, Slice, Spot
 from weft.codegen.convolution.piece import Part, each, look_up
 from weft.codegen.convolution.plan import Plan, cut
 from weft.codegen.loop.prologue import Prologue
@@ -53,7 +54,7 @@ def launch_narrow(
     """The launches: transposing the weights, then the convolution."""
     turn, turned = _turned(problem, weights)
     plan = _plan_of(problem, target)
-    return turn, _Narrow(problem, plan, target, sink).launch(source, turned)
+    return turn, _Narrow(Layout(problem, plan), target, source, sink).launch(turned)
 
 
 def _plan_of(problem: Correlation, target: Target) -> Plan:
@@ -110,37 +111,36 @@ def _turned(problem: Correlation, weights: Argument) -> tuple[Launch, Scratch]:
 class _Narrow(Nest):
     """The nest of such a convolution."""
 
-    def _work(self, share: Reg) -> None:
+    def _work(self, own: Slice, share: Reg) -> None:
         b, problem = self.b, self.problem
-        own = problem.packed_taps * problem.columns * problem.depth * self.size
-        with each(b, integer(0), integer(problem.groups)) as group, contextlib.ExitStack() as stack:
-            parts: list[Part] = []
-            for i, axis in enumerate(problem.axes):
-                phase = stack.enter_context(each(b, integer(0), integer(len(axis.phases))))
-                parts.append(self._part(i, axis, phase))
-            base = b.offset(self.base, b.mul(group, problem.depth * self.size))
-            for part, pitch in zip(parts, self.pitches[1:], strict=True):
-                base = b.offset(base, b.mul(part.offset, pitch))
-            self.column = b.mul(group, problem.columns)
-            self._rows(parts, base, b.offset(self.weights, b.mul(group, own)))
+        every = problem.packed_taps * problem.columns * problem.depth * self.size
+        with (
+            each(b, integer(0), integer(problem.groups)) as group,
+            self._each_part(own.block) as (parts, _),
+        ):
+            base = self._base(b.offset(own.base, b.mul(group, problem.depth * self.size)), parts)
+            column = b.mul(group, problem.columns)
+            weights = b.offset(self.weights, b.mul(group, every))
+            self._rows(
+                own.block, parts, base, lambda spot: self._tile(parts, weights, column, spot)
+            )
 
-    def _tile(
-        self, parts: list[Part], pointer: Reg, weights: Reg, pixel: Reg, skip: Reg | None
-    ) -> None:
-        b, columns = self.b, self.problem.columns
+    def _tile(self, parts: list[Part], weights: Reg, first: Reg, spot: Spot) -> None:
+        """One tile of adjacent positions, for the columns from `first` on."""
+        b, columns, skip = self.b, self.problem.columns, spot.skip
         start = [constant(0, self.tile.type)] * (self.tile.rows * columns)
-        sums = [self._added(s) for s in self._loop(parts, [], pointer, weights, start)]
+        sums = [self._added(s) for s in self._loop(parts, [], spot.source, weights, start)]
         total = integer(self.problem.groups * columns)
         self.sink.reset()
         for row in range(self.tile.rows):
-            at = b.add(pixel, row * self.problem.axes[2].step)
+            at = b.add(spot.pixel, row * self.problem.axes[2].step)
             wanted = None
             if skip is not None and row < self.tile.rows - 1:
                 wanted = b.compare("icmp sle", skip, integer(row))
             with contextlib.nullcontext() if wanted is None else b.when(wanted):
                 for column in range(columns):
                     self.sink.reset()
-                    place = (at, b.add(self.column, column), total)
+                    place = (at, b.add(first, column), total)
                     self.sink.store(sums[row * columns + column], place, 1, None)
                     self.sink.flush()
 

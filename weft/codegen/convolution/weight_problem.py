@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.geometry import Window, triple
+from weft.codegen.convolution.geometry import Window
 from weft.ir.dtype import DType, float32
 
 
@@ -107,11 +107,7 @@ def weight_gradient_of(
     x: tuple[int, ...], w: tuple[int, ...], g: tuple[int, ...], window: Window, dtype: DType
 ) -> WeightGradient:
     """The weight gradient for the shapes of x, w and g; pointwise ones as one row of pixels."""
-    sizes = zip(
-        triple(x[1:-1], 1), triple(g[1:-1], 1), window.taps, window.strides, window.dilation,
-        window.low, strict=True,
-    )  # fmt: skip
-    a, b, c = (Side(*numbers) for numbers in sizes)
+    a, b, c = (Side(*numbers) for numbers in window.sides(x, g))
     columns = w[-1] // window.groups
     problem = WeightGradient(x[0], (a, b, c), window.groups, w[-2], columns, dtype)
     if not all(side.pointwise for side in (a, b, c)):

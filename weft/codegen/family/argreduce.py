@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import divide, read, write
 from weft.codegen.family.emit import (
     UNROLL,
     Part,
     axis_of,
-    chunks_of,
     compute_dtype,
     over_blocks,
-    over_rows,
     over_vectors,
 )
 from weft.codegen.loop.arithmetic import lane_numbers, part
@@ -86,8 +85,8 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
     f = kernel_builder()
     contest = Contest(f, family_of(node).combine, x.dtype, y.dtype, target)
     blocks = -(-inner // (UNROLL * contest.lanes))
-    per_chunk, chunks = chunks_of(outer * blocks, size * min(inner, UNROLL * contest.lanes))
-    with over_rows(f, outer * blocks, per_chunk) as row:
+    rows = worth(outer * blocks, size * min(inner, UNROLL * contest.lanes))
+    with rows.loop(f) as row:
         if inner == 1:
             along(f, contest, row, size)
         else:
@@ -100,7 +99,7 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
             over_blocks(f, inner, UNROLL * contest.lanes, block, body)
     name = f"{node.op}_{x.dtype.name}_{outer}x{size}x{inner}"
     read_bytes = float(outer * size * inner * x.dtype.size)
-    return (Launch(Kernel(name, f.module()), (x, y), (1,), chunks, bytes=read_bytes),)
+    return (Launch(Kernel(name, f.module()), (x, y), (1,), rows.chunks, bytes=read_bytes),)
 
 
 def across(f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int, int, int]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from weft.codegen.builder import integer, kernel_builder
-from weft.codegen.contraction.emit import smaller, subtract
-from weft.codegen.family.emit import chunks_of, copy_bytes, load_index, report_fault
+from weft.codegen.chunk import worth
+from weft.codegen.contraction.emit import subtract
+from weft.codegen.family.emit import copy_bytes, load_index, report_fault
 from weft.codegen.target import Target
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -20,14 +21,14 @@ def check(group: Group, target: Target) -> tuple[Launch, ...]:
     size = math.prod(known(x.shape)) * x.dtype.size
     if not size:
         return ()
-    per_chunk, chunks = chunks_of(size, 1)
+    items = worth(size, 1)
     f = kernel_builder()
-    first, last = f.mul(f.params[1], per_chunk), f.mul(f.params[2], per_chunk)
-    count = subtract(f, smaller(f, last, size), first)
+    first, last = items.bounds(f)
+    count = subtract(f, last, first)
     copy_bytes(f, f.offset(f.argument(0), first), f.offset(f.argument(2), first), count)
     found = load_index(f, f.argument(1), integer(0), wrong.dtype)
     with f.when(f.compare("icmp ne", found, integer(0))):
         report_fault(f, found, integer(0), slot=3)
     kernel = Kernel(f"check_{size}", f.module())
     args = (x, wrong, y, ERROR, 0)
-    return (Launch(kernel, args, (2,), chunks, ((2, 0),), bytes=2.0 * size, check=True),)
+    return (Launch(kernel, args, (2,), items.chunks, ((2, 0),), bytes=2.0 * size, check=True),)

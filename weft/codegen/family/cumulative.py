@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import divide, read, subtract, write
 from weft.codegen.family.emit import (
     UNROLL,
     Part,
     axis_of,
-    chunks_of,
     compute_dtype,
     over_blocks,
-    over_rows,
     over_vectors,
     vector_lanes,
 )
@@ -37,10 +36,10 @@ def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
         return ()
     lanes = 1 if inner == 1 else vector_lanes(x.dtype, target.vector_bits)
     blocks = -(-inner // (UNROLL * lanes))
-    per_chunk, chunks = chunks_of(outer * blocks, size * min(inner, UNROLL * lanes))
+    rows = worth(outer * blocks, size * min(inner, UNROLL * lanes))
     f = kernel_builder()
     pointers = f.argument(0), f.argument(1)
-    with over_rows(f, outer * blocks, per_chunk) as row:
+    with rows.loop(f) as row:
         image, block = divide(f, row, integer(blocks))
         start = f.mul(image, size * inner)
 
@@ -50,7 +49,7 @@ def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
         over_blocks(f, inner, UNROLL * lanes, block, body)
     name = f"{node.op}_{x.dtype.name}_{outer}x{size}x{inner}"
     moved = 2.0 * outer * size * inner * x.dtype.size
-    return (Launch(Kernel(name, f.module()), (x, y), (1,), chunks, ((1, 0),), bytes=moved),)
+    return (Launch(Kernel(name, f.module()), (x, y), (1,), rows.chunks, ((1, 0),), bytes=moved),)
 
 
 def carried_dtype(node: Node) -> DType:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, vector
-from weft.codegen.contraction.emit import smaller
 from weft.ir.dtype import DType, float32, float64
-from weft.ir.extent import largest, pinned, smallest
+from weft.ir.extent import pinned
 from weft.ir.shape import normal_axis
 
 UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 registers
@@ -55,20 +53,6 @@ def over_vectors(
         parts.append(Part(rest // lanes * lanes, tail))
     if parts:
         body(integer(whole), parts)
-
-
-@contextmanager
-def over_rows(f: Builder, rows: int, per_chunk: int) -> Iterator[Reg]:
-    """A loop over the rows of the chunks of this call."""
-    first, last = f.mul(f.params[1], per_chunk), f.mul(f.params[2], per_chunk)
-    with f.loop(first, smaller(f, last, rows)) as loop:
-        yield loop.index
-
-
-def chunks_of(rows: int, work: int, aim: int = 1 << 16) -> tuple[int, int]:
-    """Rows in a chunk, for rows of `work` units each and about `aim` per chunk; and chunks."""
-    per_chunk = largest(1, smallest(rows, aim // max(1, work)))
-    return per_chunk, -(-rows // per_chunk)
 
 
 def sum_type(dtype: DType) -> str:

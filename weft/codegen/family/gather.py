@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import divide
 from weft.codegen.family.emit import (
     check_index,
-    chunks_of,
     copy_bytes,
     load_index,
-    over_rows,
 )
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
@@ -57,16 +56,16 @@ def gather(group: Group, target: Target) -> tuple[Launch, ...]:
     problem = gather_of(node)
     if not problem.rows:
         return ()
-    per_chunk, chunks = chunks_of(problem.rows, problem.row + 16)
+    rows = worth(problem.rows, problem.row + 16)
     f = kernel_builder()
     pointers = (f.argument(0), f.argument(1), f.argument(2))
-    with over_rows(f, problem.rows, per_chunk) as row:
+    with rows.loop(f) as row:
         copy_row(f, problem, row, pointers)
     name = f"gather_{problem.rows}x{problem.row}"
     return (
         Launch(
-            Kernel(name, f.module()), (*node.data_inputs, node.outputs[0], ERROR, 0), (2,), chunks,
-            bytes=2.0 * problem.rows * problem.row, check=True,
+            Kernel(name, f.module()), (*node.data_inputs, node.outputs[0], ERROR, 0), (2,),
+            rows.chunks, bytes=2.0 * problem.rows * problem.row, check=True,
         ),
     )  # fmt: skip
 

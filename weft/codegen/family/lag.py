@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import smaller, subtract
+from weft.codegen.chunk import Items, worth
+from weft.codegen.contraction.emit import subtract
 from weft.codegen.family.emit import (
     check_index,
-    chunks_of,
     copy_bytes,
     load_index,
-    over_rows,
     vector_lanes,
 )
 from weft.codegen.family.lag_row import WORD, Lagging, RowGradients, Rows, step_at
@@ -48,13 +47,13 @@ def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.indices * problem.width:
         return ()
     y = 5 + len(slots)
-    per_chunk, chunks = chunks_of(problem.indices, problem.row + 16)
+    items = worth(problem.indices, problem.row + 16)
     f = kernel_builder()
     tables = [f.argument(i) for i in (0, *range(5, y))]
     places, now, seen = f.argument(1), step_at(f, f.argument(2), integer(0)), f.argument(3)
     rows = Rows(f, problem, f.argument(4), tables)
     out, output = f.argument(y), node.attrs["output"]
-    with over_rows(f, problem.indices, per_chunk) as position:
+    with items.loop(f) as position:
         rows.ask(places, position, tables[output : output + 1])
         index = load_index(f, places, position, problem.index)
         row = check_index(f, index, problem.rows, position, slot=y + 1)
@@ -67,8 +66,8 @@ def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
     return (
         Launch(
             Kernel(f"lag_gather_{problem.indices}x{problem.row}", f.module()),
-            (x, indices, clock, last, history, *slots, node.outputs[0], ERROR, 0), (y,), chunks,
-            bytes=2.0 * problem.indices * problem.row, check=True,
+            (x, indices, clock, last, history, *slots, node.outputs[0], ERROR, 0), (y,),
+            items.chunks, bytes=2.0 * problem.indices * problem.row, check=True,
         ),
     )  # fmt: skip
 
@@ -86,39 +85,37 @@ def lag_update(group: Group, target: Target) -> tuple[Launch, ...]:
     new = node.outputs
     changed = tuple(range(4, 5 + len(tables)))
     row = (2 * len(tables) + 1) * problem.row
-    per_copy, copies = chunks_of(problem.rows, row)
-    per_update, updates = chunks_of(problem.indices, row)
+    copies, updates = worth(problem.rows, row), worth(problem.indices, row)
     due = -(-problem.rows // PERIOD)
-    per_sweep, sweeps = chunks_of(due, row)
+    sweeps = worth(due, row)
     pitch, first = math.prod(known(g.shape)[1:]) * WORD, node.attrs["first"] * WORD
     half = len(new)
     pairs = tuple((half + i, i) for i in range(half))
     common = (clock, history)
     return (
         Launch(
-            Kernel(f"lag_copy_{shape}", _copying(problem, per_copy)), (last, *tables, *new),
-            tuple(range(half, 2 * half)), copies, pairs, bytes=1.0,
+            Kernel(f"lag_copy_{shape}", _copying(problem, copies)), (last, *tables, *new),
+            tuple(range(half, 2 * half)), copies.chunks, pairs, bytes=1.0,
         ),
         Launch(
             Kernel(f"lag_lists_{problem.indices}", _listing(problem)), (indices, head, following),
             (1, 2), bytes=float(4 * problem.indices * WORD),
         ),
         Launch(
-            Kernel(f"lag_update_{shape}", _updating(problem, per_update, pitch, first)),
-            (*common, indices, g, *new, head, following), changed, updates,
+            Kernel(f"lag_update_{shape}", _updating(problem, updates, pitch, first)),
+            (*common, indices, g, *new, head, following), changed, updates.chunks,
             bytes=float(problem.indices * row),
         ),
         Launch(
-            Kernel(f"lag_sweep_{shape}", _sweeping(problem, due, per_sweep)),
-            (*common, indices, g, *new), changed, sweeps, bytes=float(due * row),
+            Kernel(f"lag_sweep_{shape}", _sweeping(problem, sweeps)),
+            (*common, indices, g, *new), changed, sweeps.chunks, bytes=float(due * row),
         ),
     )  # fmt: skip
 
 
-def _copying(problem: Lagging, per_chunk: int) -> str:
+def _copying(problem: Lagging, items: Items) -> str:
     f = kernel_builder()
-    start = f.mul(f.params[1], per_chunk)
-    stop = smaller(f, f.mul(f.params[2], per_chunk), problem.rows)
+    start, stop = items.bounds(f)
     for i in range(problem.count + 1):
         source, to = f.argument(i), f.argument(problem.count + 1 + i)
         row = problem.row if i else WORD
@@ -148,7 +145,7 @@ def _listing(problem: Lagging) -> str:
     return f.module()
 
 
-def _updating(problem: Lagging, per_chunk: int, pitch: int, first: int) -> str:
+def _updating(problem: Lagging, items: Items, pitch: int, first: int) -> str:
     """Rows of g are `pitch` bytes apart; the rows from `first` on are used."""
     f = kernel_builder()
     tables = [f.argument(5 + i) for i in range(problem.count)]
@@ -156,7 +153,7 @@ def _updating(problem: Lagging, per_chunk: int, pitch: int, first: int) -> str:
     now = step_at(f, f.argument(0), integer(0))
     indices, g, seen = f.argument(2), f.offset(f.argument(3), first), f.argument(4)
     lists = (f.argument(5 + problem.count), f.argument(6 + problem.count))
-    with over_rows(f, problem.indices, per_chunk) as position:
+    with items.loop(f) as position:
         rows.ask(indices, position, tables, write=True)
         index = load_index(f, indices, position, problem.index)
         inside = f.compare("icmp ult", index, integer(problem.rows))
@@ -169,13 +166,13 @@ def _updating(problem: Lagging, per_chunk: int, pitch: int, first: int) -> str:
     return f.module()
 
 
-def _sweeping(problem: Lagging, due: int, per_chunk: int) -> str:
+def _sweeping(problem: Lagging, items: Items) -> str:
     f = kernel_builder()
     tables = [f.argument(5 + i) for i in range(problem.count)]
     rows = Rows(f, problem, f.argument(1), tables)
     now, seen = step_at(f, f.argument(0), integer(0)), f.argument(4)
-    begin = f.mul(f.binary("urem", now, integer(PERIOD)), due)
-    with over_rows(f, due, per_chunk) as number:
+    begin = f.mul(f.binary("urem", now, integer(PERIOD)), items.count)
+    with items.loop(f) as number:
         row = f.add(begin, number)
         with f.when(f.compare("icmp slt", row, integer(problem.rows))):
             since = step_at(f, seen, row)

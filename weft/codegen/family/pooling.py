@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, larger, smaller, subtract
 from weft.codegen.family.emit import (
     Part,
-    over_rows,
     over_vectors,
     sum_type,
     vector_lanes,
@@ -174,10 +174,9 @@ def whole_window(f: Builder, pool: Pool, ranges: Sequence[Range]) -> Reg | None:
     return condition
 
 
-def over_windows(f: Builder, pool: Pool, per_chunk: int, block: Block) -> None:
+def over_windows(f: Builder, pool: Pool, rows: Items, block: Block) -> None:
     """Calls `block` for every output pixel; its `visit(start, step)` goes through the window."""
-    rows = pool.images * math.prod(pool.output[:-1])
-    with over_rows(f, rows, per_chunk) as row:
+    with rows.loop(f) as row:
         image, *outer = split_row(f, row, pool.output[:-1])
         fixed = [window_range(f, pool, axis, at) for axis, at in enumerate(outer)]
         with f.loop(0, pool.output[-1]) as column:
@@ -215,13 +214,12 @@ def _window_pixel(
         emit(False)
 
 
-def over_pixels(f: Builder, pool: Pool, per_chunk: int, block: Block) -> None:
+def over_pixels(f: Builder, pool: Pool, rows: Items, block: Block) -> None:
     """Calls `block` for every image pixel; `visit` goes through the windows that cover it.
 
     A step gets the offset of the window's output pixel, and the pixel's position in the window.
     """
-    rows = pool.images * math.prod(pool.image[:-1])
-    with over_rows(f, rows, per_chunk) as row:
+    with rows.loop(f) as row:
         image, *outer = split_row(f, row, pool.image[:-1])
         fixed = [cover_range(f, pool, axis, at) for axis, at in enumerate(outer)]
         with f.loop(0, pool.image[-1]) as column:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import divide
-from weft.codegen.family.emit import axis_of, chunks_of, over_rows
+from weft.codegen.family.emit import axis_of
 from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
@@ -90,17 +91,17 @@ def launch(node: Node, problem: Sort) -> tuple[Launch, ...]:
     if not problem.rows * problem.kept:
         return ()
     work = problem.size * (4 if problem.by_insertion else 8 * problem.dtype.size)
-    per_chunk, chunks = chunks_of(problem.rows, work)
+    rows = worth(problem.rows, work)
     f = kernel_builder()
     writer = _Writer(f, problem)
-    with over_rows(f, problem.rows, per_chunk) as row:
+    with rows.loop(f) as row:
         writer.row(row)
     order = "down" if problem.descending else "up"
     sizes = f"{problem.outer}x{problem.size}x{problem.inner}"
     name = f"{node.op}_{problem.dtype.name}_{sizes}_{problem.kept}_{order}"
     args = (node.data_inputs[0], *node.outputs, Scratch(problem.scratch, per_thread=True))
     moved = problem.rows * (problem.size + problem.kept) * problem.dtype.size
-    return (Launch(Kernel(name, f.module()), args, (1, 2, 3), chunks, bytes=float(moved)),)
+    return (Launch(Kernel(name, f.module()), args, (1, 2, 3), rows.chunks, bytes=float(moved)),)
 
 
 class _Writer:

@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder, vector
+from weft.codegen.chunk import Items, worth
 from weft.codegen.contraction.emit import larger, read, smaller, subtract, write
-from weft.codegen.family.emit import Part, chunks_of, compute_dtype
+from weft.codegen.family.emit import Part, compute_dtype
 from weft.codegen.family.pooling import (
     Block,
     Carried,
@@ -30,7 +31,7 @@ from weft.ir.node import Node
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
-Over = Callable[[Builder, Pool, int, Block], None]
+Over = Callable[[Builder, Pool, Items, Block], None]
 
 
 def launch(
@@ -42,16 +43,15 @@ def launch(
 ) -> Launch:
     """One kernel over windows or pixels; `args` end with the output."""
     dims = pool.output if over is over_windows else pool.image
-    rows = pool.images * math.prod(dims[:-1])
-    work = dims[-1] * pool.channels
-    per_chunk, chunks = chunks_of(rows, work * (pool.places if over is over_windows else 1))
+    work = dims[-1] * pool.channels * (pool.places if over is over_windows else 1)
+    rows = worth(pool.images * math.prod(dims[:-1]), work)
     f = kernel_builder()
     pointers = [f.argument(i) for i in range(len(args))]
-    over(f, pool, per_chunk, block(f, pointers))
+    over(f, pool, rows, block(f, pointers))
     kernel = Kernel(f"{name}_{pool.name}", f.module())
     size = pool.dtype.size
     touched = (pool.pixels + pool.images * math.prod(pool.image)) * pool.channels * size
-    return Launch(kernel, args, (len(args) - 1,), chunks, bytes=float(touched))
+    return Launch(kernel, args, (len(args) - 1,), rows.chunks, bytes=float(touched))
 
 
 def load(f: Builder, pool: Pool, base: Reg, at: Reg, part: Part) -> Reg:
@@ -66,8 +66,11 @@ def save(f: Builder, pool: Pool, value: Reg, base: Reg, at: Reg, part: Part) -> 
     write(f, value, pointer, pool.dtype, part.mask)
 
 
-def max_pool(group: Group, target: Target) -> tuple[Launch, ...]:
-    """The largest element of every window; NaN wins, padding does not."""
+def _pooled(
+    group: Group, target: Target, op: str, start: float,
+    divisor: Callable[[Builder, Pool, Node, Sequence[Range]], Reg] | None = None,
+) -> tuple[Launch, ...]:  # fmt: skip
+    """Combines the elements of every window; divides them by what `divisor` gives."""
     node = group.nodes[0]
     x, y = node.data_inputs[0], node.outputs[0]
     pool = pool_of(node, x.shape, target)
@@ -78,17 +81,24 @@ def max_pool(group: Group, target: Target) -> tuple[Launch, ...]:
         def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
             def step(carried: Carried, at: Reg, place: Reg) -> Carried:
                 values = [load(f, pool, pointers[0], at, part) for part in parts]
-                kind = compute_dtype(pool.dtype)
+                dtype = compute_dtype(pool.dtype)
                 both = zip(carried, values, strict=True)
-                return [combine(f, "maximum", kind, a, b) for a, b in both]
+                return [combine(f, op, dtype, a, b) for a, b in both]
 
-            best = visit([constant(-math.inf, pool.vector)] * len(parts), step)
-            for value, part in zip(best, parts, strict=True):
-                save(f, pool, value, pointers[1], out, part)
+            results = visit([constant(start, pool.vector)] * len(parts), step)
+            count = None if divisor is None else divisor(f, pool, node, ranges)
+            for value, part in zip(results, parts, strict=True):
+                mean = value if count is None else f.binary("fdiv", value, count)
+                save(f, pool, mean, pointers[1], out, part)
 
         return emit
 
-    return (launch(pool, "max_pool", over_windows, (x, y), block),)
+    return (launch(pool, node.op, over_windows, (x, y), block),)
+
+
+def max_pool(group: Group, target: Target) -> tuple[Launch, ...]:
+    """The largest element of every window; NaN wins, padding does not."""
+    return _pooled(group, target, "maximum", -math.inf)
 
 
 def max_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -182,27 +192,12 @@ def pull(f: Builder, pool: Pool, pointers: list[Reg]) -> Block:
 
 def avg_pool(group: Group, target: Target) -> tuple[Launch, ...]:
     """The mean of every window, of all its elements or of those inside the image."""
-    node = group.nodes[0]
-    x, y = node.data_inputs[0], node.outputs[0]
-    pool = pool_of(node, x.shape, target)
-    if not pool.pixels * pool.channels:
-        return ()
 
-    def block(f: Builder, pointers: list[Reg]) -> Block:
-        def emit(out: Reg, parts: Sequence[Part], ranges: Sequence[Range], visit: Visit) -> None:
-            def step(carried: Carried, at: Reg, place: Reg) -> Carried:
-                values = [load(f, pool, pointers[0], at, part) for part in parts]
-                return [f.binary("fadd", a, b) for a, b in zip(carried, values, strict=True)]
+    def divisor(f: Builder, pool: Pool, node: Node, ranges: Sequence[Range]) -> Reg:
+        counts = [subtract(f, part.last, part.first) for part in ranges]
+        return _divisor(f, pool, node, counts)
 
-            sums = visit([constant(0, pool.vector)] * len(parts), step)
-            counts = [subtract(f, part.last, part.first) for part in ranges]
-            divisor = _divisor(f, pool, node, counts)
-            for value, part in zip(sums, parts, strict=True):
-                save(f, pool, f.binary("fdiv", value, divisor), pointers[1], out, part)
-
-        return emit
-
-    return (launch(pool, "avg_pool", over_windows, (x, y), block),)
+    return _pooled(group, target, "add", 0, divisor)
 
 
 def _divisor(f: Builder, pool: Pool, node: Node, counts: Sequence[Reg]) -> Reg:

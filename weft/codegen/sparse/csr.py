@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import read, smaller, write
 from weft.codegen.family.emit import (
     UNROLL,
     Part,
     check_index,
-    chunks_of,
     compute_dtype,
     constant_mask,
     load_index,
@@ -140,8 +140,8 @@ class _Walk:
         self.problem = problem
         self.indptr = indptr
         work = problem.width * problem.dtype.size + 8
-        self.per_chunk, chunks = chunks_of(problem.entries, work, CHUNK)
-        self.chunks = max(1, chunks)
+        entries = worth(problem.entries, work, CHUNK)
+        self.per_chunk, self.chunks = entries.group, max(1, entries.chunks)
 
     def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:
         """Calls `body(row, begin, end)` for the rows of this call's chunks."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.chunk import worth
 from weft.codegen.contraction.emit import larger, smaller, subtract
 from weft.codegen.family.emit import (
-    chunks_of,
     load_index,
-    over_rows,
     report_fault,
 )
 from weft.codegen.target import Target
@@ -132,31 +131,32 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
     """Rows begin between an id and the one before it."""
     ids, indptr = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     count, size = count_of(ids), count_of(indptr) - 1
-    per_chunk, chunks = chunks_of(count, 8)
+    items = worth(count, 8)
     f = kernel_builder()
     source, rows = f.argument(0), f.argument(1)
     if not count:
         _begin(f, rows, integer(-1), integer(size), integer(0))
     with f.loop(f.params[1], f.params[2]) as chunk:
-        first = f.mul(chunk.index, per_chunk)
+        first = f.mul(chunk.index, items.group)
         before = _before(f, source, first, ids.dtype)
-        with f.loop(first, smaller(f, f.add(first, per_chunk), count), carried=[before]) as loop:
-            here, last = load_index(f, source, loop.index, ids.dtype), loop.carried[0]
-            with f.when(f.compare("icmp ne", here, last)):
-                _begin(f, rows, larger(f, last, integer(-1)), smaller(f, here, size), loop.index)
-                unsorted = f.compare("icmp slt", here, last)
+        last = smaller(f, f.add(first, items.group), count)
+        with f.loop(first, last, carried=[before]) as loop:
+            here, before = load_index(f, source, loop.index, ids.dtype), loop.carried[0]
+            with f.when(f.compare("icmp ne", here, before)):
+                _begin(f, rows, larger(f, before, integer(-1)), smaller(f, here, size), loop.index)
+                unsorted = f.compare("icmp slt", here, before)
                 outside = f.compare("icmp uge", here, integer(size))
                 with f.when(f.binary("or", unsorted, outside)):
                     report_fault(f, here, loop.index, slot=2)
             loop.next = [here]
         if count:
-            with f.when(_is(f, chunk.index, chunks - 1)):
+            with f.when(_is(f, chunk.index, items.chunks - 1)):
                 final = load_index(f, source, integer(count - 1), ids.dtype)
                 _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
     kernel = Kernel(f"csr_indptr_{count}_below_{size}", f.module())
     moved = float(count * ids.dtype.size + 4 * size)
     args = (ids, indptr, ERROR, 0)
-    return (Launch(kernel, args, (1,), max(1, chunks), bytes=moved, check=True),)
+    return (Launch(kernel, args, (1,), max(1, items.chunks), bytes=moved, check=True),)
 
 
 def _begin(f: Builder, rows: Reg, before: Reg, here: Reg, at: Reg) -> None:
@@ -181,16 +181,16 @@ def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
     """Writes every row's number at its positions."""
     indptr, rows = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     size, count = count_of(indptr) - 1, count_of(rows)
-    per_chunk, chunks = chunks_of(size, 8 + 4 * count // max(1, size))
+    items = worth(size, 8 + 4 * count // max(1, size))
     f = kernel_builder()
     bounds, y = f.argument(0), f.argument(1)
-    with over_rows(f, size, per_chunk) as row:
+    with items.loop(f) as row:
         first, last = row_bounds(f, bounds, row, count, indptr.dtype)
         number = f.emit("i32", f"trunc {row} to i32")
         with f.loop(first, last) as loop:
             f.store(number, f.offset(y, loop.index, "i32"), 4)
     kernel = Kernel(f"csr_rows_{size}_{count}", f.module())
-    fill = Launch(kernel, (indptr, rows), (1,), max(1, chunks), bytes=4.0 * (size + count))
+    fill = Launch(kernel, (indptr, rows), (1,), max(1, items.chunks), bytes=4.0 * (size + count))
     return (check_bounds(indptr, count, 0), fill)
 
 

@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from weft.codegen.builder import Builder, Reg
 from weft.codegen.vecmath import vector
 from weft.codegen.vecmath.vector import Vec, intrinsic, vector_math
 
 __all__ = ["abs", "ceil", "floor", "fma", "round", "sqrt", "trunc"]
 
 
-@vector_math
-def sqrt(x: Vec) -> Vec:
-    """Square root, correctly rounded."""
-    return intrinsic("sqrt", x)
+def _instruction(name: str, doc: str) -> Callable[[Builder, Reg], Reg]:
+    def emit(x: Vec) -> Vec:
+        return intrinsic(name, x)
+
+    emit.__doc__ = doc
+    return vector_math(emit)
 
 
-@vector_math
-def floor(x: Vec) -> Vec:
-    """The largest integer that is not above x."""
-    return intrinsic("floor", x)
-
-
-@vector_math
-def ceil(x: Vec) -> Vec:
-    """The smallest integer that is not below x."""
-    return intrinsic("ceil", x)
-
-
-@vector_math
-def round(x: Vec) -> Vec:
-    """The nearest integer, halves to even."""
-    return intrinsic("roundeven", x)
-
-
-@vector_math
-def trunc(x: Vec) -> Vec:
-    """The integer part."""
-    return intrinsic("trunc", x)
-
-
-@vector_math
-def abs(x: Vec) -> Vec:
-    """The magnitude."""
-    return intrinsic("fabs", x)
+sqrt = _instruction("sqrt", "Square root, correctly rounded.")
+floor = _instruction("floor", "The largest integer that is not above x.")
+ceil = _instruction("ceil", "The smallest integer that is not below x.")
+round = _instruction("roundeven", "The nearest integer, halves to even.")
+trunc = _instruction("trunc", "The integer part.")
+abs = _instruction("fabs", "The magnitude.")
 
 
 @vector_math

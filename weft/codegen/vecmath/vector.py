@@ -50,6 +50,26 @@ OPCODES = {  # operator: (floating, integer)
 }  # fmt: skip
 
 
+def _operator(operator: str, reflected: bool = False) -> Callable[[Vec, Vec | float], Vec]:
+    floating, whole = OPCODES[operator]
+
+    def result(x: Vec, other: Vec | float) -> Vec:
+        y = x.other_of(other)
+        first, second = (y, x) if reflected else (x, y)
+        opcode = floating if x.scalar in FORMATS else whole
+        emit = x.f.compare if "cmp" in opcode else x.f.binary
+        return Vec(x.f, emit(opcode, first.reg, second.reg))
+
+    return result
+
+
+def _logic(opcode: str) -> Callable[[Vec, Vec | int], Vec]:
+    def result(x: Vec, other: Vec | int) -> Vec:
+        return Vec(x.f, x.f.binary(opcode, x.reg, x.other_of(other).reg))
+
+    return result
+
+
 @dataclass(frozen=True, eq=False)
 class Vec:
     """A value under construction: a scalar or a vector of numbers, integers or booleans."""
@@ -80,83 +100,35 @@ class Vec:
         """The entry of a table for this type."""
         return table[self.scalar]
 
-    def _binary(self, operator: str, x: Vec | float, y: Vec | float) -> Vec:
-        floating, whole = OPCODES[operator]
-        a = x if isinstance(x, Vec) else self.like(x)
-        b = y if isinstance(y, Vec) else self.like(y)
-        opcode = floating if self.scalar in FORMATS else whole
-        emit = self.f.compare if "cmp" in opcode else self.f.binary
-        return Vec(self.f, emit(opcode, a.reg, b.reg))
+    def other_of(self, x: Vec | float) -> Vec:
+        """The other operand: a value, or a number as a constant of this type."""
+        return x if isinstance(x, Vec) else self.like(x)
 
-    def __add__(self, other: Vec | float) -> Vec:
-        return self._binary("+", self, other)
-
-    def __radd__(self, other: float) -> Vec:
-        return self._binary("+", other, self)
-
-    def __sub__(self, other: Vec | float) -> Vec:
-        return self._binary("-", self, other)
-
-    def __rsub__(self, other: float) -> Vec:
-        return self._binary("-", other, self)
-
-    def __mul__(self, other: Vec | float) -> Vec:
-        return self._binary("*", self, other)
-
-    def __rmul__(self, other: float) -> Vec:
-        return self._binary("*", other, self)
-
-    def __truediv__(self, other: Vec | float) -> Vec:
-        return self._binary("/", self, other)
-
-    def __rtruediv__(self, other: float) -> Vec:
-        return self._binary("/", other, self)
-
-    def __lt__(self, other: Vec | float) -> Vec:
-        return self._binary("<", self, other)
-
-    def __le__(self, other: Vec | float) -> Vec:
-        return self._binary("<=", self, other)
-
-    def __gt__(self, other: Vec | float) -> Vec:
-        return self._binary(">", self, other)
-
-    def __ge__(self, other: Vec | float) -> Vec:
-        return self._binary(">=", self, other)
-
-    def equals(self, other: Vec | float) -> Vec:
-        """Lanes that are equal."""
-        return self._binary("==", self, other)
-
-    def differs(self, other: Vec | float) -> Vec:
-        """Lanes that are not equal, or not a number."""
-        return self._binary("!=", self, other)
+    __add__ = _operator("+")
+    __sub__ = _operator("-")
+    __mul__ = _operator("*")
+    __truediv__ = _operator("/")
+    __radd__ = _operator("+", reflected=True)
+    __rsub__ = _operator("-", reflected=True)
+    __rmul__ = _operator("*", reflected=True)
+    __rtruediv__ = _operator("/", reflected=True)
+    __lt__ = _operator("<")
+    __le__ = _operator("<=")
+    __gt__ = _operator(">")
+    __ge__ = _operator(">=")
+    equals = _operator("==")
+    differs = _operator("!=")  # or is not a number
+    __and__ = _logic("and")
+    __or__ = _logic("or")
+    __xor__ = _logic("xor")
+    __lshift__ = _logic("shl")
+    __rshift__ = _logic("ashr")  # the sign is kept
 
     def __neg__(self) -> Vec:
         return Vec(self.f, self.f.emit(self.reg.type, f"fneg {self.reg}"))
 
-    def _logic(self, opcode: str, other: Vec | int) -> Vec:
-        b = other if isinstance(other, Vec) else self.like(other)
-        return Vec(self.f, self.f.binary(opcode, self.reg, b.reg))
-
-    def __and__(self, other: Vec | int) -> Vec:
-        return self._logic("and", other)
-
-    def __or__(self, other: Vec | int) -> Vec:
-        return self._logic("or", other)
-
-    def __xor__(self, other: Vec | int) -> Vec:
-        return self._logic("xor", other)
-
-    def __lshift__(self, count: int) -> Vec:
-        return self._logic("shl", count)
-
-    def __rshift__(self, count: int) -> Vec:
-        """Arithmetic shift: the sign is kept."""
-        return self._logic("ashr", count)
-
     def __invert__(self) -> Vec:
-        return self._logic("xor", Vec(self.f, Reg(self.reg.type, _all_ones(self))))
+        return self ^ Vec(self.f, Reg(self.reg.type, _all_ones(self)))
 
     def convert(self, opcode: str, scalar: str) -> Vec:
         """Converts the lanes by an instruction such as `bitcast` or `fpext`."""

@@ -65,7 +65,7 @@ def distribute_tensor(
     return DTensor(local.requires_grad_(tensor.requires_grad), mesh, layout, whole.shape)
 
 
-def _factory(make: Callable[..., Tensor]) -> Callable[..., DTensor]:
+def _factory(make: Callable[..., Tensor]):
     """`make` with a mesh and placements; random numbers are the first rank's."""
 
     def made(

@@ -170,6 +170,7 @@ from weft.eager.functions.elementwise.declared import not_equal as not_equal
 from weft.eager.functions.elementwise.declared import rad2deg as rad2deg
 from weft.eager.functions.elementwise.declared import reciprocal as reciprocal
 from weft.eager.functions.elementwise.declared import relu as relu
+from weft.eager.functions.elementwise.declared import relu6 as relu6
 from weft.eager.functions.elementwise.declared import remainder as remainder
 from weft.eager.functions.elementwise.declared import right_shift as bitwise_right_shift
 from weft.eager.functions.elementwise.declared import right_shift as right_shift
@@ -191,7 +192,6 @@ from weft.eager.functions.elementwise.declared import tan as tan
 from weft.eager.functions.elementwise.declared import tanh as tanh
 from weft.eager.functions.elementwise.declared import trunc as trunc
 from weft.eager.functions.elementwise.declared import xlogy as xlogy
-from weft.eager.functions.elementwise.from_op import relu6 as relu6
 from weft.eager.functions.elementwise.integer import frexp as frexp
 from weft.eager.functions.elementwise.integer import gcd as gcd
 from weft.eager.functions.elementwise.integer import lcm as lcm

@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import wrap
 from weft.ir.hooks import HOOKS
 
 _expected: Final[list[Any]] = []
-"""Tensors that hold results of collectives, maybe still pending."""
+"""Tensors with results of collectives that may still be pending."""
 
 
 def await_result(x: Lazy) -> None:
@@ -32,7 +32,7 @@ def run_pending_collectives() -> None:
 
 
 def _unfinished() -> list[Any]:
-    """Those still recorded; what only its own program reads never has an array."""
+    """The tensors that are still pending; one that only its program reads never has an array."""
     pending = trace.now.pending
     if not pending:
         return []

@@ -20,7 +20,7 @@ _bound: Final[list[Mapping[str, Group]]] = []
 
 @contextlib.contextmanager
 def bound(axes: Mapping[str, Group]) -> Iterator[None]:
-    """Inside it, axis names stand for these ranks."""
+    """Context in which axis names stand for these ranks."""
     _bound.append(axes)
     try:
         yield

@@ -18,7 +18,7 @@ __all__ = ["all_gather", "all_to_all", "pmax", "pmean", "pmin", "ppermute", "psu
 
 
 def called(op: str, xs: Sequence[Any], group: Group, **attrs: Any) -> list[Any]:
-    """Record a collective operation on tensors, which every rank has to run."""
+    """Record a collective operation on tensors, which every rank must run."""
     given = [lazy_of(x) for x in xs]
     found = record(REGISTRY[op], given, {"group": group.number, **attrs})
     await_result(found[0])
@@ -30,7 +30,7 @@ def _one(op: str, x: Any, group: Group, **attrs: Any) -> Any:
 
 
 def psum(x: Any, axis_name: AxisName = None) -> Any:
-    """The sum over ranks, on all of them; all tensors of a structure travel together.
+    """The sum over ranks, on all of them; all tensors of a structure are sent together.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -84,7 +84,7 @@ def all_gather(x: Any, axis_name: AxisName = None, *, axis: int = 0, tiled: bool
 
 
 def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather") -> Any:
-    """The parts of all members, along a new axis or joined along an existing one."""
+    """The shards of all members, along a new axis or joined along an existing one."""
     found = _one(op, y, group)
     axis %= found.ndim - tiled
     found = found.movedim(0, axis) if axis else found
@@ -94,7 +94,7 @@ def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather
 def psum_scatter(
     x: Any, axis_name: AxisName = None, *, scatter_dimension: int = 0, tiled: bool = False
 ) -> Any:
-    """Reduce-scatter: this rank's part of the sum over ranks.
+    """Reduce-scatter: this rank's shard of the sum over ranks.
 
     Args:
         scatter_dimension: the dimension with an entry for each rank; it is removed.
@@ -116,7 +116,7 @@ def psum_scatter(
 
 
 def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -> Any:
-    """This member's part of a dimension that is divided among the members."""
+    """This member's shard of a dimension."""
     axis = _axis(y, axis, what)
     count, rows = group.size, int(y.shape[axis])
     if rows % count or not (tiled or rows == count):
@@ -157,13 +157,13 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 def all_to_all(
     x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, tiled: bool = False
 ) -> Any:
-    """All-to-all: each rank gets its part of all ranks' tensors.
+    """All-to-all: each rank gets its shard of all ranks' tensors.
 
     Args:
         split_axis: the dimension with an entry for each rank; it is removed.
         concat_axis: the dimension of the sending ranks in the result.
         tiled: `split_axis` has one or more entries for each rank, of which the result keeps this
-            rank's; parts are concatenated along the existing `concat_axis`.
+            rank's; shards are concatenated along the existing `concat_axis`.
 
     Raises:
         ShapeError: the dimension cannot be divided evenly.

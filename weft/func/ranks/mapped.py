@@ -1,8 +1,8 @@
-"""`shard_map` and `pmap`: each rank calls a function with its parts of the arguments.
+"""`shard_map` and `pmap`: each rank calls a function with its shards of the arguments.
 
-Outside, all ranks have the same values and gradients. Inside, each has its own. An undivided
-argument is used by all ranks, so its gradients are summed. An undivided result is the first rank's,
-where its gradient begins.
+Outside, all ranks have the same values and gradients. Inside, each has its own. A replicated
+argument is used by all ranks, so its gradients are summed. A replicated result is the first rank's,
+where its gradient starts.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def shard_map(
     f: Function | None = None, /, mesh: Any = None, in_specs: Any = None, out_specs: Any = None,
     *, check_vma: bool = True,
 ) -> Any:  # fmt: skip
-    """Call `f` on each rank of a mesh with its parts of the arguments; JAX's `jax.shard_map`.
+    """Call `f` on each rank of a mesh with its shards of the arguments; JAX's `jax.shard_map`.
 
     All ranks pass the same arguments and get the whole results. Inside, collectives such as `psum`
-    exchange values along the mesh's axes. Gradients flow as if one process had computed all parts,
+    exchange values along the mesh's axes. Gradients flow as if one process had computed all shards,
     also to outside tensors that `f` uses.
 
     Args:
@@ -61,15 +61,15 @@ def shard_map(
             decorator.
         mesh: a `DeviceMesh` whose dimensions have names.
         in_specs: a `PartitionSpec` for each argument, nested like it, or one for all.
-        out_specs: the same for results. A result that is not divided along an axis has to be equal
-            on all ranks along it; all get the first one's.
+        out_specs: the same for results. A result that is not sharded along an axis must be equal on
+            all ranks along it; all get the first one's.
         check_vma: whether to check that such results are equal; if not, each rank keeps its own
             without communication.
 
     Raises:
         ArgumentError: there is no mesh, or an axis that it does not have.
-        ShapeError: a dimension that cannot be divided.
-        DistributedError: an undivided result differs between ranks.
+        ShapeError: a dimension that is not divisible.
+        DistributedError: a replicated result differs between ranks.
         TracerError: the function reads values, or changes tensors in place.
 
     Example:
@@ -112,10 +112,10 @@ def shard_map(
 def pmap(
     fun: Function, axis_name: str = "ranks", *, in_axes: Any = 0, out_axes: Any = 0
 ) -> Function:
-    """Call `fun` on each rank with its part; arguments and results have an additional rank axis.
+    """Call `fun` on each rank with its shard; arguments and results have an additional rank axis.
 
     All ranks pass the same arguments and get all results. Inside, collectives such as `psum`
-    exchange values over `axis_name`. Gradients flow as if one process had computed all parts.
+    exchange values over `axis_name`. Gradients flow as if one process had computed all shards.
 
     Args:
         in_axes: the rank axis of each argument, `None` for one that all share; an integer for all,
@@ -177,11 +177,11 @@ def _run(
     fun: Function, args: tuple[Any, ...], groups: Groups, places: tuple[Any, Any],
     enter: Enter, leave: Enter,
 ) -> Any:  # fmt: skip
-    """Call a function on parts of its arguments, with named axes of ranks.
+    """Call a function on shards of its arguments, with named axes of ranks.
 
     Args:
-        places: how arguments and results are divided, nested like these.
-        enter, leave: convert whole values to parts, and back.
+        places: how arguments and results are sharded, nested like these.
+        enter, leave: convert whole values to shards, and back.
     """
     apart = take_apart((args, {}))
     wanted = places[0] if isinstance(places[0], tuple) else (places[0],) * len(args)
@@ -240,7 +240,7 @@ def _first(ys: Sequence[Any], places: Sequence[PartitionSpec], groups: Groups) -
 def _along(
     op: str, xs: Sequence[Any], places: Sequence[PartitionSpec], groups: Groups, **attrs: Any
 ) -> list[Any]:
-    """Call an operation for each axis, on all tensors that are not divided along it."""
+    """Call an operation for each axis, on all tensors that are not sharded along it."""
     found = list(xs)
     for name, group in groups.items():
         chosen = [i for i, spec in enumerate(places) if name not in spec.names]

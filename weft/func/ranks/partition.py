@@ -1,4 +1,4 @@
-"""Partitioning: `PartitionSpec`, and conversion between whole tensors and parts."""
+"""Partitioning: `PartitionSpec`, and conversion between whole tensors and shards."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Entry = str | tuple[str, ...] | None
 
 
 class PartitionSpec:
-    """The mesh axes along which each dimension of a tensor is divided.
+    """The mesh axes along which each dimension of a tensor is sharded.
 
     Args:
         partitions: for each dimension an axis, several axes (the last varies fastest), or `None` if
-            not divided. Further dimensions are not divided.
+            not sharded. Further dimensions are not sharded.
 
     Example:
         >>> from weft.func import PartitionSpec as P
@@ -62,10 +62,10 @@ class PartitionSpec:
 
 
 def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
-    """This rank's part of a replicated tensor.
+    """This rank's shard of a replicated tensor.
 
     Raises:
-        ShapeError: a dimension cannot be divided, or there are fewer than the spec has entries.
+        ShapeError: a dimension is not divisible, or the spec has too many entries.
     """
     _check(x, spec, groups, what)
     for axis, names in enumerate(spec.axes):
@@ -81,7 +81,7 @@ def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: st
 
 
 def whole_of(y: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> Any:
-    """The whole tensor, on all ranks, from each rank's part."""
+    """The whole tensor, on all ranks, from each rank's shard."""
     _check(y, spec, groups, what)
     for axis, names in enumerate(spec.axes):
         for name in reversed(names):

@@ -41,8 +41,8 @@ class KerasState(TensorFlowState):
     """A model, its optimizer, and other values by name.
 
     Args:
-        model: has weights already, as one whose first layer has an `input_shape`.
-        optimizer: by default the one that the model is compiled with.
+        model: must have weights, for example by an `input_shape` of the first layer.
+        optimizer: by default that of `compile`.
         folder: see `State`.
         kwargs: numbers, strings, arrays and nested structures of them.
 
@@ -73,10 +73,10 @@ class KerasState(TensorFlowState):
 
 
 class CommitStateCallback(Callback):
-    """Commits after every so many batches, and after each epoch; put it last.
+    """Commits every few batches, and after each epoch; put it last.
 
     Args:
-        state: is committed.
+        state: the state to commit.
         batches_per_commit: the number of batches between commits.
     """
 
@@ -104,7 +104,7 @@ class CommitStateCallback(Callback):
 class UpdateBatchStateCallback(Callback):
     """Keeps the number of the current batch in `state.batch`; 0 between epochs.
 
-    The first epoch after a restart begins at that batch where the number of its batches is known.
+    The first epoch after a restart starts at that batch, if the number of its batches is known.
 
     Args:
         state: the state; has the attributes `batch` and `epoch`.
@@ -115,22 +115,22 @@ class UpdateBatchStateCallback(Callback):
         self._state = state
 
     def on_epoch_begin(self, epoch: int, logs: Logs | None = None) -> None:
-        """Leave out the batches of an epoch that was begun before."""
+        """Skip the batches of an interrupted epoch that are already processed."""
         steps = self.params.get("steps")
         if steps and self._state.batch:
             self.model.begin_epoch_at(min(self._state.batch, steps - 1))
 
     def on_batch_end(self, batch: int, logs: Logs | None = None) -> None:
-        """Note the batch."""
+        """Record the batch."""
         self._state.batch = batch
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
-        """Note that the next epoch begins at the start."""
+        """Let the next epoch start at its first batch."""
         self._state.batch = 0
 
 
 class UpdateEpochStateCallback(Callback):
-    """Keeps the number of finished epochs, those before a restart included, in `state.epoch`.
+    """Keeps the number of finished epochs in `state.epoch`, including those before a restart.
 
     Args:
         state: the state; has the attribute `epoch`.
@@ -142,7 +142,7 @@ class UpdateEpochStateCallback(Callback):
         self._before: int = state.epoch
 
     def on_train_begin(self, logs: Logs | None = None) -> None:
-        """Note how many epochs were finished before."""
+        """Record the number of epochs finished before."""
         self._before = self._state.epoch
 
     def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:

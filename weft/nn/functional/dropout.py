@@ -58,7 +58,7 @@ def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = F
 
     Args:
         input: any shape.
-        p: the probability.
+        p: the probability of leaving an element or channel out.
         training: whether anything is left out.
         inplace: replace the input by the result.
 

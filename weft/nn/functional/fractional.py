@@ -74,8 +74,8 @@ def fractional_max_pool2d(
         output_size: the output's spatial sizes; or `output_ratio`.
         output_ratio: the output's sizes relative to the input's, below 1.
         return_indices: also return the indices of the maxima.
-        _random_samples: numbers in [0, 1), (N, C, 2), that choose the windows; a surplus is
-            ignored.
+        _random_samples: numbers in [0, 1), (N, C, spatial dimensions), that choose the windows; a
+            surplus is ignored.
     """
     return fractional_max_pool(
         2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples

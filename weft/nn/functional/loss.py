@@ -118,8 +118,8 @@ def kl_div(
     Args:
         input: log probabilities.
         target: probabilities, or their logarithms with `log_target`.
-        reduction: also `batchmean`, the sum divided by the number of rows, as the definition has
-            it.
+        reduction: `mean`, `sum` or `none`; or `batchmean`, the sum divided by the number of rows,
+            as the definition has it.
         log_target: the target contains logarithms of probabilities.
     """
     valid = ("none", "batchmean", "mean", "sum")

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import full
 from weft.nn.functional import activation as F
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, layer, options
 from weft.nn.parameter import Parameter
 
 __all__ = [
@@ -206,7 +206,7 @@ class RReLU(_Activation):
     inplace: bool = False
 
 
-@layer()
+@options
 class Softmax2d(_Activation):
     """`softmax` over the channels of (N, C, H, W) or (C, H, W)."""
 
@@ -215,15 +215,13 @@ class Softmax2d(_Activation):
         return F.softmax(input, -3)
 
 
-@layer()
+@options
 class PReLU(_Activation):
     """`x` where it is positive, else `weight * x` with a learned weight, or one per channel.
 
     Args:
         num_parameters: the number of weights: 1, or that of the channels.
         init: the weights' initial value.
-        device: only the CPU.
-        dtype: the weights' element type, by default float32.
     """
 
     num_parameters: int = 1

@@ -12,7 +12,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.activation import log_softmax
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, options
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential
 
@@ -24,7 +24,7 @@ class AdaptiveResult(NamedTuple):
     loss: Any
 
 
-@layer()
+@options
 class AdaptiveLogSoftmaxWithLoss(Layer):
     """A softmax over classes sorted by frequency, with less computation for rare ones.
 
@@ -37,8 +37,6 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         cutoffs: where the clusters start, in ascending order.
         div_value: each cluster has this many times fewer features than the one before it.
         head_bias: whether the head has a bias.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Raises:
         ArgumentError: the cutoffs do not ascend within 1 to `n_classes` - 1.

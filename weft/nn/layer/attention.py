@@ -26,8 +26,6 @@ class MultiheadAttention(Layer):
         add_zero_attn: append a key and value of zeros.
         kdim, vdim: widths of keys and values; `embed_dim` by default.
         batch_first: inputs are (N, L, E), not (L, N, E).
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar, Concatenate, Final, ParamSpec, TypeVar, dataclass_transform
+from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from weft.documentation import with_arguments
 from weft.nn.module.module import Module
 from weft.ops.refusal import guard_making
 
 C = TypeVar("C", bound=type[Any])
-P = ParamSpec("P")
 _REQUIRED: Final = inspect.Parameter.empty
 _INIT_VAR: Final = re.compile(r"InitVar\[(.*)\]")
 
 
 class Layer(Module):
-    """Base class of the classes that `layer` completes."""
+    """Base class of the classes that `options` and `layer` complete.
+
+    Args:
+        device: only the CPU.
+        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
+    """
 
     _fields: ClassVar[dict[str, Field]] = {}
     _shown: ClassVar[str | None] = None
@@ -82,14 +85,26 @@ def buffer(*, default: Any) -> Any:
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(buffer,))
-def layer(function: Callable[..., Any] | None = None, *, kw_only: bool = False) -> Callable[[C], C]:
-    """A decorator that completes a class derived from `Layer`.
+def options(cls: C) -> C:
+    """A decorator that adds the constructor to a class derived from `Layer`.
 
-    The annotated attributes become the constructor's arguments, after those of the base classes.
-    Those declared as `InitVar` are not stored, but passed to `__post_init__`, which checks and
-    converts arguments. `forward` passes the attributes to the parameters of the same name; its own
-    arguments are the function's other parameters without default. Arguments that the docstring
-    does not describe are described as by the function, or by the base classes.
+    The annotated attributes become its arguments, after those of the base classes. Those declared
+    as `InitVar` are not stored, but passed to `__post_init__`, which checks and converts arguments.
+    Arguments that the docstring does not describe are described as by the base classes.
+
+    Args:
+        cls: the class.
+    """
+    _complete(cls, None, False)
+    return cls
+
+
+@dataclass_transform(eq_default=False, field_specifiers=(buffer,))
+def layer(function: Callable[..., Any], *, kw_only: bool = False) -> Callable[[C], C]:
+    """A decorator like `options`, for a class that calls a function.
+
+    `forward` passes the attributes to the parameters of the same name; its own arguments are the
+    function's other parameters without default. The function also describes the arguments.
 
     Args:
         function: what `forward` calls; classes that define `forward` only take its documentation.
@@ -105,47 +120,26 @@ def layer(function: Callable[..., Any] | None = None, *, kw_only: bool = False) 
     """
 
     def complete(cls: C) -> C:
-        own = {
-            name: Field(type, vars(cls).get(name, _REQUIRED))
-            for name, type in inspect.get_annotations(cls).items()
-            if not type.startswith("ClassVar")
-        }
-        for name in own.keys() & vars(cls).keys():
-            delattr(cls, name)
-        fields = cls._fields = {**cls._fields, **own}
-        cls.__init__ = _constructor(cls, fields, kw_only)
-        guard_making(cls)
-        if function is not None and cls.forward is Module.forward:
-            cls.forward = _forward(cls, function, fields)
-        _document(cls, function)
+        _complete(cls, function, kw_only)
         return cls
 
     return complete
 
 
-def without_first(
-    constructor: Callable[Concatenate[Any, Any, P], None],
-) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
-    """The signature of a base's constructor without its first argument, which a subclass fixes.
-
-    Args:
-        constructor: that of the base. The decorated one gets all arguments by name.
-    """
-    signature = inspect.signature(constructor)
-    this, _, *options = signature.parameters.values()
-    signature = signature.replace(parameters=[this, *options])
-
-    def decorate(function: Callable[..., None]) -> Any:
-        @functools.wraps(function)
-        def made(self: Any, *args: Any, **kwargs: Any) -> None:
-            bound = signature.bind(self, *args, **kwargs)
-            bound.apply_defaults()
-            function(**bound.arguments)
-
-        made.__signature__ = signature  # type: ignore[attr-defined]
-        return made
-
-    return decorate
+def _complete(cls: type[Any], function: Callable[..., Any] | None, kw_only: bool) -> None:
+    own = {
+        name: Field(type, vars(cls).get(name, _REQUIRED))
+        for name, type in inspect.get_annotations(cls).items()
+        if not type.startswith("ClassVar")
+    }
+    for name in own.keys() & vars(cls).keys():
+        delattr(cls, name)
+    fields = cls._fields = {**cls._fields, **own}
+    cls.__init__ = _constructor(cls, fields, kw_only)
+    guard_making(cls)
+    if function is not None and cls.forward is Module.forward:
+        cls.forward = _forward(cls, function, fields)
+    _document(cls, function)
 
 
 def _constructor(cls: type[Any], fields: dict[str, Field], kw_only: bool) -> Any:

@@ -33,8 +33,6 @@ class _Convolution(Layer):
         groups: the number of groups that the channels are divided into; outputs of a group are
             computed from its inputs only.
         bias: whether there is a bias.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     spatial: ClassVar[int]

@@ -12,14 +12,14 @@ from weft.nn.functional.dropout import (
     dropout3d,
     feature_alpha_dropout,
 )
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, layer, options
 
 __all__ = [
     "AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout",
 ]  # fmt: skip
 
 
-@layer()
+@options
 class _Dropout(Layer):
     p: float = 0.5
     inplace: bool = False

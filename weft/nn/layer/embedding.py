@@ -25,8 +25,6 @@ class _Table(Layer):
         num_embeddings: the number of rows.
         embedding_dim: the width of a row.
         padding_idx: a row that starts as 0 and gets no gradient.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     num_embeddings: int

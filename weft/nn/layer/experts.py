@@ -13,7 +13,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, options
 from weft.nn.layer.linear import Linear
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
@@ -39,7 +39,7 @@ class ExpertsResult(NamedTuple):
     dropped: Any
 
 
-@layer()
+@options
 class MixtureOfExperts(Layer):
     """`sum over chosen experts of gate * (act(x @ weight1 + bias1) @ weight2 + bias2)`.
 

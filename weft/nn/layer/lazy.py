@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ClassVar, Concatenate, ParamSpec
 
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.errors import StateError
 from weft.ir.node import at_user_line
-from weft.nn.layer.base import without_first
 from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
@@ -34,6 +36,8 @@ __all__ = [
     "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
     "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
 ]  # fmt: skip
+
+P = ParamSpec("P")
 
 
 class LazyModuleMixin(Module):
@@ -84,6 +88,31 @@ def _initialize(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str
     del module._initialize_hook  # pyright: ignore[reportPrivateUsage]
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become  # type: ignore[assignment]
+
+
+def _without_size(
+    constructor: Callable[Concatenate[Any, int, P], None],
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, P], None]]:
+    """The constructor of a lazy layer: that of the layer without its first argument, the size.
+
+    Args:
+        constructor: the layer's. The decorated one gets all arguments by name.
+    """
+    signature = inspect.signature(constructor)
+    this, _, *options = signature.parameters.values()
+    signature = signature.replace(parameters=[this, *options])
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def made(self: Any, *args: Any, **kwargs: Any) -> None:
+            bound = signature.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            function(**bound.arguments)
+
+        made.__signature__ = signature  # type: ignore[attr-defined]
+        return made
+
+    return decorate
 
 
 class _Lazy(LazyModuleMixin):
@@ -138,7 +167,7 @@ class LazyLinear(_Lazy, Linear):
 
     size, cls_to_become = "in_features", Linear
 
-    @without_first(Linear.__init__)
+    @_without_size(Linear.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -161,7 +190,7 @@ class _LazyConvolution(_Lazy):
 
 
 class _LazyConv(_LazyConvolution):
-    @without_first(Conv1d.__init__)
+    @_without_size(Conv1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -185,7 +214,7 @@ class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
 
 
 class _LazyConvTranspose(_LazyConvolution):
-    @without_first(ConvTranspose1d.__init__)
+    @_without_size(ConvTranspose1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 
@@ -212,7 +241,7 @@ class _LazyStatistics(_Lazy):
     size = "num_features"
     waiting = ("weight", "bias", "running_mean", "running_var")
 
-    @without_first(BatchNorm1d.__init__)
+    @_without_size(BatchNorm1d.__init__)
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
 

@@ -32,8 +32,6 @@ class Linear(Layer):
         in_features: size of the input's last dimension.
         out_features: size of the output's last dimension.
         bias: whether there is a bias.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     _shown = "in_features=, out_features=, bias="
@@ -73,8 +71,6 @@ class Bilinear(Layer):
         in2_features: size of the second input's last dimension.
         out_features: size of the output's last dimension.
         bias: whether there is a bias.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     _shown = "in1_features=, in2_features=, out_features=, bias="

@@ -6,7 +6,7 @@ from dataclasses import InitVar
 from typing import Any
 
 from weft.nn.functional.common import reduction_of
-from weft.nn.layer.base import Layer, buffer, layer
+from weft.nn.layer.base import Layer, buffer, options
 
 
 class ReducedLoss(Layer):
@@ -21,7 +21,7 @@ class ReducedLoss(Layer):
         self.reduction = reduction_of(name, self.reduction, size_average, reduce, valid)
 
 
-@layer()
+@options
 class Loss(ReducedLoss):
     """Base class of losses with a reduction."""
 
@@ -30,7 +30,7 @@ class Loss(ReducedLoss):
     reduction: str = "mean"
 
 
-@layer()
+@options
 class WeightedLoss(ReducedLoss):
     """Base class of losses with a weight tensor, a buffer."""
 

@@ -29,8 +29,6 @@ class _Affine(Layer):
     Args:
         eps: is added to the variance, so that no division by 0 occurs.
         bias: whether there is an offset besides the weight.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     def _make(self, shape: Any, options: dict[str, Any], **there: bool) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from weft.nn.functional.layout import sizes_of
 from weft.nn.functional.padding import pad
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer
 
 __all__ = [
     "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d",
@@ -15,7 +15,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@layer()
 class _Pad(Layer):
     """Padding of the last dimensions.
 
@@ -26,18 +25,17 @@ class _Pad(Layer):
 
     spatial: ClassVar[int]
     mode: ClassVar[str]
-    padding: Any
     _shown = "padding"
 
-    def __post_init__(self) -> None:
-        self.padding = sizes_of(type(self).__name__, self.padding, 2 * self.spatial)
+    def __init__(self, padding: Any) -> None:
+        super().__init__()
+        self.padding = sizes_of(type(self).__name__, padding, 2 * self.spatial)
 
     def forward(self, input: Any) -> Any:
         """The padded input."""
         return pad(input, self.padding, self.mode)
 
 
-@layer()
 class _ConstantPad(_Pad):
     """Padding with a constant.
 
@@ -45,9 +43,12 @@ class _ConstantPad(_Pad):
         value: the constant.
     """
 
-    value: float
     mode = "constant"
     _shown = "padding=, value="
+
+    def __init__(self, padding: Any, value: float) -> None:
+        super().__init__(padding)
+        self.value = value
 
     def forward(self, input: Any) -> Any:
         """The padded input."""

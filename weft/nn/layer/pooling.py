@@ -9,7 +9,7 @@ from weft.ir.node import at_user_line
 from weft.nn.functional import pooling as F
 from weft.nn.functional.fractional import fractional_max_pool2d, fractional_max_pool3d
 from weft.nn.functional.layout import sizes_of
-from weft.nn.layer.base import Layer, buffer, layer
+from weft.nn.layer.base import Layer, buffer, layer, options
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d",
@@ -29,7 +29,7 @@ class _Pool(Layer):
             self.stride = self.kernel_size
 
 
-@layer()
+@options
 class _MaxPool(_Pool):
     kernel_size: Any
     stride: Any = None
@@ -61,7 +61,7 @@ class MaxPool3d(_MaxPool):
     spatial = 3
 
 
-@layer()
+@options
 class _AvgPool(_Pool):
     kernel_size: Any
     stride: Any = None
@@ -99,7 +99,7 @@ class AvgPool3d(_AvgPool):
     spatial = 3
 
 
-@layer()
+@options
 class _LPPool(Layer):
     spatial: ClassVar[int]
     norm_type: float
@@ -129,7 +129,7 @@ class LPPool3d(_LPPool):
     spatial = 3
 
 
-@layer()
+@options
 class _AdaptiveAvgPool(Layer):
     spatial: ClassVar[int]
     output_size: Any
@@ -156,7 +156,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     spatial = 3
 
 
-@layer()
+@options
 class _AdaptiveMaxPool(Layer):
     spatial: ClassVar[int]
     output_size: Any
@@ -185,7 +185,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     spatial = 3
 
 
-@layer()
+@options
 class _MaxUnpool(_Pool):
     kernel_size: Any
     stride: Any = None
@@ -226,7 +226,7 @@ class MaxUnpool3d(_MaxUnpool):
     spatial = 3
 
 
-@layer()
+@options
 class _FractionalMaxPool(Layer):
     spatial: ClassVar[int]
     kernel_size: Any

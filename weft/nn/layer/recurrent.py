@@ -15,7 +15,7 @@ from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
 from weft.nn.functional.dropout import dropout
-from weft.nn.layer.base import Layer, layer, without_first
+from weft.nn.layer.base import Layer, options
 from weft.nn.layer.packed_sequence import PackedSequence, run_backwards, run_forwards
 from weft.nn.layer.recurrent_cell import several
 from weft.nn.parameter import Parameter
@@ -25,7 +25,7 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 _GATES: Final = {"RNN_TANH": 1, "RNN_RELU": 1, "GRU": 3, "LSTM": 4}  # rows of weights, by mode
 
 
-@layer()
+@options
 class RNNBase(Layer):
     """Weights of several layers, which run one after another.
 
@@ -39,8 +39,6 @@ class RNNBase(Layer):
         dropout: of the outputs of all layers but the last, in training.
         bidirectional: a second set of weights runs backwards in time.
         proj_size: width of the states h, if smaller than `hidden_size`; only of `LSTM`.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     mode: str
@@ -320,9 +318,23 @@ class LSTM(RNNBase):
         proj_size: width of the states h, if smaller than `hidden_size`.
     """
 
-    @without_first(RNNBase.__init__)
-    def __init__(self, **options: Any) -> None:
-        super().__init__("LSTM", **options)
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            proj_size, device, dtype,
+        )  # fmt: skip
 
     def _direction(
         self, x: Any, number: int, states: list[Any], reverse: bool, batch_first: bool

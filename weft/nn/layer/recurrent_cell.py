@@ -13,7 +13,7 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, options
 from weft.nn.parameter import Parameter
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
@@ -24,7 +24,7 @@ def several(x: Any) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-@layer()
+@options
 class RNNCellBase(Layer):
     """Weights of a cell, with `num_chunks` times as many rows as a state has.
 
@@ -33,8 +33,6 @@ class RNNCellBase(Layer):
         hidden_size: width of the states.
         bias: whether there are biases.
         num_chunks: how many times as many rows the weights have.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     input_size: int

@@ -10,7 +10,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, options
 from weft.ops.declaration import catalogue
 
 __all__ = ["Flatten", "Unflatten"]
@@ -32,7 +32,7 @@ def _axis(name: str, dim: int, shape: tuple[int, ...]) -> int:
     return dim % rank
 
 
-@layer()
+@options
 class Flatten(Layer):
     """Flattens several dimensions into one: by default all but the first.
 
@@ -57,7 +57,7 @@ class Flatten(Layer):
         return _reshape(input, shape=(*shape[:first], inner, *shape[last + 1 :]))
 
 
-@layer()
+@options
 class Unflatten(Layer):
     """Unflattens a dimension into several; one size may be -1.
 

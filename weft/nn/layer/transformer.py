@@ -54,8 +54,6 @@ class _TransformerLayer(Layer):
         batch_first: sequences are (N, L, width), not (L, N, width).
         norm_first: normalize each part's input, not its output.
         bias: whether linear layers and layer norms have biases.
-        device: only the CPU.
-        dtype: the parameters' element type, by default `weft.get_default_dtype()`.
     """
 
     _attentions: ClassVar[tuple[str, ...]]

@@ -1,4 +1,4 @@
-"""What ranks begin with: models of the same shapes, and of the same values."""
+"""A check that ranks start with models of the same shapes and values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def make_alike(name: str, named: Mapping[str, Tensor], group: Group, take: bool 
     """Copy the first rank's parameters and buffers to all ranks, or check that they are the same.
 
     Args:
-        name: the caller's, for messages.
+        name: the caller, for error messages.
         named: parameters and buffers by name.
         take: whether to copy; if not, values that differ are an error.
 
@@ -34,7 +34,7 @@ def make_alike(name: str, named: Mapping[str, Tensor], group: Group, take: bool 
 
 
 def alike_or_told(name: str, named: Mapping[str, Tensor], group: Group) -> str:
-    """How values differ between ranks; empty if they are the same.
+    """A description of how values differ between ranks; empty if they are equal.
 
     Raises:
         DistributedError: shapes differ.

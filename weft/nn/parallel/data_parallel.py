@@ -1,4 +1,4 @@
-"""`DistributedDataParallel`: each rank has the whole model and a part of the batch."""
+"""`DistributedDataParallel`: each rank has a replica of the model and a shard of the batch."""
 
 from __future__ import annotations
 
@@ -41,20 +41,19 @@ class DistributedDataParallel(Module):
             as running statistics.
         init_sync: whether all ranks take rank 0's parameters; otherwise they are checked to be the
             same.
-        process_group: the ranks; all if left out.
+        process_group: the ranks; by default all.
         find_unused_parameters: whether a forward pass may leave parameters unused. If not, an error
             names the unused ones.
         static_graph: as `find_unused_parameters`.
         bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
             its bucket is complete, during the backward pass.
-        device_ids, output_device, dim, gradient_as_bucket_view: accepted if they ask for nothing
-            else than what is done anyway.
-        shards: a power of two: in training the whole batch is split into this many parts, which are
-            computed one by one; their gradients are added in a fixed tree. Then parameters are
-            bitwise the same on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must
-            be a multiple of its number of parts, and the loss must be a mean. Random numbers of the
-            forward pass follow from the first rank's generators and the part. `SyncBatchNorm` is
-            refused.
+        device_ids, output_device, dim, gradient_as_bucket_view: accepted if they change nothing.
+        shards: a power of two: in training the global batch is split into this many shards, which
+            are computed one by one; their gradients are added in a fixed tree. Then parameters are
+            bitwise equal on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must be a
+            multiple of its number of shards, and the loss must be a mean. Random numbers of the
+            forward pass follow from the first rank's generators and the shard. `SyncBatchNorm`
+            raises an error.
 
     Raises:
         DistributedError: ranks have models of different shapes, or different values without
@@ -118,7 +117,7 @@ class DistributedDataParallel(Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Inside, gradients accumulate on each rank; the next backward pass outside averages them.
+        """Context in which gradients accumulate on each rank; the next backward pass averages them.
 
         >>> import weft as wf, weft.distributed as dist
         >>> dist.init_process_group()
@@ -142,7 +141,7 @@ class DistributedDataParallel(Module):
         reached = {x.leaf() for x in leaves if x.leaf is not None}
         used = [p in reached and p.grad is not None for p in self._parameters_to_reduce]
         if not any(used):
-            return  # of another model
+            return  # leaves of another model
         self._expecting = False
         if self.find_unused_parameters or not all(used):
             used = self._used_anywhere(used)

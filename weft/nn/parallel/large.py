@@ -1,4 +1,4 @@
-"""Exchange of large gradients in less than their size: row-sparse ones, and ones of low rank."""
+"""Compact exchange of large gradients that are row-sparse or of low rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.transport import collective
 from weft.transport.group import Group
 
 _NO_ROWS = np.iinfo(np.int64).max
-"""Of a dense gradient: no table is exchanged as so many rows."""
+"""The number of rows of a dense gradient: too many to be exchanged as rows."""
 
 
 class Exchanged(NamedTuple):
@@ -56,7 +56,7 @@ class Large:
         return self._agreed and bool(self._params)
 
     def exchanged(self) -> Exchanged:
-        """Those worth it; all ranks of the group call it after a backward pass."""
+        """The gradients to exchange compactly; all ranks call it after a backward pass."""
         if trace.now.depth:
             return Exchanged({}, set())
         uses: UsesByPass = {}
@@ -68,7 +68,7 @@ class Large:
             rows = self._agree(rows)
         if not self._params:
             return Exchanged({}, set())
-        # Factors of as many rows on all ranks: each must compute the same bits.
+        # Factors with equally many rows on all ranks: each rank must compute the same bits.
         own = [(looked or _NO_ROWS, n, -n) for looked, n in rows]
         size, most = self._group.size, list(zip(self._params, self._most(own), strict=True))
         tables = {id(p): looked for p, (looked, _, _) in most if pays(p, looked * size)}
@@ -85,9 +85,9 @@ class Large:
         if not rows:
             return []
         self._agreed = True
-        program = zlib.crc32(repr(current()).encode())
-        *most, (highest, lowest) = self._most([*rows, (program, -program)])
-        self._products &= highest == -lowest  # processors of other kinds may round otherwise
+        processor = zlib.crc32(repr(current()).encode())
+        *most, (highest, lowest) = self._most([*rows, (processor, -processor)])
+        self._products &= highest == -lowest  # different processors may round differently
         chosen = [any(numbers) for numbers in most]
         self._params = [p for p, c in zip(self._params, chosen, strict=True) if c]
         return [numbers for numbers, c in zip(rows, chosen, strict=True) if c]

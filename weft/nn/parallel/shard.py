@@ -1,4 +1,4 @@
-"""A batch in parts: gradients that are bitwise the same on any number of ranks."""
+"""A batch in shards: gradients that are bitwise equal on any number of ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.transport.group import Group
 
 
 def check_shards(shards: int, ranks: int) -> int:
-    """The number of parts per rank; from now on, programs are compiled before their first run.
+    """The number of shards per rank; from now on, programs are compiled before their first run.
 
     Raises:
         ArgumentError: the number is not a power of two, or is less than the number of ranks.
@@ -37,10 +37,10 @@ def check_shards(shards: int, ranks: int) -> int:
 
 
 class Streams:
-    """Random numbers of the parts of a batch, the same on any number of ranks.
+    """Random numbers of the shards of a batch, the same on any number of ranks.
 
-    Each forward pass takes one number of each generator that it uses, on all ranks that of the
-    group's first; a part's numbers follow from that and from its place in the whole batch.
+    Each forward pass takes one number from each generator that it uses, on all ranks that of the
+    group's first. A shard's random numbers follow from it and from the shard's index in the batch.
     """
 
     def __init__(self, group: Group) -> None:
@@ -49,16 +49,16 @@ class Streams:
         self._starts: dict[Generator, int] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Streams:
-        return Streams(self._group)  # of a copy of the module
+        return Streams(self._group)  # a copy of the module has its own
 
     def begin(self) -> None:
-        """Begin a forward pass; agree at once on what the last one used."""
+        """Start a forward pass; ranks agree on the generators that the previous one used."""
         self._starts = {}
         for generator in self._used:
             self._start(generator)
 
     def of_part(self, place: int) -> Branch:
-        """The streams of the part at this place in the whole batch."""
+        """The streams of the shard with this index in the whole batch."""
         return Branch(lambda generator: splitmix64(self._start(generator)) + place)
 
     def _start(self, generator: Generator) -> int:
@@ -81,14 +81,14 @@ def in_shards(
     module: Module, parameters: Mapping[str, Tensor], count: int, args: Sequence[Any],
     kwargs: Mapping[str, Any], streams: Streams, first: int,
 ) -> Any:  # fmt: skip
-    """Call a module on each of `count` parts of a batch, and concatenate the outputs.
+    """Call a module on each of `count` shards of a batch, and concatenate the outputs.
 
     Args:
-        parameters: those that require gradients; their parts' gradients are added in a fixed tree.
-        first: the place of this rank's first part in the whole batch.
+        parameters: those that require gradients; the shards' gradients are added in a fixed tree.
+        first: the index of this rank's first shard in the whole batch.
 
     Raises:
-        ShapeError: the batch cannot be split into that many equal parts.
+        ShapeError: the batch cannot be split into that many equal shards.
     """
     fans = {name: _fan(p, count) for name, p in parameters.items()}
     whole = tuple(args), dict(kwargs)
@@ -103,12 +103,12 @@ def in_shards(
 
 
 def _fan(p: Tensor, count: int) -> list[Tensor]:
-    """The same tensor for each part; its gradient is the parts' sum in a fixed tree."""
+    """The same tensor for each shard; its gradient is the shards' sum in a fixed tree."""
     return [wrap(x) for x in record(REGISTRY["fan_out"], [p.lazy], {"count": count})]
 
 
 def _part(x: Any, i: int, count: int) -> Any:
-    """The i-th of `count` equal parts of a tensor; other things are whole in every part."""
+    """The i-th of `count` equal shards of a tensor; other values are shared by all shards."""
     if isinstance(x, Tensor):
         rows = x.shape[0] if x.ndim else 0
         if rows % count or not rows:

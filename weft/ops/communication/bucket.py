@@ -1,8 +1,8 @@
-"""Asynchronous reductions over ranks: begun when inputs are ready, finished when needed.
+"""Asynchronous reductions over ranks: started when inputs are ready, finished when needed.
 
-In between, the communication thread works on it while the program goes on. In a program all begins
-come before all ends (see `reduced_later`). So later gradients are computed while the first buckets
-are reduced, and the first are used while the last are reduced.
+In between, the communication thread reduces while the program goes on. In a program all starts come
+before all ends (see `reduced_later`), so later gradients are computed while the first buckets are
+reduced, and the first are used while the last are reduced.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ end_all_reduce = exchange(
 def reduced_later(
     *xs: Value, buckets: Sequence[int], reduction: str = "sum", group: int = 0
 ) -> tuple[Value, ...]:
-    """Reduce values over ranks, in buckets of these sizes; synchronously if there is only one."""
+    """Reduce values over ranks, in buckets of these sizes; a single bucket synchronously."""
     if len(buckets) == 1:
         return all_reduce.all(*xs, reduction=reduction, group=group)
     ends = np.cumsum([0, *buckets]).tolist()

@@ -1,6 +1,6 @@
 """Reductions over ranks.
 
-A program runs them in the order of the calls on every rank: neither passes nor schedules change it.
+A program runs them in the order of the calls on every rank; neither passes nor schedules change it.
 The group is given by its number (`weft.transport.session`).
 """
 
@@ -33,7 +33,7 @@ def group_of(number: int) -> Group:
     """The process group with this number.
 
     Raises:
-        DistributedError: there is none, or it has ended.
+        DistributedError: there is none, or the job has ended.
     """
     joined = session.current()
     found = None if joined is None else joined.groups.get(number)
@@ -59,7 +59,7 @@ def _all_reduce_into(
 
 
 def reduced(members: Group, xs: Sequence[Array], reduction: str) -> tuple[Array, ...]:
-    """Reduce arrays over ranks; those of one dtype travel as one vector."""
+    """Reduce arrays over ranks; those of one dtype are sent as one vector."""
     found = [np.empty(x.shape, x.dtype) for x in xs]
     reduce_into(members, xs, found, reduction)
     return tuple(found)
@@ -78,7 +78,7 @@ def reduce_into(
 
 
 def _native(node: Node) -> SharedCall | None:
-    """The call for native code, where all arrays are of one type and of known sizes."""
+    """The native call, if all arrays have one dtype and known sizes."""
     shapes, dtypes = [x.shape for x in node.inputs], {x.dtype for x in node.inputs}
     if len(dtypes) != 1 or not all(map(is_static, shapes)):
         return None
@@ -91,7 +91,7 @@ def _native(node: Node) -> SharedCall | None:
 
 @functools.cache
 def _what(reduction: str, count: int, size: int, dtype: np.dtype[Any]) -> str:
-    """The call's name in messages; cached, as naming a type takes as long as a small message."""
+    """The call's name in errors; cached, since making it takes as long as a small message."""
     arrays = "1 array" if count == 1 else f"{count} arrays"
     return f"all_reduce({reduction}) of {arrays}, {size} {dtype}"
 
@@ -124,7 +124,7 @@ def exchange(
         dtype, shape: of the results; those of the inputs by default.
         into, native: see `weft.ops.declaration.lowering.Opaque`.
         compared: see `weft.ops.communication.exchange_log`.
-        facts: of what only waits, not that it is ordered.
+        facts: those of the operation; it is ordered unless they say that it is late.
         attrs: attribute names with their defaults.
     """
     noted = None if into is None else logged_into(into, reference, compared)

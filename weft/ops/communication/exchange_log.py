@@ -1,7 +1,7 @@
-"""Exchanges that are made once while what they are part of is computed several times.
+"""Exchanges that are made once even if their step is computed several times.
 
-A rank may compute a step twice, to compare a program with the interpreter, when the others do not:
-it must not call them twice. The first time it notes what the exchanges give, then it takes that.
+A rank may compute a step twice, to compare a program with the interpreter, when the others do not;
+it must not exchange twice. The first time it logs the exchanges' results, and then it reuses them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Exchange = Callable[..., tuple[Array, ...]]
 
 
 class ExchangeLog:
-    """What the exchanges of a step were given, and what they gave, in their order.
+    """The arguments and results of a step's exchanges, in order.
 
     Attributes:
-        given: copies, of the latest time that the step was computed.
+        given: copies of the arguments, from the last time that the step was computed.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class ExchangeLog:
 
     @contextlib.contextmanager
     def once(self) -> Iterator[None]:
-        """Inside, the step is computed: exchanges are made, unless they were made here before."""
+        """Context of a computation of the step: only exchanges not yet in the log are made."""
         self.given, self._next = [], 0
         joined = session.current()
         _logs.append(self)
@@ -48,7 +48,7 @@ class ExchangeLog:
     def result(
         self, exchange: Exchange, xs: Sequence[Array], attrs: dict[str, Any], compared: bool
     ) -> tuple[Array, ...]:
-        """What an exchange gives."""
+        """The result of an exchange, from the log if it is there."""
         if compared:
             self.given += [np.array(x) for x in xs]
         if self._next == len(self._results):
@@ -61,26 +61,26 @@ class ExchangeLog:
 
 
 _logs: Final[list[ExchangeLog]] = []
-"""The log of the step that is being computed, if it has one; of the thread that computes steps."""
+"""The log of the step that the computing thread runs, if it has one."""
 
 
 class _Made:
-    """How many exchanges Python has made, or begun, in this process."""
+    """The number of exchanges that Python has made or started in this process."""
 
     count = 0
 
 
 def exchanges_made() -> int:
-    """How many exchanges this process has made, or begun; it never decreases within a step."""
+    """The number of exchanges made or started; it never decreases within a step."""
     joined = session.current()
     return _Made.count + (0 if joined is None else int(joined.transport.words[CALLS]))
 
 
 def logged(exchange: Exchange, compared: bool) -> Exchange:
-    """An exchange that is noted while there is a log.
+    """An exchange that uses the log while there is one.
 
     Args:
-        compared: whether what it is given is a result of the step.
+        compared: whether its arguments are compared as results of the step.
     """
 
     def call(*xs: Array, **attrs: Any) -> tuple[Array, ...]:
@@ -93,7 +93,7 @@ def logged(exchange: Exchange, compared: bool) -> Exchange:
 def logged_into(
     into: Callable[..., None], exchange: Exchange, compared: bool
 ) -> Callable[..., None]:  # fmt: skip
-    """The same of an exchange that writes its results into given memory."""
+    """Like `logged`, for an exchange that writes its results into given memory."""
 
     def call(xs: Sequence[Array], outs: Sequence[Array], **attrs: Any) -> None:
         _Made.count += 1

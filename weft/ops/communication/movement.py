@@ -21,7 +21,7 @@ def _broadcast(x: Array, root: int, group: int, gradient: str) -> tuple[Array, .
 
 
 def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int, gradient: str) -> tuple[Value, ...]:
-    """The gradient: all results depend on the root's input alone."""
+    """The gradient: all results depend only on the root's input."""
     total = catalogue.all_reduce.all(gs[0], reduction=gradient, group=group)[0]
     return (catalogue.where_member.all(total, member=root, group=group)[0],)
 
@@ -29,7 +29,7 @@ def _vjp(gs: Any, ys: Any, x: Value, root: int, group: int, gradient: str) -> tu
 broadcast_from = exchange(
     "broadcast_from", inputs="x", reference=_broadcast, vjp=_vjp, root=0, group=0, gradient="sum"
 )
-"""The value of one member on all; its gradient is the `gradient`, sum or mean, of theirs."""
+"""One member's value on all; its gradient is the `gradient`, sum or mean, of the members'."""
 
 
 def _where_member(x: Array, member: int, group: int) -> tuple[Array, ...]:

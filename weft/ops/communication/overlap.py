@@ -1,8 +1,8 @@
-"""Sharded arrays gathered, and gradients reduced into parts, while the program goes on.
+"""Asynchronous all-gathers of shards and reduce-scatters of gradients.
 
-Each is begun and ended. The beginning copies what this rank gives to memory of the call's own; the
-communication thread fills in what others give; the end waits for it, and copies the result to
-where it belongs. A program may end in between. Ranks begin in the order of the program.
+Each has a start and an end. The start copies this rank's data to memory of its own; the
+communication thread receives the others'; the end waits for it and copies the result to its place.
+A program may end in between. Ranks start them in the order of the program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from weft.ops.declaration.fact import Autocast, Facts
 from weft.transport.group import Group
 
 MOST_REDUCED: Final = 1
-"""Reductions under way, each of which has memory for whole gradients, when another begins."""
+"""The most reductions in flight, each with memory for whole gradients, when another starts."""
 
 
 def _ticket_dtype(*_: DType, **__: Any) -> tuple[DType, ...]:
@@ -63,7 +63,7 @@ def _whole_shapes(*_: Shape, shapes: tuple[Sizes, ...], **__: Any) -> tuple[Shap
     return (*shapes, ())
 
 
-# -- parts become whole
+# -- all-gather
 
 
 def _begin_gather(*xs: Array, group: int) -> tuple[Array, ...]:
@@ -93,7 +93,7 @@ def _end_gather_into(xs: Sequence[Array], outs: Sequence[Array], **_: Any) -> No
 def _end_gather_vjp(
     gs: Any, ys: Any, ticket: Value, *parts: Value, group: int, **_: Any
 ) -> tuple[Value | None, ...]:
-    """Of the sum of all ranks' losses."""
+    """The gradient, for the sum of all ranks' losses."""
     if not parts:
         return (None,)
     counts = tuple([known(x.shape)[0] for x in parts])
@@ -112,10 +112,10 @@ end_gather = exchange(
     reference=_end_gather, into=_end_gather_into, vjp=_end_gather_vjp, shapes=REQUIRED,
     dtypes=REQUIRED, group=0,
 )  # fmt: skip
-"""The whole arrays; behind them their number. With the parts, gradients flow to these."""
+"""The whole arrays, then their number. If shards are given, gradients flow to them."""
 
 
-# -- whole values become parts of their mean
+# -- reduce-scatter
 
 
 def _begin_reduce(
@@ -143,7 +143,7 @@ def _begin_reduce(
 def _reduced_again(
     messages: Sequence[Message], others: Group, reduction: str
 ) -> list[Message]:  # fmt: skip
-    """The reduction over ranks that have the same parts."""
+    """The reduction over replicas, the ranks with the same shards."""
     rows = reduced(others, [message.rows for message in messages], reduction)
     return [m._replace(rows=found) for m, found in zip(messages, rows, strict=True)]
 
@@ -220,8 +220,8 @@ reduce_parts = defop(
     partial=True,
     facts=ORDERED,
 )
-"""This rank's padded parts, of so many rows, of the mean or sum over a group of whole arrays.
+"""This rank's padded shards, of `counts` rows, of the mean or sum of whole arrays over a group.
 
-Over the group `replicas` it is taken, too, unless that is negative. Programs wait for the parts
+It is also taken over the group `replicas`, unless that is negative. Programs wait for the shards
 when there is nothing else to do.
 """

@@ -1,8 +1,8 @@
-"""Arrays divided over ranks: all-gather, reduce-scatter, send; gradients of each other.
+"""Arrays sharded over ranks: all-gather, reduce-scatter, send; gradients of each other.
 
 There are two conventions. With `all_gather` and `reduce_scatter`, gradients are those of the sum of
-all ranks' losses. `join_parts` and `own_part` convert between a replicated value and its parts, and
-gradients are those of one loss that all ranks compute.
+all ranks' losses. `join_parts` and `own_part` convert between a replicated value and its shards,
+and gradients are those of one loss that all ranks compute.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Sums of partial results over ranks that compute one loss; two operations, mutual gradients.
+"""Partial sums of ranks that compute one loss: two operations, each the other's gradient.
 
-`sum_partial` adds up partial sums; what follows is replicated, and so is its gradient.
-`sum_gradients` passes a replicated value into divided work: each rank's gradient is a partial sum.
+`sum_partial` reduces partial sums; its result is replicated, and so is the gradient.
+`sum_gradients` passes a replicated value to sharded work: each rank's gradient is a partial sum.
 (f and g of Shoeybi et al., "Megatron-LM", 2019.)
 """
 
@@ -27,7 +27,7 @@ def _sum_vjp(gs: Any, ys: Any, x: Value, group: int) -> tuple[Value, ...]:
 
 
 sum_partial = exchange("sum_partial", inputs="x", reference=_sum, vjp=_sum_vjp, group=0)
-"""The sum over ranks; the gradient of each rank's part is that of the sum."""
+"""The sum over ranks; the gradient of each partial sum is that of the sum."""
 
 
 def _same(x: Any, group: int) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """Converts between a replicated value (outside) and a value of each member of a group (inside).
 
 Gradients outside are those of one loss, gradients inside those of the sum of all members' losses.
-So gradients of inputs are summed, and those of outputs start at the first member. The two are
-gradients of each other, so gradients of any order exist:
+So gradients of inputs are summed, and those of outputs start at the first member. Each is the
+other's gradient, so gradients of any order exist:
 
     shared_by_members (in)  <->  sum_of_members (out)
     given_to_first (in)     <->  from_first (out)
@@ -25,7 +25,7 @@ from weft.transport import collective
 from weft.transport.group import Group, bytes_of
 
 _LEAST_BITS: Final = 5
-"""Other summation orders and kernels differ in the last bits, a missing reduction in the first."""
+"""Other summation orders and kernels change the last bits, a missing reduction the first."""
 
 
 def _by(name: str, **attrs: Any) -> Callable[..., tuple[Value, ...]]:
@@ -57,7 +57,7 @@ def _to_first(*xs: Array, group: int) -> tuple[Array, ...]:
 
 shared_by_members = _plain("shared_by_members", "sum_of_members")
 first_of_members = _plain("first_of_members", "given_to_first")
-"""Like `from_first`, if all are known to be equal."""
+"""Like `from_first`, for values known to be equal."""
 sum_of_members = exchange("sum_of_members", reference=_sum, vjp=_by("shared_by_members"), group=0)
 given_to_first = exchange("given_to_first", reference=_to_first, vjp=_by("from_first"), group=0)
 

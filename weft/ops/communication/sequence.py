@@ -25,7 +25,7 @@ def call_sequence(nodes: Sequence[Node]) -> CallSequence | None:
 
 
 def planned(node: Node) -> Planned:
-    """A node's call, as messages name it."""
+    """A node's call, as errors name it."""
     attrs = [f"{k}={v!r}" for k, v in node.attrs.items() if k not in GROUPS]
     types = [str(x.type) for x in node.inputs]
     if len(types) > SHOWN:

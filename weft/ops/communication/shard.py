@@ -1,7 +1,7 @@
 """Sharded arrays: rows are gathered for use, and gradients reduce-scattered.
 
 Rank i of p has the rows from i * c on, with c = ceil(rows / p); the last ranks may have fewer or
-none. Messages pad parts to c rows, so that all ranks make the same calls; several arrays share a
+none. Messages pad shards to c rows, so that all ranks make the same calls; several arrays share a
 message.
 """
 
@@ -29,7 +29,7 @@ Counts = tuple[int, ...]
 
 
 def part_of(rows: int, ranks: int) -> int:
-    """The number of rows of a padded part."""
+    """The number of rows of a padded shard."""
     return -(-rows // ranks)
 
 
@@ -44,7 +44,7 @@ def rows_of(rows: int, ranks: int, index: int) -> tuple[int, int]:
     return min(index * part, rows), min((index + 1) * part, rows)
 
 
-# The operations, on padded parts
+# The operations, on padded shards
 
 
 def _columns(
@@ -57,11 +57,11 @@ def _columns(
 
 
 class Message(NamedTuple):
-    """Arrays of one element type that travel together.
+    """Arrays of one element type that are sent together.
 
     Attributes:
-        places: which of all arrays they are.
-        ends: where the columns of each begin and end.
+        places: their positions among all arrays.
+        ends: the start and end of each array's columns.
         rows: memory, a row for each member.
     """
 
@@ -70,13 +70,13 @@ class Message(NamedTuple):
     rows: Array
 
     def columns(self) -> Iterator[tuple[int, Array]]:
-        """Each array's place, and the memory of its parts, one a row."""
+        """Each array's position, and the memory of its shards, one per row."""
         for i, (a, b) in zip(self.places, itertools.pairwise(self.ends), strict=True):
             yield i, self.rows[:, a:b]
 
 
 def own_parts(xs: Sequence[Array], members: Group) -> list[Message]:
-    """Messages that hold what this rank has, and have room for the others' parts."""
+    """Messages with this rank's shards, and room for the others'."""
     found: list[Message] = []
     for kind, places, ends in _columns([x.dtype for x in xs], [x.size for x in xs]):
         message = Message(places, ends, np.empty((members.size, ends[-1]), kind))
@@ -87,7 +87,7 @@ def own_parts(xs: Sequence[Array], members: Group) -> list[Message]:
 
 
 def gather(messages: Sequence[Message], members: Group) -> None:
-    """Fill in the others' parts."""
+    """Receive the others' shards."""
     for places, ends, rows in messages:
         what = _gathered(places, ends, rows.dtype)
         collective.all_gather(members, rows[members.index], list(rows), what)
@@ -99,13 +99,13 @@ def _gathered(places: Sequence[int], ends: Counts, kind: Any) -> str:
 
 
 def _parts_in(whole: Array, count: int, members: Group) -> list[Array]:
-    """The memory of each member's part of so many elements in a whole array."""
+    """The memory of each member's shard of `count` elements in a whole array."""
     flat = whole.reshape(-1)
     return [flat[i * count : (i + 1) * count] for i in range(members.size)]
 
 
 def join_parts_into(messages: Sequence[Message], outs: Sequence[Array]) -> None:
-    """Fill whole arrays with all parts, one behind another."""
+    """Fill whole arrays with the concatenated shards."""
     for message in messages:
         for i, rows in message.columns():
             flat, count = outs[i].reshape(-1), rows.shape[1]
@@ -115,7 +115,7 @@ def join_parts_into(messages: Sequence[Message], outs: Sequence[Array]) -> None:
 
 
 def _gather_into(xs: Sequence[Array], outs: Sequence[Array], shapes: Any, group: int) -> None:
-    """Gather in place where ranks share memory; by messages, all arrays of a type together."""
+    """Gather in place in shared memory; by messages, all arrays of one dtype together."""
     del shapes
     members = group_of(group)
     channel = members.channel
@@ -132,7 +132,7 @@ def _gather_into(xs: Sequence[Array], outs: Sequence[Array], shapes: Any, group:
 
 
 def all_parts(xs: Sequence[Array], counts: Counts, members: Group) -> list[Message]:
-    """Messages that hold whole arrays, each in parts of so many rows."""
+    """Messages with whole arrays, each split into shards of `counts` rows."""
     sizes = [n * math.prod(x.shape[1:]) for x, n in zip(xs, counts, strict=True)]
     found: list[Message] = []
     for kind, places, ends in _columns([x.dtype for x in xs], sizes):
@@ -144,7 +144,7 @@ def all_parts(xs: Sequence[Array], counts: Counts, members: Group) -> list[Messa
 
 
 def _fill_parts(rows: Array, flat: Array) -> None:
-    """Cut a vector into rows; what is missing is zeros."""
+    """Split a vector into rows, padded with zeros."""
     count = rows.shape[1]
     for i, row in enumerate(rows):
         part = flat[i * count : (i + 1) * count]
@@ -153,7 +153,7 @@ def _fill_parts(rows: Array, flat: Array) -> None:
 
 
 def reduce_parts_of(messages: Sequence[Message], reduction: str, members: Group) -> list[Message]:
-    """This rank's part of the reduction of each message: messages of a single row."""
+    """This rank's shard of the reduction of each message: messages of a single row."""
     found: list[Message] = []
     for places, ends, rows in messages:
         out = np.empty(ends[-1], rows.dtype)
@@ -212,7 +212,7 @@ gather_parts = exchange(
     "gather_parts", dtype=lambda *dtypes, **_: (*dtypes, int64), shape=_whole_shapes,
     reference=_gather, into=_gather_into, vjp=_gather_vjp, shapes=REQUIRED, group=0,
 )  # fmt: skip
-"""Whole arrays of these shapes, from each rank's padded part; followed by their number.
+"""Whole arrays of these shapes, from each rank's padded shard; followed by their number.
 
 Keeping that number keeps the communication alive without keeping an array.
 """
@@ -221,4 +221,4 @@ scatter_parts = exchange(
     "scatter_parts", shape=_part_shapes, reference=_scatter, vjp=_scatter_vjp, counts=REQUIRED,
     group=0, reduction="sum",
 )  # fmt: skip
-"""This rank's padded parts, of so many rows, of the sum or mean over ranks of whole arrays."""
+"""This rank's padded shards, of `counts` rows, of the sum or mean over ranks of whole arrays."""

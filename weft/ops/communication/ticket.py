@@ -1,4 +1,4 @@
-"""Calls that were begun on the communication thread, by numbers that programs carry."""
+"""Calls started on the communication thread, by tickets: numbers that programs carry."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from weft.transport.group import Group
 
 
 def begun(members: Group, work: Callable[[], Any]) -> Array:
-    """Have something done meanwhile, behind all that was begun before; its number.
+    """Start work on the communication thread, after all earlier work; returns its ticket.
 
-    It is done when it is waited for where it would only take the core from the program.
+    If it would only take the core from the program, it runs when it is waited for.
     """
     transport = members.transport
     number = next(transport.numbers)
@@ -25,15 +25,15 @@ def begun(members: Group, work: Callable[[], Any]) -> Array:
 
 
 def ended(ticket: Array) -> Any:
-    """Wait for what was begun; what it gave.
+    """Wait for started work; returns its result.
 
     Raises:
-        DistributedError: the process group has ended meanwhile, or what the call itself raised.
+        DistributedError: the process group has ended, or the work itself raised it.
     """
     joined = session.current()
     if joined is None:
         raise DistributedError("the process group has ended before a call that it has begun")
     transport, number = joined.transport, int(ticket)
     found = transport.result_of(transport.tickets[number])
-    del transport.tickets[number]  # what is left here is given up: see `Transport.abandon`
+    del transport.tickets[number]  # remaining tickets are abandoned: see `Transport.abandon`
     return found

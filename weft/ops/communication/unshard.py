@@ -1,4 +1,4 @@
-"""What a unit of sharded parameters computes with: parts of each rank, not always as long."""
+"""The parameters with which a sharded unit computes, from shards of different lengths."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def begin_whole(
     *shards: Value, shapes: Sequence[Sizes], dims: Sequence[int], group: int,
     dtype: DType | None = None,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """Begin to gather values of these shapes from each rank's parts: the ticket, and padded parts.
+    """Start to gather values of these shapes from shards; returns the ticket and padded shards.
 
     Args:
-        dims: along which each is cut.
-        dtype: under way, and of the results.
+        dims: along which each is sharded.
+        dtype: of the messages and the results.
     """
     size = group_of(group).size
     parts: list[Value] = []
@@ -41,7 +41,7 @@ def begin_whole(
 
 
 def begin_shards(*shards: Value, **static: Any) -> tuple[Value, ...]:
-    """`begin_whole` of what no gradient flows to: the ticket alone."""
+    """`begin_whole` for values without gradients; returns only the ticket."""
     return begin_whole(*shards, **static)[:1]
 
 
@@ -49,14 +49,14 @@ def end_shards(
     *begun: Value, shapes: tuple[Sizes, ...], dims: Sequence[int], dtypes: tuple[DType, ...],
     group: int,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """The whole values, and behind them their number, from what `begin_whole` gave."""
+    """The whole values, then their number, from the result of `begin_whole`."""
     rows = tuple([_first_axis(shape, dim) for shape, dim in zip(shapes, dims, strict=True)])
     *found, count = end_gather.all(*begun, shapes=rows, dtypes=dtypes, group=group)
     return (*[moveaxis(x, 0, dim) for x, dim in zip(found, dims, strict=True)], count)
 
 
 def _first_axis(shape: Sizes, dim: int) -> Sizes:
-    """The sizes with one of them in front."""
+    """The sizes with that of dimension `dim` first."""
     return (shape[dim], *shape[:dim], *shape[dim + 1 :])
 
 
@@ -64,12 +64,12 @@ def scatter_mean(
     *wholes: Value, counts: Sequence[int], dims: Sequence[int], kinds: Sequence[DType], group: int,
     replicas: int, dtype: DType | None = None, divisor: float | None = None,
 ) -> tuple[Value, ...]:  # fmt: skip
-    """This rank's parts, so long along `dims`, of the mean over a group of whole values.
+    """This rank's shards, of `counts` along `dims`, of the mean of whole values over a group.
 
     Args:
         kinds: element types of the results.
-        replicas: a group of which the mean is taken, too, unless it is negative.
-        dtype: under way.
+        replicas: a group over which the mean is also taken, unless it is negative.
+        dtype: of the messages.
         divisor: of the sum over all ranks, instead of their number.
     """
     size = group_of(group).size
@@ -88,7 +88,7 @@ def scatter_mean(
 def mean_of_parts(
     *parts: Value, group: int, dtype: DType | None = None, divisor: float | None = None
 ) -> tuple[Value, ...]:
-    """The mean over ranks that have the same parts; see `scatter_mean`."""
+    """The mean over ranks with the same shards; see `scatter_mean`."""
     xs = _cast(parts, dtype)
     reduction, rest = _reduction(xs, divisor, group_of(group).size)
     found = all_reduce.all(*xs, reduction=reduction, group=group)
@@ -96,7 +96,7 @@ def mean_of_parts(
 
 
 def _reduction(xs: Sequence[Value], divisor: float | None, ranks: int) -> tuple[str, float]:
-    """How to reduce, and by what to divide then: sums of float16 could be infinite."""
+    """The reduction, and the divisor afterwards: sums of float16 could be infinite."""
     if divisor is None:
         return "mean", 1.0
     if any([x.dtype is float16 for x in xs]):
@@ -133,7 +133,7 @@ def _unshard_vjp(
     gs: Any, ys: Any, *xs: Value, group: int, replicas: int, reduced: DType | None,
     dims: Sequence[int], divisor: float | None, **_: Any,
 ) -> tuple[Value | None, ...]:  # fmt: skip
-    """The mean over all ranks, in parts: gradients of the shards."""
+    """The gradients of the shards: shards of the mean over all ranks."""
     shards = _halves(xs)[1]
     found = scatter_mean(
         *gs, counts=[known(x.shape)[dim] for x, dim in zip(shards, dims, strict=True)], dims=dims,
@@ -199,11 +199,11 @@ unshard = defop(
     partial=True,
     facts=Facts(autocast=Autocast.KEPT, again=Again(_begin_again, _end_again, _ahead)),
 )
-"""Whole arrays; the inputs are these, gathered, and the shards, to which gradients go.
+"""Whole arrays; the inputs are the gathered arrays, and the shards, to which gradients flow.
 
-The shards are cut along `dims`. Gradients are means over the group, and over the group `replicas`
-unless it is negative, or the sums by `divisor`, in the element type `reduced`. With `again`, the
-backward pass gathers once more instead of keeping them; from the shards, or from parts that the
-ranks of the group `within` keep of what was gathered. So many gathers that follow begin meanwhile
-as `ahead` says.
+Arrays are sharded along `dims`. Gradients are means over the group, and over the group `replicas`
+unless it is negative, or sums divided by `divisor`, in the element type `reduced`. With `again`,
+the backward pass gathers again instead of keeping the arrays: from the shards, or from larger
+shards that the ranks of the group `within` keep. `ahead` is the number of following gathers to
+start in the meantime.
 """

@@ -27,6 +27,8 @@ class Takes(Enum):
     """
 
     BY_RULE = auto()
+    FLOATS = auto()
+    """Integers become floating-point, although the rule takes them."""
     ROUNDING = auto()
     """Integers are returned as they are, complex numbers refused."""
     DIVISOR = auto()

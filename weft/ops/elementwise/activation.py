@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.ops.declaration import Array, Face, constant_of
+from weft.ops.declaration import Array, Face, Takes, constant_of
 from weft.ops.declaration.fact import CHEAP
 from weft.ops.declaration.numeric import elementwise
 from weft.ops.elementwise.compare import greater, less, logical_and, select
@@ -43,13 +43,14 @@ relu = elementwise(
     vjp=lambda g, y, x: (_where_positive(g, y, constant_of(0, x.dtype)),),
     kinds="iuf", facts=CHEAP,
     face=Face("Every element, or 0 where it is negative.", "[-1.0, 2.0] -> [0., 2.]",
-              torch="relu_", dtensor=True),
+              torch="relu_", tf1="Relu nn.relu", dtensor=True),
 )  # fmt: skip
 relu6 = elementwise(
     "relu6", lower=lambda b, x: b.minimum(b.maximum(x, _zero(b, x)), b.const(6, x.dtype)),
     reference=lambda x: np.clip(x, 0, 6).astype(x.dtype), vjp=_relu6_vjp,
     kinds="iuf", low=-4, high=9,
-    face=Face("Every element, clipped to [0, 6].", "[-1.0, 2.0, 8.0] -> [0., 2., 6.]"),
+    face=Face("Every element, clipped to [0, 6].", "[-1.0, 2.0, 8.0] -> [0., 2., 6.]",
+              tf1="Relu6 nn.relu6", takes=Takes.FLOATS),
 )  # fmt: skip
 leaky_relu = elementwise(
     "leaky_relu", lower=lambda b, x, alpha: b.select(b.less(_zero(b, x), x), x, x * alpha),
@@ -78,7 +79,7 @@ elu = elementwise(
     reference=_elu_reference, vjp=lambda g, y, x, alpha: (_elu_slope(g, x, 1.0, alpha),),
     attrs={"alpha": 1.0}, variants=({"alpha": 2.5},),
     face=Face("Every element, or `alpha * (exp(x) - 1)` where it is negative.",
-              "[-1.0, 2.0] -> [-0.6321,  2.0000]"),
+              "[-1.0, 2.0] -> [-0.6321,  2.0000]", tf1="Elu nn.elu"),
 )  # fmt: skip
 selu = elementwise(
     "selu",
@@ -86,7 +87,7 @@ selu = elementwise(
     reference=lambda x: x.dtype.type(SELU_SCALE) * _elu_reference(x, SELU_ALPHA),
     vjp=lambda g, y, x: (_elu_slope(g, x, SELU_SCALE, SELU_SCALE * SELU_ALPHA),),
     face=Face("`elu`, scaled so that activations keep their variance (Klambauer et al., 2017).",
-              "[-1.0, 2.0] -> [-1.1113,  2.1014]"),
+              "[-1.0, 2.0] -> [-1.1113,  2.1014]", tf1="Selu nn.selu"),
 )  # fmt: skip
 
 
@@ -101,7 +102,7 @@ silu = elementwise(
     reference=lambda x: x * np.exp(-np.logaddexp(0, -x)), vjp=_silu_vjp,
     rtol=4e-6, specials=(0.0, -0.0, 1.0, -50.0, np.inf, np.nan),
     fast=lambda x: x / (1 + np.exp(-x)),
-    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]"),
+    face=Face("`x * sigmoid(x)`.", "[-1.0, 2.0] -> [-0.2689,  1.7616]", tf1="swish nn.swish"),
 )  # fmt: skip
 
 

@@ -149,9 +149,8 @@ remainder = binary(
     vjp=lambda g, z, x, y: (g, -g * floor_divide(x, y)),
     specials=(1.0, -2.5, 7.25, 0.0), low=0.5,
     face=Face("What a division rounded down leaves: the sign is that of the divisor.",
-              "[7, -7], 3 -> [1, 2]",
-              torch="remainder_", numpy="remainder mod", tf1="FloorMod floormod mod",
-              takes=Takes.DIVISOR),
+              "[7, -7], 3 -> [1, 2]", torch="remainder_", numpy="remainder mod",
+              tf1="FloorMod floormod mod", takes=Takes.DIVISOR),
 )  # fmt: skip
 fmod = binary(
     "fmod", lower=lambda b, x, y: b.fmod(x, y), reference=np.fmod,
@@ -207,8 +206,7 @@ power = binary(
     kinds="iufc", low=0.25, rtol=1e-5,
     specials=(0.0, 1.0, -1.0, 0.5, 2.0, -2.0, 3.0, -3.0, np.inf, -np.inf, np.nan), facts=IN_FLOAT32,
     face=Face("The first tensor to the power of the second, with broadcasting.",
-              "[2, 3], 2 -> [4, 9]",
-              torch="pow_ power"),
+              "[2, 3], 2 -> [4, 9]", torch="pow_ power"),
 )  # fmt: skip
 
 
@@ -254,16 +252,14 @@ sign = elementwise(
     "sign", lower=_sign_rule, reference=np.sign, vjp=_sign_vjp,
     kinds="iufc",
     face=Face("-1, 0 or 1 by the sign; for complex numbers `x / abs(x)`, and 0 at 0.",
-              "[-2.0, 0.0, 5.0] -> [-1.,  0.,  1.]",
-              torch="sgn_ sign_", numpy="sign", tf1="Sign", dtensor=True, booleans=types.bool_,
-              out=Out.EXACT),
+              "[-2.0, 0.0, 5.0] -> [-1.,  0.,  1.]", torch="sgn_ sign_", numpy="sign", tf1="Sign",
+              dtensor=True, booleans=types.bool_, out=Out.EXACT),
 )  # fmt: skip
 floor = elementwise(
     "floor", lower=lambda b, x: b.floor(x), reference=np.floor, vjp=flat,
     face=Face("The greatest integer that is not greater than an element.",
-              "[1.5, -1.5] -> [ 1., -2.]",
-              torch="floor_", numpy="floor", tf1="Floor", dtensor=True, takes=Takes.ROUNDING,
-              out=Out.EXACT),
+              "[1.5, -1.5] -> [ 1., -2.]", torch="floor_", numpy="floor", tf1="Floor", dtensor=True,
+              takes=Takes.ROUNDING, out=Out.EXACT),
 )  # fmt: skip
 ceil = elementwise(
     "ceil", lower=lambda b, x: b.ceil(x), reference=np.ceil, vjp=flat,

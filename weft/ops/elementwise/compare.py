@@ -68,8 +68,7 @@ not_equal = _comparison(
 less = _comparison(
     "less", lambda b, x, y: b.less(x, y), np.less,
     face=Face("Whether elements of the first are less, with broadcasting.",
-              "[1, 2], 2 -> [ True, False]",
-              torch="lt_ less_", numpy="less", tf1="Less"),
+              "[1, 2], 2 -> [ True, False]", torch="lt_ less_", numpy="less", tf1="Less"),
 )  # fmt: skip
 less_equal = _comparison(
     "less_equal", lambda b, x, y: b.less_equal(x, y), np.less_equal,
@@ -80,8 +79,7 @@ less_equal = _comparison(
 greater = _comparison(
     "greater", lambda b, x, y: b.less(y, x), np.greater,
     face=Face("Whether elements of the first are greater, with broadcasting.",
-              "[1, 2], 1 -> [False,  True]",
-              torch="gt_ greater_", numpy="greater", tf1="Greater"),
+              "[1, 2], 1 -> [False,  True]", torch="gt_ greater_", numpy="greater", tf1="Greater"),
 )  # fmt: skip
 greater_equal = _comparison(
     "greater_equal", lambda b, x, y: b.less_equal(y, x), np.greater_equal,
@@ -127,8 +125,7 @@ logical_or = _logic(
 logical_xor = _logic(
     "logical_xor", lambda b, x, y: b.bit_xor(x, y), np.logical_xor, PLAIN,
     face=Face("Whether exactly one element is true; numbers other than 0 are.",
-              "[0, 1], [2, 3] -> [ True, False]",
-              torch="logical_xor_", numpy="logical_xor"),
+              "[0, 1], [2, 3] -> [ True, False]", torch="logical_xor_", numpy="logical_xor"),
 )  # fmt: skip
 logical_not = elementwise(
     "logical_not", lower=lambda b, x: b.bit_not(x), reference=np.logical_not, vjp=NO_GRADIENT,

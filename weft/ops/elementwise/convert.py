@@ -142,21 +142,18 @@ bitwise_not = elementwise(
     "bitwise_not", lower=lambda b, x: b.bit_not(x), reference=np.invert, vjp=NO_GRADIENT,
     kinds="biu",
     face=Face("Integers with every bit inverted, which is `-x - 1`; for booleans, not.",
-              "[0, 5] -> [-1, -6]",
-              torch="bitwise_not_ invert", numpy="bitwise_invert bitwise_not invert",
-              tf1="Invert bitwise.invert"),
+              "[0, 5] -> [-1, -6]", torch="bitwise_not_ invert",
+              numpy="bitwise_invert bitwise_not invert", tf1="Invert bitwise.invert"),
 )  # fmt: skip
 left_shift = _bits(
     "left_shift", lambda b, x, y: b.shift_left(x, y), np.left_shift, "iu",
     face=Face("Integers with their bits shifted to the left: `x * 2**count`.",
-              "[1, 3], 2 -> [ 4, 12]",
-              torch="left_shift bitwise_left_shift_", numpy="bitwise_left_shift left_shift",
-              tf1="LeftShift bitwise.left_shift"),
+              "[1, 3], 2 -> [ 4, 12]", torch="left_shift bitwise_left_shift_",
+              numpy="bitwise_left_shift left_shift", tf1="LeftShift bitwise.left_shift"),
 )  # fmt: skip
 right_shift = _bits(
     "right_shift", lambda b, x, y: b.shift_right(x, y), np.right_shift, "iu",
     face=Face("Integers with their bits shifted to the right: `x / 2**count`, rounded down.",
-              "[4, -7], 2 -> [ 1, -2]",
-              torch="right_shift bitwise_right_shift_", numpy="bitwise_right_shift right_shift",
-              tf1="RightShift bitwise.right_shift"),
+              "[4, -7], 2 -> [ 1, -2]", torch="right_shift bitwise_right_shift_",
+              numpy="bitwise_right_shift right_shift", tf1="RightShift bitwise.right_shift"),
 )  # fmt: skip

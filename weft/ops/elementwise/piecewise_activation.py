@@ -25,6 +25,7 @@ def _number(value: float, like: Value) -> Value:
 # Smooth ones
 
 
+@Face(torch="", tf1="Softsign nn.softsign")
 def softsign(x: Value) -> Value:
     """`x / (1 + |x|)`."""
     return x / (catalogue.abs(x) + 1)
@@ -76,6 +77,16 @@ def glu(x: Value, dim: int = -1) -> Value:
 def prelu(x: Value, slope: Value) -> Value:
     """`x` where it is positive, else `slope * x`; `slope` broadcasts, such as one per channel."""
     return select(greater(x, _number(0, x)), x, x * slope)
+
+
+def shifted_leaky_relu(x: Value, *, slope: float, limit: float) -> Value:
+    """`x` from a limit on, below it `slope * (x - limit)`."""
+    return select(greater_equal(x, limit), x, slope * (x - limit))
+
+
+def two_sided_prelu(x: Value, slope: Value) -> Value:
+    """`prelu` as a sum of both sides, so that its derivative at 0 is 0, as in Keras."""
+    return catalogue.relu(x) - slope * catalogue.relu(-x)
 
 
 def threshold(x: Value, limit: float, value: float) -> Value:

@@ -103,7 +103,7 @@ softplus = elementwise(
     vjp=lambda g, y, x: (g * sigmoid(x),),
     fast=lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))), facts=IN_FLOAT32,
     face=Face("`log(1 + exp(x))`, a smooth `relu`.", "[0.0, 20.0] -> [ 0.6931, 20.0000]",
-              wide=float32),
+              tf1="Softplus nn.softplus", wide=float32),
 )  # fmt: skip
 
 # Roots
@@ -139,8 +139,7 @@ tan = elementwise(
     "tan", lower=lambda b, x: b.tan(x), reference=np.tan, vjp=lambda g, y, x: (g * (y * y + 1),),
     low=-1.4, high=1.4, specials=_ROUND, kinds="fc", facts=IN_FLOAT32,
     face=Face("The tangent of every element, an angle in radians.",
-              "[0.0, 1.0] -> [0.0000, 1.5574]",
-              torch="tan_", numpy="tan", tf1="Tan", dtensor=True),
+              "[0.0, 1.0] -> [0.0000, 1.5574]", torch="tan_", numpy="tan", tf1="Tan", dtensor=True),
 )  # fmt: skip
 asin = elementwise(
     "asin", lower=lambda b, x: b.asin(x), reference=np.arcsin,

@@ -8,7 +8,7 @@ with which a rule rounds as theirs does: PyTorch and TensorFlow write one formul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
@@ -31,8 +31,8 @@ class Update(NamedTuple):
 Rule = Callable[..., Update]
 
 
-def averaged(mean: Value, x: Value, rest: Value, keep: Value | None = None) -> Value:
-    """The running mean after `x`, which counts as `rest` of it.
+def averaged(mean: Any, x: Any, rest: Any, keep: Any = None) -> Any:
+    """The running mean after `x`, which counts as `rest` of it; of graph values or of tensors.
 
     Args:
         keep: 1 - rest; with it the sum is mean * keep + x * rest, else mean + (x - mean) * rest,

@@ -184,3 +184,9 @@ def cumlogsumexp(x: Value, axis: int = 0, reverse: bool = False) -> Value:
         x = catalogue.logaddexp(x, catalogue.pad(kept, paddings=paddings, value=-math.inf))
         distance *= 2
     return x
+
+
+def product_of_logarithms(x: Value, *, axis: int, exclusive: bool, reverse: bool) -> Value:
+    """Cumulative products of positive numbers by logarithms: no gradient divides by a product."""
+    logs = cumsum(catalogue.log(x), axis=axis, exclusive=exclusive, reverse=reverse)
+    return catalogue.exp(logs)

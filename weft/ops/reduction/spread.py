@@ -18,6 +18,11 @@ def weighted_mean(x: Value, weights: Value, *, axes: tuple[int, ...]) -> Value:
     return catalogue.sum(x * weights, axes=axes) / catalogue.sum(weights, axes=axes)
 
 
+def mean_of_kept(x: Value, kept: Value, *, axes: tuple[int, ...]) -> Value:
+    """The mean where `kept`, which broadcasts, is 1, not 0; NaN where nothing is."""
+    return catalogue.sum(x * kept, axes=axes) / catalogue.sum(kept, axes=axes)
+
+
 def mean_of_any(x: Value, axes: tuple[int, ...] | None, keepdims: bool) -> Value:
     """The mean; that of integers is rounded down, as in TensorFlow."""
     if x.dtype.is_floating:

@@ -13,7 +13,7 @@ from weft.ir.node import Value, at_user_line
 from weft.ir.shape import show
 from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.rule import concrete
-from weft.ops.shape.creation import full, iota
+from weft.ops.shape.creation import arange, full, iota
 
 __all__ = ["broadcast_arrays", "linspace", "logspace", "meshgrid", "tri", "vander"]
 
@@ -76,6 +76,28 @@ def linspace(
 def _numbers(x: Array, dtype: DType) -> Value:
     """Numbers as a constant of a dtype; integers are rounded down, as in NumPy."""
     return constant_of((np.floor(x) if dtype.is_integer else x).astype(dtype.numpy))
+
+
+def evenly_spaced(start: Value, stop: Value, *, count: int) -> Value:
+    """`count` numbers from `start` to `stop`, inclusive, which round as TensorFlow's."""
+    if count == 1:
+        return catalogue.expand_dims(start, axis=0)
+    line = iota(shape=(count,), dtype=start.dtype)
+    inner = start + line * ((stop - start) / (count - 1))
+    return catalogue.select(catalogue.equal(line, count - 1), stop, inner)
+
+
+def length_mask(lengths: Value, limit: Value | None = None, *, most: int | None = None) -> Value:
+    """Where places along a new last axis are below lengths.
+
+    Args:
+        limit, most: the size of the axis, as a value or a number; by default the largest length.
+    """
+    stop: Any = most
+    if stop is None:
+        stop = catalogue.max(lengths, axes=None) if limit is None else limit
+    line = arange(start=0, stop=stop, step=1, dtype=lengths.dtype)
+    return catalogue.less(line, catalogue.expand_dims(lengths, axis=-1))
 
 
 def logspace(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.boundary.host import call
-from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration import Face, catalogue, constant_of
 from weft.ops.special.gamma import betaln
 
 Slope = Callable[..., Value]
@@ -28,7 +28,7 @@ def hosted(name: str, *xs: Value) -> Value:
     shape = known(broadcast(*[known(x.shape) for x in xs]))
 
     def gradient(g: Any, y: Any, *xs: Value) -> list[Value | None]:
-        found = [None if s is None else g[0] * s(y[0], *xs) for s in SLOPES[name]]
+        found = [None if s is None else g[0] * s(y[0], *xs) for s in HOSTED[name].slopes]
         return [
             None if v is None else catalogue.sum_to(v, shape=known(x.shape))
             for v, x in zip(found, xs, strict=True)
@@ -95,25 +95,92 @@ def _bell(x: Value) -> Value:
     return catalogue.exp(-x * x) * _number(2 / math.sqrt(math.pi), x)
 
 
-SLOPES: Final[Mapping[str, tuple[Slope | None, ...]]] = {
-    "j0": (lambda y, x: -hosted("j1", x),),
-    "j1": (_second("jv", "j0"),),
-    "jv": (None, _adjacent_orders("jv", -1)),
-    "y0": (lambda y, x: -hosted("y1", x),),
-    "y1": (_second("yv", "y0"),),
-    "yv": (None, _adjacent_orders("yv", -1)),
-    "iv": (None, _adjacent_orders("iv", 1)),
-    "ive": (None, _scaled),
-    "betainc": (None, None, _beta_density),
-    "gammainc": (None, _gamma_density),
-    "gammaincc": (None, lambda y, a, x: -_gamma_density(y, a, x)),
-    "erfcinv": (_erfc_slope,),
-    "erfcx": (_erfcx_slope,),
-    "k0": (lambda y, x: -hosted("k1", x),),
-    "k1": (lambda y, x: -hosted("k0", x) - y / x,),
-    "ndtri": (lambda y, x: catalogue.exp(y * y / 2) * _number(math.sqrt(2 * math.pi), x),),
-    "zeta": (None, lambda y, x, q: -x * hosted("zeta", x + 1, q)),
-    "erf": (lambda y, x: _bell(x),),
-    "erfc": (lambda y, x: -_bell(x),),
-}
-"""Derivatives with respect to each argument, `None` if there is no formula."""
+class Hosted(NamedTuple):
+    """A function of `scipy.special`.
+
+    Attributes:
+        slopes: derivatives with respect to each argument, `None` if there is no formula.
+    """
+
+    slopes: tuple[Slope | None, ...]
+    face: Face
+
+
+HOSTED: Final[Mapping[str, Hosted]] = {
+    "j0": Hosted(
+        (lambda y, x: -hosted("j1", x),),
+        Face("The Bessel function of the first kind of order 0.", special="bessel_j0", scipy="j0"),
+    ),
+    "j1": Hosted(
+        (_second("jv", "j0"),),
+        Face("The Bessel function of the first kind of order 1.", special="bessel_j1", scipy="j1"),
+    ),
+    "jv": Hosted(
+        (None, _adjacent_orders("jv", -1)),
+        Face("The Bessel function of the first kind of a real order.", scipy="jv jn"),
+    ),
+    "y0": Hosted(
+        (lambda y, x: -hosted("y1", x),),
+        Face("The Bessel function of the second kind of order 0.", special="bessel_y0", scipy="y0"),
+    ),
+    "y1": Hosted(
+        (_second("yv", "y0"),),
+        Face("The Bessel function of the second kind of order 1.", special="bessel_y1", scipy="y1"),
+    ),
+    "yv": Hosted(
+        (None, _adjacent_orders("yv", -1)),
+        Face("The Bessel function of the second kind of a real order.", scipy="yv yn"),
+    ),
+    "iv": Hosted(
+        (None, _adjacent_orders("iv", 1)),
+        Face("The modified Bessel function of the first kind of a real order.", scipy="iv"),
+    ),
+    "ive": Hosted(
+        (None, _scaled), Face("`iv(v, x) * exp(-abs(x))`.", scipy="ive"),
+    ),
+    "betainc": Hosted(
+        (None, None, _beta_density),
+        Face("The distribution function of `beta` at `x`, after a and b.", scipy="betainc"),
+    ),
+    "gammainc": Hosted(
+        (None, _gamma_density),
+        Face("The distribution function of the gamma distribution of shape a, at `x`.",
+             special="gammainc igamma", scipy="gammainc"),
+    ),
+    "gammaincc": Hosted(
+        (None, lambda y, a, x: -_gamma_density(y, a, x)),
+        Face("1 minus `gammainc`.", special="gammaincc igammac", scipy="gammaincc"),
+    ),
+    "erfcinv": Hosted(
+        (_erfc_slope,), Face("The inverse of `erfc`.", scipy="erfcinv"),
+    ),
+    "erfcx": Hosted(
+        (_erfcx_slope,),
+        Face("`exp(x * x) * erfc(x)`, without overflow.", special="erfcx", scipy="erfcx"),
+    ),
+    "k0": Hosted(
+        (lambda y, x: -hosted("k1", x),),
+        Face("The modified Bessel function of the second kind of order 0.",
+             special="modified_bessel_k0", scipy="k0"),
+    ),
+    "k1": Hosted(
+        (lambda y, x: -hosted("k0", x) - y / x,),
+        Face("The modified Bessel function of the second kind of order 1.",
+             special="modified_bessel_k1", scipy="k1"),
+    ),
+    "ndtri": Hosted(
+        (lambda y, x: catalogue.exp(y * y / 2) * _number(math.sqrt(2 * math.pi), x),),
+        Face("The inverse of `ndtr`.", special="ndtri", scipy="ndtri"),
+    ),
+    "zeta": Hosted(
+        (None, lambda y, x, q: -x * hosted("zeta", x + 1, q)),
+        Face("Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0.",
+             special="zeta", scipy="zeta"),
+    ),
+    "erf": Hosted(
+        (lambda y, x: _bell(x),), Face("The error function of complex numbers."),
+    ),
+    "erfc": Hosted(
+        (lambda y, x: -_bell(x),), Face("1 minus the error function of complex numbers."),
+    ),
+}  # fmt: skip

@@ -83,8 +83,7 @@ copysign = binary(
     vjp=lambda g, z, x, y: (g * sign(x) * copysign(constant_of(1, x.dtype), y), None),
     kinds="f",
     face=Face("The magnitudes of the first with the signs of the second, with broadcasting.",
-              "[1.0, -2.0], -3.0 -> [-1., -2.]",
-              torch="copysign_", numpy="copysign"),
+              "[1.0, -2.0], -3.0 -> [-1., -2.]", torch="copysign_", numpy="copysign"),
 )  # fmt: skip
 
 
@@ -244,8 +243,7 @@ hypot = binary(
     "hypot", lower=_hypot_rule, reference=np.hypot, vjp=_hypot_vjp,
     kinds="f", low=0.25,
     face=Face("`sqrt(x * x + y * y)`, without overflow, with broadcasting.",
-              "[3.0, 5.0], [4.0, 12.0] -> [ 5., 13.]",
-              torch="hypot_", numpy="hypot"),
+              "[3.0, 5.0], [4.0, 12.0] -> [ 5., 13.]", torch="hypot_", numpy="hypot"),
 )  # fmt: skip
 
 
@@ -281,8 +279,7 @@ logaddexp = binary(
     "logaddexp", lower=_logaddexp_rule, reference=_logaddexp_reference, vjp=_logaddexp_vjp,
     kinds="fc", rtol=4e-6,
     face=Face("`log(exp(x) + exp(y))`, without overflow, with broadcasting.",
-              "[0.0], [0.0] -> [0.6931]",
-              torch="logaddexp", numpy="logaddexp"),
+              "[0.0], [0.0] -> [0.6931]", torch="logaddexp", numpy="logaddexp"),
 )  # fmt: skip
 logaddexp2 = binary(
     "logaddexp2", lower=partial(_logaddexp_rule, base=2.0), reference=_logaddexp2_reference,
@@ -369,6 +366,11 @@ def deg2rad(x: Value) -> Value:
 def rad2deg(x: Value) -> Value:
     """Radians as degrees."""
     return x * (180 / math.pi)
+
+
+def log_odds(x: Value) -> Value:
+    """`log(x / (1 - x))` in single steps, for probabilities that are clipped already."""
+    return log(x / (1.0 - x))
 
 
 @Face(torch="logit_", special="logit")

@@ -50,6 +50,11 @@ class FileSources(Transformable):
     ) -> Self:
         """The names of files that match patterns, shuffled in each epoch unless `shuffle` is False.
 
+        Args:
+            file_pattern: a pattern as of `glob`, or several.
+            shuffle: whether each epoch has an order of its own.
+            seed: of the orders.
+
         Raises:
             DataError: nothing matches.
         """
@@ -60,7 +65,13 @@ class FileSources(Transformable):
     def text_lines(
         cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
     ) -> Self:
-        """The lines of text files (UTF-8, plain or "GZIP"), without line ends."""
+        """The lines of text files (UTF-8, plain or "GZIP"), without line ends.
+
+        Args:
+            files: a path or several.
+            compression_type: `"GZIP"`, or none.
+            num_parallel_reads: how many files are read at the same time, in turn.
+        """
         reader = functools.partial(Lines, compression=compression_type or "")
         return cls._of_files(files, reader, "text_lines", num_parallel_reads)
 
@@ -68,7 +79,13 @@ class FileSources(Transformable):
     def tfrecords(
         cls, files: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
     ) -> Self:
-        """The records of TFRecord files as bytes, checksums verified."""
+        """The records of TFRecord files as bytes, checksums verified.
+
+        Args:
+            files: a path or several.
+            compression_type: `"GZIP"`, or none.
+            num_parallel_reads: how many files are read at the same time, in turn.
+        """
         reader = functools.partial(Records, compression=compression_type or "")
         return cls._of_files(files, reader, "tfrecords", num_parallel_reads)
 
@@ -76,7 +93,14 @@ class FileSources(Transformable):
     def fixed_length_records(
         cls, files: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
     ) -> Self:
-        """Records of `record_bytes` bytes between a header and a footer."""
+        """Records of `record_bytes` bytes between a header and a footer.
+
+        Args:
+            files: a path or several.
+            record_bytes: the size of a record.
+            header_bytes: what is left out at the beginning of each file.
+            footer_bytes: what is left out at its end.
+        """
         if record_bytes < 1 or min(header_bytes, footer_bytes) < 0:
             got = f"{record_bytes}, {header_bytes} and {footer_bytes}"
             text = "record_bytes of 1 or more, header_bytes and footer_bytes of 0 or more"
@@ -101,7 +125,14 @@ class FileSources(Transformable):
         """The rows of CSV files as tuples.
 
         Args:
+            files: a path or several.
             record_defaults: for each column a type, if the field is required, or a default value.
+            header: whether the first line of each file is left out.
+            field_delim: the character between fields.
+            use_quote_delim: whether double quotes enclose fields.
+            na_value: what stands for an empty field.
+            select_cols: the numbers of the columns to read; all by default.
+            compression_type: `"GZIP"`, or none.
         """
         columns = [Column.of(default) for default in record_defaults]
         if not isinstance(field_delim, str) or len(field_delim) != 1:  # pyright: ignore
@@ -115,7 +146,12 @@ class FileSources(Transformable):
 
     @classmethod
     def tar_shards(cls, files: Any, num_parallel_reads: int | None = None) -> Self:
-        """The samples of tar files as in WebDataset: `{"__key__": ..., "jpg": bytes, ...}`."""
+        """The samples of tar files as in WebDataset: `{"__key__": ..., "jpg": bytes, ...}`.
+
+        Args:
+            files: a path or several.
+            num_parallel_reads: how many files are read at the same time, in turn.
+        """
         return cls._of_files(files, Archive, "tar_shards", num_parallel_reads)
 
     @classmethod
@@ -163,6 +199,11 @@ class FileSources(Transformable):
         """Pairs of an image (height, width, channels), uint8, and the number of its class.
 
         Subfolders are classes, in alphabetical order. Needs Pillow.
+
+        Args:
+            folder: the folder of the classes' folders.
+            channels: 1 is gray, 3 is color.
+            num_parallel_calls: the number of threads that read images.
 
         Raises:
             DataError: there are no images; while iterating, one is damaged.

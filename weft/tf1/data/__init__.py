@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.pipeline import AUTOTUNE
 from weft.pipeline.pipeline import Pipeline
 from weft.tf1.data.capture import argument
@@ -35,6 +36,7 @@ def _names(given: Any) -> Any:
     return given.tolist() if isinstance(given, np.ndarray) else given
 
 
+@arguments_of(Pipeline.text_lines)
 def TextLineDataset(
     filenames: Any, compression_type: str | None = "", buffer_size: int | None = None
 ) -> Dataset:
@@ -42,13 +44,13 @@ def TextLineDataset(
 
     Args:
         filenames: a path or several; a tensor's are known when the iterator starts.
-        compression_type: `"GZIP"`, or none.
         buffer_size: no effect.
     """
     del buffer_size
     return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type))
 
 
+@arguments_of(Pipeline.tfrecords)
 def TFRecordDataset(
     filenames: Any,
     compression_type: str | None = "",
@@ -59,15 +61,14 @@ def TFRecordDataset(
 
     Args:
         filenames: a path or several; a tensor's are known when the iterator starts.
-        compression_type: `"GZIP"`, or none.
         buffer_size: no effect.
-        num_parallel_reads: how many files are read at the same time, in turn.
     """
     del buffer_size
     parallel = num_parallel_reads
     return _files(filenames, lambda names: Pipeline.tfrecords(names, compression_type, parallel))
 
 
+@arguments_of(Pipeline.fixed_length_records)
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
@@ -75,9 +76,6 @@ def FixedLengthRecordDataset(
 
     Args:
         filenames: a path or several; a tensor's are known when the iterator starts.
-        record_bytes: the size of a record.
-        header_bytes: what is left out at the beginning of each file.
-        footer_bytes: what is left out at its end.
     """
     sizes = record_bytes, header_bytes, footer_bytes
     return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import arguments_of
 from weft.errors import DTypeError
 from weft.pipeline.file.files import matching_files
 from weft.pipeline.pipeline import Pipeline
@@ -49,21 +50,15 @@ class Dataset(Specified):
     # sources
 
     @staticmethod
+    @arguments_of(Pipeline.from_tensor_slices)
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """Row i of each tensor or array is element i.
-
-        Args:
-            tensors: nested tensors or arrays with the same number of rows.
-        """
+        """Row i of each tensor or array is element i."""
         return _source(tensors, Pipeline.from_tensor_slices, lambda s: s.row())
 
     @staticmethod
+    @arguments_of(Pipeline.from_tensors)
     def from_tensors(tensors: Any) -> Dataset:
-        """A dataset of one element.
-
-        Args:
-            tensors: the element: nested tensors or arrays.
-        """
+        """A dataset of one element."""
         return _source(tensors, Pipeline.from_tensors, lambda s: s)
 
     @staticmethod
@@ -119,15 +114,11 @@ class Dataset(Specified):
         return Dataset(zipped, spec, inputs)
 
     @staticmethod
+    @arguments_of(Pipeline.list_files)
     def list_files(
         file_pattern: Any, shuffle: bool | None = None, seed: int | None = None
     ) -> Dataset:
         """The names of files that match patterns, shuffled in each epoch by default.
-
-        Args:
-            file_pattern: a pattern as of `glob`, or several.
-            shuffle: whether each epoch has an order of its own.
-            seed: of the orders.
 
         Raises:
             InvalidArgumentError: when an iterator is initialized, if no file matches. An iterator
@@ -165,13 +156,9 @@ class Dataset(Specified):
         check = lambda values: self.check(values[:count])  # noqa: E731
         return Dataset(changed, found, [*self.inputs, *more], check)
 
+    @arguments_of(Pipeline.map)
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
-        """`map_func` of each element: a function of tensors, which is traced once.
-
-        Args:
-            map_func: takes the parts of a tuple as arguments, and gives a tensor or nested ones.
-            num_parallel_calls: the number of threads that call it; the order stays.
-        """
+        """`map_func` of each element: a function of tensors, which is traced once."""
         traced = Traced(map_func, self.spec)
         change = lambda p, threads: p.map(traced.begun(), threads)  # noqa: E731
         return self._then(change, traced.spec, [num_parallel_calls])
@@ -186,6 +173,7 @@ class Dataset(Specified):
         nested = Nested(map_func, self.spec)
         return self._then(lambda p: p.flat_map(nested.begun()), nested.spec)
 
+    @arguments_of(Pipeline.interleave)
     def interleave(
         self,
         map_func: Callable[..., Any],
@@ -193,25 +181,14 @@ class Dataset(Specified):
         block_length: Any = 1,
         num_parallel_calls: Any = None,
     ) -> Dataset:
-        """The elements of `cycle_length` such datasets in turn.
-
-        Args:
-            map_func: gives a dataset for an element.
-            cycle_length: how many datasets are open at a time.
-            block_length: how many elements each gives in its turn.
-            num_parallel_calls: if given, each open dataset is read ahead by a thread.
-        """
+        """The elements of `cycle_length` such datasets in turn."""
         nested = Nested(map_func, self.spec)
         given = [cycle_length, block_length, num_parallel_calls]
         return self._then(lambda p, *xs: p.interleave(nested.begun(), *xs), nested.spec, given)
 
+    @arguments_of(Pipeline.batch)
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Dataset:
-        """`batch_size` elements stacked along a new first axis.
-
-        Args:
-            batch_size: the number of elements.
-            drop_remainder: whether a last batch of fewer is left out.
-        """
+        """`batch_size` elements stacked along a new first axis."""
         spec = self._batched(self.spec, batch_size, drop_remainder)
         given = [batch_size, drop_remainder]
         return self._then(lambda p, *xs: p.batch(*xs), spec, given)
@@ -222,6 +199,7 @@ class Dataset(Specified):
         known = size if whole is True and not is_input(size) else None
         return spec_map(lambda s: s.batched(known), spec)
 
+    @arguments_of(Pipeline.padded_batch)
     def padded_batch(
         self,
         batch_size: Any,
@@ -229,15 +207,7 @@ class Dataset(Specified):
         padding_values: Any = None,
         drop_remainder: Any = False,
     ) -> Dataset:
-        """Batches of elements of different shapes, padded.
-
-        Args:
-            batch_size: the number of elements.
-            padded_shapes: nested shapes; what is unknown in one becomes the largest size of the
-                batch.
-            padding_values: what is filled in: nested numbers; 0 and empty strings by default.
-            drop_remainder: whether a last batch of fewer is left out.
-        """
+        """Batches of elements of different shapes, padded."""
         wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
 
@@ -250,6 +220,7 @@ class Dataset(Specified):
         """The rows of each element as separate elements."""
         return self._then(lambda p: p.unbatch(), spec_map(lambda s: s.row(), self.spec))
 
+    @arguments_of(Pipeline.shuffle)
     def shuffle(
         self,
         buffer_size: Any,
@@ -258,13 +229,7 @@ class Dataset(Specified):
     ) -> Dataset:
         """Elements in another order each epoch; see `weft.data.Dataset.shuffle`.
 
-        The orders follow from the graph's seed and `seed`, if there is one.
-
-        Args:
-            buffer_size: the number of elements that the next one is drawn from.
-            seed: of the orders.
-            reshuffle_each_iteration: whether each epoch has an order of its own; true by default.
-        """
+        The orders follow from the graph's seed and `seed`, if there is one."""
         every = reshuffle_each_iteration is not False
         told = argument(seed)
         own = told if is_input(told) else order_seed(told)
@@ -282,46 +247,31 @@ class Dataset(Specified):
         """All but the first `count` elements."""
         return self._then(lambda p, count: p.skip(count), None, [count])
 
+    @arguments_of(Pipeline.shard)
     def shard(self, num_shards: Any, index: Any) -> Dataset:
-        """Every `num_shards`-th element.
-
-        Args:
-            num_shards: the number of shards.
-            index: of this one: the first element's.
-        """
+        """Every `num_shards`-th element."""
         return self._then(lambda p, *xs: p.shard(*xs), None, [num_shards, index])
 
+    @arguments_of(Pipeline.prefetch)
     def prefetch(self, buffer_size: Any) -> Dataset:
-        """The same elements, computed ahead by a thread.
-
-        Args:
-            buffer_size: the most elements that wait.
-        """
+        """The same elements, computed ahead by a thread."""
         return self._then(lambda p, size: p.prefetch(size), None, [buffer_size])
 
+    @arguments_of(Pipeline.cache)
     def cache(self, filename: Any = "") -> Dataset:
-        """The elements of the first epoch, cached, in all epochs.
-
-        Args:
-            filename: where; in memory by default.
-        """
+        """The elements of the first epoch, cached, in all epochs."""
         change = lambda p, name: p.cache(os.fsdecode(name))  # noqa: E731
         return self._then(change, None, [filename])
 
+    @arguments_of(Pipeline.enumerate)
     def enumerate(self, start: Any = 0) -> Dataset:
-        """Pairs of an index and an element.
-
-        Args:
-            start: the first index.
-        """
+        """Pairs of an index and an element."""
         spec = (Spec(as_dtype(np.int64), ()), self.spec)
         return self._then(lambda p, start: p.enumerate(start), spec, [start])
 
+    @arguments_of(Pipeline.concatenate)
     def concatenate(self, dataset: Dataset) -> Dataset:
         """The elements of this dataset, then those of another.
-
-        Args:
-            dataset: the other one.
 
         Raises:
             DTypeError: the elements differ in structure or type.

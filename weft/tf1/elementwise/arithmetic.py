@@ -186,7 +186,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     return cast(value, dtype, name or "saturate_cast")
 
 
-def _caster(wanted: DType, default: str) -> Function:
+def _caster(wanted: DType, default: str):
     def function(x: Any, name: str = default) -> Tensor:
         return cast(x, wanted, name=name)
 

@@ -29,6 +29,9 @@ def built(source: Any) -> Any:
     def single(x: Any, name: str | None = None) -> Tensor:
         return unary(kind, build, x, name, default or None)
 
+    def activation(features: Any, name: str | None = None) -> Tensor:
+        return unary(kind, build, features, name, default or None)
+
     def double(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(kind, build, x, y, name, default or None)
 
@@ -44,9 +47,11 @@ def built(source: Any) -> Any:
             return emit(kind, [tensor], build, axis=at, name=scope, **flags)
 
     function = single if arity(source) == 1 else double
+    place, _, first = own.names("tf1")[0].rpartition(".")
+    if place == "nn":
+        function = activation
     if own.takes is Takes.ALONG:
         function = along
-    first = own.names("tf1")[0].rpartition(".")[2]
     function.__name__ = function.__qualname__ = first
     function.__doc__ = own.doc
     return function

@@ -75,6 +75,9 @@ def log1p(x: Any, name: str | None = ...) -> Tensor:
 def sigmoid(x: Any, name: str | None = ...) -> Tensor:
     """The logistic function: `1 / (1 + exp(-x))`."""
 
+def softplus(features: Any, name: str | None = ...) -> Tensor:
+    """`log(1 + exp(x))`, a smooth `relu`."""
+
 def sqrt(x: Any, name: str | None = ...) -> Tensor:
     """The square root of every element; NaN for negative numbers."""
 
@@ -125,6 +128,21 @@ def erf(x: Any, name: str | None = ...) -> Tensor:
 
 def erfc(x: Any, name: str | None = ...) -> Tensor:
     """`1 - erf(x)`, accurate where that is tiny."""
+
+def relu(features: Any, name: str | None = ...) -> Tensor:
+    """Every element, or 0 where it is negative."""
+
+def relu6(features: Any, name: str | None = ...) -> Tensor:
+    """Every element, clipped to [0, 6]."""
+
+def elu(features: Any, name: str | None = ...) -> Tensor:
+    """Every element, or `alpha * (exp(x) - 1)` where it is negative."""
+
+def selu(features: Any, name: str | None = ...) -> Tensor:
+    """`elu`, scaled so that activations keep their variance (Klambauer et al., 2017)."""
+
+def swish(features: Any, name: str | None = ...) -> Tensor:
+    """`x * sigmoid(x)`."""
 
 def add(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """The sum of two tensors, with broadcasting."""
@@ -191,6 +209,9 @@ def squared_difference(x: Any, y: Any, name: str | None = ...) -> Tensor:
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """`x * y`, and 0 where `y` is 0, even if `x` is NaN or infinite."""
+
+def softsign(features: Any, name: str | None = ...) -> Tensor:
+    """`x / (1 + |x|)`."""
 
 def log_sigmoid(x: Any, name: str | None = ...) -> Tensor:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""

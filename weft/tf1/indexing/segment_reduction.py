@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
 from typing import Any, Final
 
 from weft import ops
@@ -21,10 +20,8 @@ __all__ = [
     "unsorted_segment_prod", "unsorted_segment_sqrt_n", "unsorted_segment_sum",
 ]  # fmt: skip
 
-Reduction = Callable[..., Tensor]
 
-
-def _sorted(kind: str, reduce: str) -> Reduction:
+def _sorted(kind: str, reduce: str):
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         known = static_value(segment_ids)
         with name_scope(name, kind, [data, segment_ids]) as scope:
@@ -55,7 +52,7 @@ def _count(ids: Value) -> Value:
     return ops.cast(ops.max(last), dtype=int32.ir) + 1
 
 
-def _unsorted(kind: str, reduce: str) -> Reduction:
+def _unsorted(kind: str, reduce: str):
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         with name_scope(name, kind, [data, segment_ids]) as scope:
             rows = convert_to_tensor(data, name="data")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import fail
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.ops.elementwise.piecewise_activation import shifted_leaky_relu
+from weft.tf1.framework.graph import emit, fail
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = [
     "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu",
@@ -38,7 +40,8 @@ def relu(x: Any, alpha: float = 0.0, max_value: float | None = None, threshold: 
     if not alpha and not threshold:
         y = tf.nn.relu(x)
     else:
-        y = tf.where(x >= threshold, x, float(alpha) * (x - float(threshold)))
+        slopes = partial(shifted_leaky_relu, slope=float(alpha), limit=float(threshold))
+        y = emit("Select", [x], slopes, name="Select")
     return y if max_value is None else tf.minimum(y, float(max_value))
 
 
@@ -60,11 +63,7 @@ def linear(x: Any) -> Any:
 selu, softplus, softsign, swish = tf.nn.selu, tf.nn.softplus, tf.nn.softsign, tf.nn.swish
 sigmoid, tanh = tf.sigmoid, tf.tanh
 
-NAMES: Final[dict[str, Any]] = {
-    "elu": elu, "exponential": exponential, "hard_sigmoid": hard_sigmoid, "linear": linear,
-    "relu": relu, "selu": selu, "sigmoid": sigmoid, "softmax": softmax, "softplus": softplus,
-    "softsign": softsign, "swish": swish, "tanh": tanh,
-}  # fmt: skip
+NAMES: Final = table_of(globals())
 
 
 def get(identifier: Any) -> Any:

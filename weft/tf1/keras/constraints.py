@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.ops.reduction.norm import norms_between
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.framework.graph import emit
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = [
     "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
@@ -38,8 +39,7 @@ def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> A
     axes = tuple(axis) if isinstance(axis, list | tuple) else axis
     limits = {"low": float(low), "high": float(high), "rate": float(rate)}
     build = partial(norms_between, axes=axes, **limits)
-    graph = tf.get_default_graph()
-    return graph.emit("Mul", [tf.convert_to_tensor(w)], build, name="constrained").outputs[0]
+    return emit("Mul", [tf.convert_to_tensor(w)], build, name="constrained")
 
 
 class MaxNorm(Constraint):
@@ -101,10 +101,7 @@ class MinMaxNorm(Constraint):
 
 
 max_norm, non_neg, unit_norm, min_max_norm = MaxNorm, NonNeg, UnitNorm, MinMaxNorm
-NAMES: Final[dict[str, Any]] = {
-    "MaxNorm": MaxNorm, "MinMaxNorm": MinMaxNorm, "NonNeg": NonNeg, "UnitNorm": UnitNorm,
-    "max_norm": MaxNorm, "min_max_norm": MinMaxNorm, "non_neg": NonNeg, "unit_norm": UnitNorm,
-}  # fmt: skip
+NAMES: Final = table_of(globals(), "Constraint")
 
 
 def get(identifier: Any) -> Any:

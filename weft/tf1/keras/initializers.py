@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
 from weft.tf1.variable import initializer as base
 from weft.tf1.variable.initializer import (
     Constant,
@@ -70,16 +70,8 @@ uniform = random_uniform = RandomUniform
 truncated_normal = TruncatedNormal
 
 NAMES: Final[dict[str, Callable[..., Any]]] = {
-    **{kind.__name__: kind for kind in (
-        Constant, GlorotNormal, GlorotUniform, Identity, Ones, Orthogonal, RandomNormal,
-        RandomUniform, TruncatedNormal, VarianceScaling, Zeros,
-    )},
-    "constant": Constant, "glorot_normal": GlorotNormal, "glorot_uniform": GlorotUniform,
-    "he_normal": he_normal, "he_uniform": he_uniform, "identity": Identity,
-    "lecun_normal": lecun_normal, "lecun_uniform": lecun_uniform, "normal": RandomNormal,
-    "one": Ones, "ones": Ones, "orthogonal": Orthogonal, "random_normal": RandomNormal,
-    "random_uniform": RandomUniform, "truncated_normal": TruncatedNormal, "uniform": RandomUniform,
-    "variance_scaling": VarianceScaling, "zero": Zeros, "zeros": Zeros,
+    **table_of(globals(), "Initializer", "filled"), "one": Ones, "zero": Zeros,
+    "variance_scaling": VarianceScaling,
 }  # fmt: skip
 
 

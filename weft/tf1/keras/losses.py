@@ -10,9 +10,21 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss import classification, regression
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.graph_state import snake
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
+
+__all__ = [
+    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
+    "CategoricalHinge", "CosineSimilarity", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss",
+    "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError",
+    "MeanSquaredLogarithmicError", "Poisson", "Reduction", "SparseCategoricalCrossentropy",
+    "SquaredHinge", "binary_crossentropy", "categorical_crossentropy", "categorical_hinge",
+    "cosine", "cosine_proximity", "cosine_similarity", "deserialize", "get", "hinge", "huber_loss",
+    "kld", "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error",
+    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse",
+    "msle", "poisson", "serialize", "sparse_categorical_crossentropy", "squared_hinge",
+]  # fmt: skip
 
 EPSILON: Final = 1e-7
 Function = Callable[..., Any]
@@ -33,7 +45,7 @@ def _clipped(probabilities: Any) -> Any:
 
 def _by(formula: Callable[..., Value], p: Any, t: Any) -> Any:
     """A formula on graph values, applied to predictions and targets."""
-    return tf.get_default_graph().emit("Mul", [p, t], formula, name="losses").outputs[0]
+    return emit("Mul", [p, t], formula, name="losses")
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> Any:
@@ -302,18 +314,6 @@ KLDivergence = _class("KLDivergence", kullback_leibler_divergence)
 Poisson = _class("Poisson", poisson)
 CosineSimilarity = _class("CosineSimilarity", cosine_similarity, "axis")
 
-_CLASSES: Final = (
-    BinaryCrossentropy, CategoricalCrossentropy, CategoricalHinge, CosineSimilarity, Hinge, Huber,
-    KLDivergence, LogCosh, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredError,
-    MeanSquaredLogarithmicError, Poisson, SparseCategoricalCrossentropy, SquaredHinge,
-)  # fmt: skip
-_FUNCTIONS: Final = (
-    binary_crossentropy, categorical_crossentropy, categorical_hinge, cosine_similarity, hinge,
-    huber_loss, kullback_leibler_divergence, logcosh, mean_absolute_error,
-    mean_absolute_percentage_error, mean_squared_error, mean_squared_logarithmic_error, poisson,
-    sparse_categorical_crossentropy, squared_hinge,
-)  # fmt: skip
-
 mse = MSE = mean_squared_error
 mae = MAE = mean_absolute_error
 mape = MAPE = mean_absolute_percentage_error
@@ -321,12 +321,7 @@ msle = MSLE = mean_squared_logarithmic_error
 kld = KLD = kullback_leibler_divergence
 cosine = cosine_proximity = cosine_similarity
 
-NAMES: Final[dict[str, Any]] = {
-    **{kind.__name__: kind for kind in _CLASSES},
-    **{function.__name__: function for function in _FUNCTIONS},
-    "mse": mse, "MSE": mse, "mae": mae, "MAE": mae, "mape": mape, "MAPE": mape, "msle": msle,
-    "MSLE": msle, "kld": kld, "KLD": kld, "cosine": cosine, "cosine_proximity": cosine,
-}  # fmt: skip
+NAMES: Final = table_of(globals(), "Loss", "Reduction")
 
 
 def get(identifier: Any) -> Any:
@@ -340,15 +335,3 @@ def get(identifier: Any) -> Any:
 
 
 deserialize = get
-
-__all__ = [
-    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
-    "CategoricalHinge", "CosineSimilarity", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss",
-    "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError",
-    "MeanSquaredLogarithmicError", "Poisson", "Reduction", "SparseCategoricalCrossentropy",
-    "SquaredHinge", "binary_crossentropy", "categorical_crossentropy", "categorical_hinge",
-    "cosine", "cosine_proximity", "cosine_similarity", "deserialize", "get", "hinge", "huber_loss",
-    "kld", "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error",
-    "mean_absolute_percentage_error", "mean_squared_error", "mean_squared_logarithmic_error", "mse",
-    "msle", "poisson", "serialize", "sparse_categorical_crossentropy", "squared_hinge",
-]  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import found, serialize, table_of
 
 __all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]
 
@@ -75,7 +75,7 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
     return L1L2(l1, l2)
 
 
-NAMES: Final[dict[str, Any]] = {"L1L2": L1L2, "l1": l1, "l2": l2, "l1_l2": l1_l2}
+NAMES: Final = table_of(globals(), "Regularizer")
 
 
 def get(identifier: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from weft.tf1.framework.tensor import Tensor
@@ -16,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _pooling(name: str, rank: int) -> Callable[..., Tensor]:
+def _pooling(name: str, rank: int):
     title = f"{name}Pooling{rank}D"
     cls: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
 

@@ -94,11 +94,11 @@ class Scoped(Layer):
         named = self.name if self._reuse and self._scope is None else self._scope
         reuse = True if self._entered else self._reuse
         with variable_scope(named, self.name, [x], reuse=reuse) as scope:
-            self._scope, self._entered = scope, True
             check_inputs(self, x)
             if not self.built:
                 self.dtype = self.dtype or x.dtype.base_dtype
                 self.build(x.shape)
+            self._scope, self._entered = scope, True
             y = self.call(x, **self._flags)
             y = identity(x) if y is x else y
             self._regularize_activity(y)

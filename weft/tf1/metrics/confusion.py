@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.errors import ArgumentError
+from weft.ir.node import Value
 from weft.ops.metric import curve as curves
 from weft.ops.metric import decision
 from weft.ops.metric.decision import CELLS, SMALL
@@ -52,8 +53,8 @@ def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> 
     return running_sum(hits.outputs[0], weights, name)
 
 
-def _count(name: str) -> Callable[..., Metric]:
-    title = name
+def _figure(title: str, cells: Sequence[str], text: str) -> Callable[..., Metric]:
+    """The number of decisions in a cell, or the share of the first of two cells."""
 
     def metric(
         labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
@@ -61,38 +62,35 @@ def _count(name: str) -> Callable[..., Metric]:
     ) -> Metric:  # fmt: skip
         with variable_scope(name, title, [labels, predictions]):
             y, p = matched(labels, predictions, bool_)
-            count = _running_count(title, y, p, weights, "count")
-            return entered(*count, metrics_collections, updates_collections)
+            names = ["count"] if len(cells) == 1 else [f"{c}/count" for c in cells]
+            pairs = zip(cells, names, strict=True)
+            counts = [_running_count(cell, y, p, weights, n) for cell, n in pairs]
+            return _share(decision.share, counts, metrics_collections, updates_collections)
 
-    return _named(metric, name, f"The weighted number of {name.replace('_', ' ')}.")
+    return _named(metric, title, text)
+
+
+def _share(formula: Callable[..., Value], counts: Sequence[Metric], *collections: Any) -> Metric:
+    """A formula of two counts; a count alone is the metric."""
+    if len(counts) == 1:
+        return entered(*counts[0], *collections)
+    return applied(formula, counts, *collections)
+
+
+_RIGHT: Final = ("true_positives", "false_positives")
+_FOUND: Final = ("true_positives", "false_negatives")
+
+
+def _count(cell: str) -> Callable[..., Metric]:
+    return _figure(cell, [cell], f"The weighted number of {cell.replace('_', ' ')}.")
 
 
 true_positives = _count("true_positives")
 false_positives = _count("false_positives")
 true_negatives = _count("true_negatives")
 false_negatives = _count("false_negatives")
-
-
-def _ratio(title: str, other: str, text: str) -> Callable[..., Metric]:
-    """True positives among them and the `other` count."""
-
-    def metric(
-        labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
-        updates_collections: Any = None, name: str | None = None,
-    ) -> Metric:  # fmt: skip
-        with variable_scope(name, title, [labels, predictions]):
-            y, p = matched(labels, predictions, bool_)
-            cells = ("true_positives", other)
-            counts = [_running_count(c, y, p, weights, f"{c}/count") for c in cells]
-            return applied(decision.share, counts, metrics_collections, updates_collections)
-
-    return _named(metric, title, text)
-
-
-precision = _ratio(
-    "precision", "false_positives", "The share of positive predictions that are right."
-)
-recall = _ratio("recall", "false_negatives", "The share of positive labels that are found.")
+precision = _figure("precision", _RIGHT, "The share of positive predictions that are right.")
+recall = _figure("recall", _FOUND, "The share of positive labels that are found.")
 
 
 # Thresholds
@@ -110,42 +108,36 @@ def _counts_at(
     return [Metric(total.value(), assign_add(total, new)) for total, new in pairs]
 
 
-def _count_at(name: str) -> Callable[..., Metric]:
-    title = name
+def _figure_at(title: str, scope: str, cells: Sequence[str], text: str) -> Callable[..., Metric]:
+    """`_figure` for each threshold."""
 
     def metric(
         labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
         metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
     ) -> Metric:  # fmt: skip
-        with variable_scope(name, title, [labels, predictions]):
-            counts = _counts_at(labels, predictions, thresholds, weights, [title])
-            return entered(*counts[0], metrics_collections, updates_collections)
+        with variable_scope(name, scope, [labels, predictions]):
+            counts = _counts_at(labels, predictions, thresholds, weights, cells)
+            return _share(decision.near_share, counts, metrics_collections, updates_collections)
 
-    text = f"The number of {name.replace('_', ' ')}, for each threshold."
-    return _named(metric, f"{name}_at_thresholds", text)
+    return _named(metric, title, text)
+
+
+def _count_at(cell: str) -> Callable[..., Metric]:
+    text = f"The number of {cell.replace('_', ' ')}, for each threshold."
+    return _figure_at(f"{cell}_at_thresholds", cell, [cell], text)
+
+
+def _share_at(title: str, cells: Sequence[str]) -> Callable[..., Metric]:
+    name = f"{title}_at_thresholds"
+    return _figure_at(name, name, cells, f"`{title}` for each threshold.")
 
 
 true_positives_at_thresholds = _count_at("true_positives")
 false_positives_at_thresholds = _count_at("false_positives")
 true_negatives_at_thresholds = _count_at("true_negatives")
 false_negatives_at_thresholds = _count_at("false_negatives")
-
-
-def _ratio_at(title: str, other: str) -> Callable[..., Metric]:
-    def metric(
-        labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
-        metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
-    ) -> Metric:  # fmt: skip
-        with variable_scope(name, f"{title}_at_thresholds", [labels, predictions]):
-            cells = ("true_positives", other)
-            counts = _counts_at(labels, predictions, thresholds, weights, cells)
-            return applied(decision.near_share, counts, metrics_collections, updates_collections)
-
-    return _named(metric, f"{title}_at_thresholds", f"`{title}` for each threshold.")
-
-
-precision_at_thresholds = _ratio_at("precision", "false_positives")
-recall_at_thresholds = _ratio_at("recall", "false_negatives")
+precision_at_thresholds = _share_at("precision", _RIGHT)
+recall_at_thresholds = _share_at("recall", _FOUND)
 
 
 @described

@@ -15,7 +15,7 @@ from weft.tf1.elementwise.arithmetic import cast, multiply
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32
-from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.graph import emit, fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.shape.arrangement import expand_dims, squeeze
@@ -72,9 +72,8 @@ def applied(
     updates_collections: Any, **options: Any,
 ) -> Metric:  # fmt: skip
     """The metric that a formula gives of the totals, those before and those with this batch."""
-    graph = get_default_graph()
     value, update = [
-        graph.emit("DivNoNan", [t[i] for t in totals], formula, name=name, **options).outputs[0]
+        emit("DivNoNan", [t[i] for t in totals], formula, name=name, **options)
         for i, name in enumerate(("value", "update_op"))
     ]
     return entered(value, update, metrics_collections, updates_collections)

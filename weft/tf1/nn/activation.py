@@ -12,6 +12,7 @@ from weft.ops.loss.classification import binary_cross_entropy_with_logits
 from weft.ops.loss.regression import poisson_nll_loss
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.elementwise import arithmetic
+from weft.tf1.elementwise.declared import elu, relu, relu6, selu, softplus, softsign, swish
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -32,25 +33,6 @@ __all__ = [
     "softsign", "sparse_softmax_cross_entropy_with_logits", "swish",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
 ]  # fmt: skip
-
-
-def _of_features(title: str, kind: str, build: Any, doc: str):
-    @named(title, doc)
-    def activation(features: Any, name: str | None = None) -> Tensor:
-        return unary(kind, build, features, name)
-
-    return activation
-
-
-relu = _of_features("relu", "Relu", "relu", "max(x, 0)")
-relu6 = _of_features("relu6", "Relu6", "relu6", "min(max(x, 0), 6)")
-elu = _of_features("elu", "Elu", "elu", "x where positive, else exp(x) - 1")
-selu = _of_features(
-    "selu", "Selu", "selu", "The self-normalizing exponential unit (Klambauer et al., 2017)."
-)
-swish = _of_features("swish", "swish", "silu", "x * sigmoid(x)")
-softplus = _of_features("softplus", "Softplus", "softplus", "log(1 + exp(x))")
-softsign = _of_features("softsign", "Softsign", ops.softsign, "x / (1 + abs(x))")
 
 
 def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:

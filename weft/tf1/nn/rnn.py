@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import ArgumentError
+from weft.ops.sequence import reversal
 from weft.tf1.control.slice_loop import over_slices
 from weft.tf1.creation import range as range_
 from weft.tf1.creation import zeros_like
 from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import int32
-from weft.tf1.framework.graph import fail, name_scope
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.indexing.slicing import gather_nd, where
+from weft.tf1.indexing.slicing import where
 from weft.tf1.reduction import reduce_any
 from weft.tf1.shape.arrangement import concat, expand_dims, shape, stack, tile, transpose
 from weft.tf1.variable.variable_scope import variable_scope
@@ -240,14 +241,10 @@ def reverse_sequence(
         rank = x.shape.ndims
         if rank is None:
             raise fail(ArgumentError, f"reverse_sequence: expected a known rank, got {x}")
-        order = [batch, steps, *[a for a in range(rank) if a not in (batch, steps)]]
-        front = transpose(x, order)
-        dims = shape(front)
-        lengths = expand_dims(cast(seq_lengths, int32), 1)
-        places = tile(expand_dims(range_(dims[1]), 0), [dims[0], 1])
-        source = where(places < lengths, lengths - 1 - places, places)
-        rows = tile(expand_dims(range_(dims[0]), 1), [1, dims[1]])
-        found = gather_nd(front, stack([rows, source], 2))
-        back = transpose(found, [order.index(a) for a in range(rank)])
+        turned = get_default_graph().emit(
+            "ReverseSequence", [x, cast(seq_lengths, int32)], reversal.reverse_sequence,
+            steps=steps % rank, batch=batch % rank, name="ReverseSequence",
+        )  # fmt: skip
+        back = turned.outputs[0]
         back.set_shape(x.shape)
         return back

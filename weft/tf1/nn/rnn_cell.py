@@ -121,8 +121,8 @@ def _snake(name: str) -> str:
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", inner).lower()
 
 
-class _Plain(RNNCell):
-    """A cell whose state is its output."""
+class _UnitsCell(RNNCell):
+    """A cell whose output is its state."""
 
     _units: int
 
@@ -138,7 +138,7 @@ class _Plain(RNNCell):
 
 
 @arguments_of(RNNCell)
-class BasicRNNCell(_Plain):
+class BasicRNNCell(_UnitsCell):
     """`output = state = activation(concat(inputs, state) @ kernel + bias)`.
 
     Args:
@@ -170,7 +170,7 @@ class BasicRNNCell(_Plain):
 
 
 @arguments_of(RNNCell)
-class GRUCell(_Plain):
+class GRUCell(_UnitsCell):
     """A gated recurrent unit: r and u are gates, c the candidate, `u * state + (1 - u) * c`.
 
     Cho et al., "Learning Phrase Representations using RNN Encoder-Decoder" (2014), with the reset
@@ -199,11 +199,11 @@ class GRUCell(_Plain):
         rows, kernel, bias = _depth(inputs_shape) + self._units, *self._initializers
         gates = bias or constant_initializer(1.0)
         rest = bias or zeros_initializer()
-        n = self._units
+        n, wide = self._units, 2 * self._units
         self._gate_kernel = get_variable(
-            "gates/kernel", [rows, 2 * n], self._dtype, initializer=kernel
+            "gates/kernel", [rows, wide], self._dtype, initializer=kernel
         )
-        self._gate_bias = get_variable("gates/bias", [2 * n], self._dtype, initializer=gates)
+        self._gate_bias = get_variable("gates/bias", [wide], self._dtype, initializer=gates)
         self._kernel = get_variable("candidate/kernel", [rows, n], self._dtype, initializer=kernel)
         self._bias = get_variable("candidate/bias", [n], self._dtype, initializer=rest)
 
@@ -275,9 +275,9 @@ class LSTMCell(RNNCell):
     def build(self, inputs_shape: Any) -> None:
         """Create kernel and bias, peepholes and projection."""
         n, dtype, start = self._units, self._dtype, self._initializer
-        rows = _depth(inputs_shape) + self.output_size
-        self._kernel = get_variable("kernel", [rows, 4 * n], dtype, initializer=start)
-        self._bias = get_variable("bias", [4 * n], dtype, initializer=zeros_initializer())
+        rows, wide = _depth(inputs_shape) + self.output_size, 4 * n
+        self._kernel = get_variable("kernel", [rows, wide], dtype, initializer=start)
+        self._bias = get_variable("bias", [wide], dtype, initializer=zeros_initializer())
         names = ("w_f_diag", "w_i_diag", "w_o_diag") if self._peepholes else ()
         self._diagonals = [get_variable(x, [n], dtype, initializer=start) for x in names]
         if self._projected is not None:

@@ -30,6 +30,8 @@ __all__ = [
 
 def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
     """Call an initializer, whatever its signature."""
+    if isinstance(initializer, Initializer):
+        return initializer(shape, dtype=dtype)
     try:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
-from weft.eager.functions.elementwise.from_op import of_one, with_attributes, written
+from weft.eager.functions.elementwise.from_op import with_attributes, written
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
@@ -14,9 +14,7 @@ from weft.ir.node import at_user_line
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
 
-__all__ = ["celu", "elu", "gelu", "hardshrink", "leaky_relu", "relu6"]
-
-relu6 = written(of_one("relu6", floats=True))
+__all__ = ["celu", "elu", "gelu", "hardshrink", "leaky_relu"]
 
 leaky_relu_of: Final = with_attributes("leaky_relu")
 elu_of: Final = with_attributes("elu")

@@ -49,7 +49,7 @@ def built(name: str, source: Any) -> Function:
         return rounding(name)
     if face.takes is Takes.DIVISOR:
         return dividing(name)
-    floats = not takes_dtype(source, int64)
+    floats = face.takes is Takes.FLOATS or not takes_dtype(source, int64)
     if floats and takes_dtype(source, bool_):
         return of_truths(name)
     if arity(source) == 2:

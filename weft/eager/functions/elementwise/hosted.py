@@ -9,7 +9,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ConfigError, UndefinedRuleError
 from weft.ir.node import Value, at_user_line
-from weft.ops.special.hosted import SLOPES, hosted
+from weft.ops.special.hosted import HOSTED, hosted
 
 
 @recorded
@@ -27,7 +27,7 @@ def run_hosted(name: str, given: Sequence[Handle], shown: str) -> Any:
         UndefinedRuleError: a gradient with respect to an argument without a formula.
         ConfigError: SciPy is not installed.
     """
-    for x, slope in zip(given, SLOPES[name], strict=True):
+    for x, slope in zip(given, HOSTED[name].slopes, strict=True):
         if slope is None and x.lazy.tracked:
             raise UndefinedRuleError(
                 f"{shown}: has a gradient by its last argument only; detach() the others"

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
+from weft.ops.reduction.cumulative import product_of_logarithms
 from weft.tf1.contrib.seq2seq.attention import Memory, bahdanau_score, luong_score, two_layers
 from weft.tf1.control.slice_loop import over_slices
 from weft.tf1.creation import one_hot, ones_like, zeros, zeros_like
-from weft.tf1.elementwise.arithmetic import cast, exp, log, sigmoid
+from weft.tf1.elementwise.arithmetic import cast, sigmoid
 from weft.tf1.elementwise.clip import clip_by_value
 from weft.tf1.elementwise.declared import cumprod, cumsum
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import float32, int32
-from weft.tf1.framework.graph import fail, name_scope
+from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.layers.dense import Dense
 from weft.tf1.random.distribution import random_normal
@@ -41,8 +42,11 @@ def safe_cumprod(x: Any, axis: int = 0, exclusive: bool = False, reverse: bool =
     with name_scope(None, "SafeCumprod", [x]):
         tensor = convert_to_tensor(x, name="x")
         tiny = float(np.finfo(tensor.dtype.base_dtype.as_numpy_dtype).tiny)
-        logs = log(clip_by_value(tensor, tiny, 1.0))
-        return exp(cumsum(logs, axis=axis, exclusive=exclusive, reverse=reverse))
+        inputs = [clip_by_value(tensor, tiny, 1.0)]
+        return emit(
+            "Exp", inputs, product_of_logarithms, axis=axis, exclusive=exclusive, reverse=reverse,
+            name="Exp",
+        )  # fmt: skip
 
 
 def monotonic_attention(p_choose_i: Any, previous_attention: Any, mode: str) -> Tensor:

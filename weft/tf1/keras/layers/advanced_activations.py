@@ -6,7 +6,8 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import fail
+from weft.ops.elementwise.piecewise_activation import two_sided_prelu
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras import activations
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.layers.weighted import WeightedLayer
@@ -134,4 +135,5 @@ class PReLU(WeightedLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
-        return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
+        sides = [tf.convert_to_tensor(x) for x in (inputs, self.alpha)]
+        return emit("Sub", sides, two_sided_prelu, name="sub")

@@ -94,16 +94,16 @@ class Cropping(_Spatial):
     def call(self, inputs: Any) -> Any:
         """The outputs."""
         dims = inputs.shape.as_list()
-        key: list[Any] = [slice(None)] * (self.rank + 2)
-        for i, (before, behind) in enumerate(self.cropping):
-            size = dims[self.first + i]
+        key: list[Any] = [slice(None)] * len(dims)
+        for axis, (before, behind) in enumerate(self.cropping, self.first):
+            size = dims[axis]
             if size is not None and size <= before + behind:
                 raise fail(
                     ShapeError,
-                    f"{self.name}: expected more than {before + behind} places along axis "
-                    f"{self.first + i}, got shape {tuple(dims)}",
+                    f"{self.name}: expected more than {before + behind} places along axis {axis}, "
+                    f"got shape {tuple(dims)}",
                 )
-            key[self.first + i] = slice(before, -behind if behind else None)
+            key[axis] = slice(before, -behind if behind else None)
         return inputs[tuple(key)]
 
 

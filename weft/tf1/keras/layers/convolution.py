@@ -103,10 +103,13 @@ class Convolution(WeightedLayer):
 
     def build(self, input_shape: Any) -> None:
         """Create kernel and bias."""
-        shape = (*self.kernel_size, self.channels(input_shape), self.filters)
-        self.kernel = self.weight("kernel", shape)
+        ends = self._kernel_ends(self.channels(input_shape))
+        self.kernel = self.weight("kernel", (*self.kernel_size, *ends))
         self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
         self.built = True
+
+    def _kernel_ends(self, channels: int) -> tuple[Any, ...]:
+        return channels, self.filters
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""

@@ -42,12 +42,8 @@ class ConvolutionTranspose(Convolution):
         if any(d != 1 for d in self.dilation_rate):
             raise fail(ArgumentError, f"{self.name}: dilation_rate is not supported")
 
-    def build(self, input_shape: Any) -> None:
-        """Create kernel and bias."""
-        shape = (*self.kernel_size, self.filters, self.channels(input_shape))
-        self.kernel = self.weight("kernel", shape)
-        self.bias = self.weight("bias", (self.filters,)) if self.use_bias else None
-        self.built = True
+    def _kernel_ends(self, channels: int) -> tuple[Any, ...]:
+        return self.filters, channels
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""

@@ -141,10 +141,13 @@ class GaussianDropout(_Noise):
     def __init__(self, rate: float, **options: Any) -> None:
         super().__init__(rate, **options)
 
+    @property
+    def _spread(self) -> float:
+        return math.sqrt(self.rate / (1.0 - self.rate))
+
     def disturbed(self, x: Any) -> Any:
         """The inputs with noise, in training."""
-        spread = math.sqrt(self.rate / (1.0 - self.rate))
-        return x * tf.random_normal(tf.shape(x), 1.0, spread, x.dtype.base_dtype)
+        return x * tf.random_normal(tf.shape(x), 1.0, self._spread, x.dtype.base_dtype)
 
 
 class AlphaDropout(_Noise):

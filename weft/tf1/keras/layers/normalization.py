@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
+from weft.ops.optimizer.rule import averaged
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.settings import in_train_phase
@@ -89,7 +90,7 @@ class BatchNormalization(WeightedLayer):
         """Update the moving averages by a batch's statistics; those before the update."""
         for moving, now in zip((self.moving_mean, self.moving_variance), batch, strict=True):
             old = moving.value()
-            new = old * self.momentum + now * (1.0 - self.momentum)
+            new = averaged(old, now, 1.0 - self.momentum, self.momentum)
             self.add_update(moving.assign(in_train_phase(new, old, training)).op)
             yield old
 

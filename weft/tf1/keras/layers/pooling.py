@@ -7,7 +7,8 @@ from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import fail
+from weft.ops.reduction.spread import mean_of_kept
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.engine.settings import data_format_of
@@ -81,7 +82,7 @@ class GlobalPooling(Layer):
         if mask is None or type(self).reduce is tf.reduce_max:
             return type(self).reduce(inputs, axes)
         kept = tf.expand_dims(tf.cast(mask, inputs.dtype), 2 if first == 1 else 1)
-        return tf.reduce_sum(inputs * kept, axes) / tf.reduce_sum(kept, axes)
+        return emit("RealDiv", [inputs, kept], mean_of_kept, axes=tuple(axes), name="truediv")
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """None: the step axis is gone."""

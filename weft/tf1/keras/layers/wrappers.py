@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from collections.abc import Callable
+from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
@@ -14,7 +16,11 @@ from weft.tf1.keras.storage.network_config import layer_from
 
 __all__ = ["Bidirectional", "TimeDistributed", "Wrapper"]
 
-_MODES = ("concat", "sum", "mul", "ave", None)
+_MERGED: Final[dict[str | None, Callable[[Any, Any], Any]]] = {
+    "concat": lambda x, y: tf.concat([x, y], -1), "sum": operator.add, "mul": operator.mul,
+    "ave": lambda x, y: (x + y) / 2.0, None: lambda x, y: [x, y],
+}  # fmt: skip
+"""How the outputs of both directions are merged, by mode."""
 
 
 class Wrapper(Layer):
@@ -78,9 +84,10 @@ class Bidirectional(Wrapper):
     ) -> None:  # fmt: skip
         super().__init__(layer, **options)
         layer = self.layer
-        if merge_mode not in _MODES:
+        if merge_mode not in _MERGED:
+            modes = tuple(_MERGED)
             raise fail(
-                ArgumentError, f"Bidirectional: expected merge_mode of {_MODES}, got {merge_mode!r}"
+                ArgumentError, f"Bidirectional: expected merge_mode of {modes}, got {merge_mode!r}"
             )
         self.merge_mode = merge_mode
         config = layer.get_config()
@@ -118,23 +125,10 @@ class Bidirectional(Wrapper):
             after = [*first, *second]
         if self.return_sequences:
             two = tf.reverse(two, [1])
-        y = self._merged(one, two)
+        y = _MERGED[self.merge_mode](one, two)
         if not self.return_state:
             return y
         return [*(y if isinstance(y, list) else [y]), *after]
-
-    def _merged(self, one: Any, two: Any) -> Any:
-        match self.merge_mode:
-            case "concat":
-                return tf.concat([one, two], -1)
-            case "sum":
-                return one + two
-            case "mul":
-                return one * two
-            case "ave":
-                return (one + two) / 2.0
-            case _:
-                return [one, two]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The inputs' mask, if the outputs have steps."""

@@ -13,7 +13,7 @@ from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.metric import curve as curves
 from weft.ops.metric import decision
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
 
@@ -52,7 +52,7 @@ class _Counts(Metric):
     def result(self) -> Any:
         """The count, share or area; of several thresholds, one for each."""
         counts, formula = [held.read_value() for held in self._held], type(self)._formula
-        value = tf.get_default_graph().emit("DivNoNan", counts, formula, name="value").outputs[0]
+        value = emit("DivNoNan", counts, formula, name="value")
         return value[0] if len(self.thresholds) == 1 else value
 
 

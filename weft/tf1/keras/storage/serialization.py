@@ -71,6 +71,12 @@ def arguments_of(cls: type, root: type = object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def table_of(namespace: Mapping[str, Any], *others: str) -> dict[str, Any]:
+    """What a module offers by name in configurations: all of `__all__` but `others`."""
+    apart = {"deserialize", "get", "serialize", *others}
+    return {n: namespace[n] for n in namespace["__all__"] if n not in apart}
+
+
 def found(
     what: str, table: Mapping[str, Any], given: Any, custom_objects: Mapping[str, Any] | None = None
 ) -> Any:
