@@ -202,18 +202,10 @@ class Graph(Names, Collections):
 
     # building
     def emit(
-        self,
-        kind: str,
-        inputs: Sequence[Tensor],
-        build: Build,
-        *args: Any,
-        name: str,
-        attrs: Mapping[str, Any] | None = None,
-        ref: bool = False,
-        into: Operation | None = None,
-        values: Sequence[Value] | None = None,
-        **options: Any,
-    ) -> Operation:
+        self, kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str,
+        attrs: Mapping[str, Any] | None = None, ref: bool = False, into: Operation | None = None,
+        values: Sequence[Value] | None = None, **options: Any,
+    ) -> Operation:  # fmt: skip
         """Add an operation.
 
         Args:
@@ -248,13 +240,9 @@ class Graph(Names, Collections):
             return op
 
     def _begin(
-        self,
-        kind: str,
-        inputs: Sequence[Tensor],
-        name: str,
-        attrs: Mapping[str, Any],
+        self, kind: str, inputs: Sequence[Tensor], name: str, attrs: Mapping[str, Any],
         into: Operation | None,
-    ) -> tuple[Operation, str]:
+    ) -> tuple[Operation, str]:  # fmt: skip
         if self._finalized:
             raise FinalizedError("the graph is finalized and cannot be modified")
         for tensor in inputs:

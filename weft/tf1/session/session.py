@@ -108,12 +108,9 @@ class BaseSession:
         return self._state
 
     def run(
-        self,
-        fetches: Any,
-        feed_dict: Mapping[Any, Any] | None = None,
-        options: RunOptions | None = None,
-        run_metadata: RunMetadata | None = None,
-    ) -> Any:
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None, run_metadata: RunMetadata | None = None,
+    ) -> Any:  # fmt: skip
         """Compute `fetches`.
 
         Args:
