@@ -80,7 +80,28 @@ class Images:
         return image, label if self.target_transform is None else self.target_transform(label)
 
 
-class MNIST(Images):
+class _Stored(Images):
+    """Images in files of a known format, for training or for tests."""
+
+    source: ClassVar[str]
+
+    def __init__(
+        self,
+        root: str | Path | None = None,
+        train: bool = True,
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        download: bool = False,
+    ) -> None:
+        del download
+        images, labels = self._read(root, train)
+        super().__init__(images, labels, transform, target_transform)
+
+    def _read(self, root: str | Path | None, train: bool) -> tuple[Array, Array]:
+        raise NotImplementedError
+
+
+class MNIST(_Stored):
     """70,000 handwritten digits of 28 x 28, 60,000 of them for training.
 
     Args:
@@ -99,22 +120,13 @@ class MNIST(Images):
     folder: ClassVar[str] = ""
     classes = tuple(str(n) for n in range(10))
 
-    def __init__(
-        self,
-        root: str | Path | None = None,
-        train: bool = True,
-        transform: Transform | None = None,
-        target_transform: Transform | None = None,
-        download: bool = False,
-    ) -> None:
-        del download
+    def _read(self, root: str | Path | None, train: bool) -> tuple[Array, Array]:
         part = "train" if train else "t10k"
         names = [f"{part}-images-idx3-ubyte", f"{part}-labels-idx1-ubyte"]
         base = root if root is not None else str(config.get("data")) or "."
         own = Path(base) / type(self).__name__
         paths = found(own if own.is_dir() else base, names, type(self).__name__, self.source)
-        images, labels = map(read_idx, paths)
-        super().__init__(images, labels, transform, target_transform)
+        return read_idx(paths[0]), read_idx(paths[1])
 
 
 @arguments_of(MNIST)
@@ -128,16 +140,9 @@ class FashionMNIST(MNIST):
     )  # fmt: skip
 
 
-class CIFAR10(Images):
+@arguments_of(MNIST)
+class CIFAR10(_Stored):
     """60,000 images of 32 x 32 in 10 classes, 50,000 of them for training: the binary version.
-
-    Args:
-        root: the folder of the files, or one above it; by default that of `WEFT_DATA`, or the
-            current one.
-        train: whether to read the training images or those for tests.
-        transform: a function of each image.
-        target_transform: a function of each label.
-        download: no effect: where files are missing, the error says where to get them.
 
     Raises:
         DataError: files are missing or damaged.
@@ -151,21 +156,13 @@ class CIFAR10(Images):
         "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        root: str | Path | None = None,
-        train: bool = True,
-        transform: Transform | None = None,
-        target_transform: Transform | None = None,
-        download: bool = False,
-    ) -> None:
-        del download
+    def _read(self, root: str | Path | None, train: bool) -> tuple[Array, Array]:
         names = self.train_files if train else self.test_files
         paths = found(root, names, type(self).__name__, self.source)
         rows = np.concatenate([self._rows(path) for path in paths])
         images = rows[:, self.labels :].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         targets = rows[:, self.labels - 1].astype(np.int64)
-        super().__init__(np.ascontiguousarray(images), targets, transform, target_transform)
+        return np.ascontiguousarray(images), targets
 
     def _rows(self, path: Path) -> Array:
         data = path.read_bytes()
@@ -176,7 +173,7 @@ class CIFAR10(Images):
         return np.frombuffer(data, np.uint8).reshape(-1, size)
 
 
-@arguments_of(CIFAR10)
+@arguments_of(MNIST)
 class CIFAR100(CIFAR10):
     """60,000 images of 32 x 32 in 100 classes: the binary version."""
 

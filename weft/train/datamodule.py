@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 
-class DataModule:
-    """Base class: a subclass defines the loaders that it offers."""
+class Data:
+    """The loaders of all stages, none of them defined, and when their data is prepared."""
 
     def prepare_data(self) -> None:
-        """Download or write the data."""
+        """Download or write the data; called before `setup`, in one process."""
 
     def setup(self, stage: str) -> None:
         """At the start of `"fit"`, `"validate"`, `"test"` or `"predict"`."""
@@ -19,7 +19,7 @@ class DataModule:
         """At the end of a run."""
 
     def train_dataloader(self) -> Any:
-        """The loader for `fit`."""
+        """The loader for `fit`, if it gets none."""
         return None
 
     def val_dataloader(self) -> Any:
@@ -33,6 +33,10 @@ class DataModule:
     def predict_dataloader(self) -> Any:
         """The loader for `predict`, or a list of several."""
         return None
+
+
+class DataModule(Data):
+    """Base class: a subclass defines the loaders that it offers."""
 
     def state_dict(self) -> dict[str, Any]:
         """The state to be saved."""

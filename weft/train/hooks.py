@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weft.train.datamodule import Data
 
-class Hooks:
+
+class Hooks(Data):
     """Methods that a trainer calls, in the order of `docs/TRAINING.md`."""
-
-    def prepare_data(self) -> None:
-        """Download or write the data; called before `setup`, in one process."""
-
-    def setup(self, stage: str) -> None:
-        """At the start of `"fit"`, `"validate"`, `"test"` or `"predict"`."""
-
-    def teardown(self, stage: str) -> None:
-        """At the end of a run."""
 
     def configure_model(self) -> None:
         """Create layers that must be created late."""
@@ -30,22 +23,6 @@ class Hooks:
         return []
 
     # -- data
-
-    def train_dataloader(self) -> Any:
-        """The loader for `fit`, if it gets none."""
-        return None
-
-    def val_dataloader(self) -> Any:
-        """The loader for validation, or a list of several."""
-        return None
-
-    def test_dataloader(self) -> Any:
-        """The loader for `test`, or a list of several."""
-        return None
-
-    def predict_dataloader(self) -> Any:
-        """The loader for `predict`, or a list of several."""
-        return None
 
     def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
         """The batch from the loader; returns the batch to use."""

@@ -10,9 +10,11 @@ import pytest
 import weft as wf
 from weft import config, optim
 from weft.eager.record import prepared_program as programs
+from weft.eager.record.plan import intern
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError
+from weft.ir.dtype import float32
 from weft.ops.declaration import catalogue
 
 
@@ -351,3 +353,11 @@ def test_which_of_several_results_is_there_already_decides_the_program(kept):
 
     found = [gradient(which) for which in kept]
     np.testing.assert_allclose(*found, rtol=1e-4, atol=1e-4)
+
+
+def test_sizes_of_types_are_integers():
+    """A refused shape (1031, 2.0), which is equal to (1031, 2), is not remembered in its place."""
+    with pytest.raises(TypeError):
+        intern(float32, (1031, 2.0))
+    kept = intern(float32, (np.int64(1031), 2))
+    assert kept is intern(float32, (1031, 2)) and [type(n) for n in kept.shape] == [int, int]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any, Final
 
 from weft.eager.record.type_inference import foreseen
@@ -102,10 +103,17 @@ _plans: dict[Any, Plan] = {}
 
 
 def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
-    """The one `TensorType` of this dtype and shape; its `id` may serve as a key."""
+    """The one `TensorType` of this dtype and shape; its `id` may serve as a key.
+
+    Raises:
+        TypeError: a size is no integer, such as 2.0, which is equal to 2.
+    """
     key = (dtype, shape)
-    found = _types.get(key)
-    return _types.setdefault(key, TensorType(dtype, shape)) if found is None else found
+    known = _types.get(key)
+    if known is None:
+        exact = tuple([index(size) for size in shape])
+        known = _types.setdefault((dtype, exact), TensorType(dtype, exact))
+    return known
 
 
 def remember(key: Any, plan: Plan) -> Plan:

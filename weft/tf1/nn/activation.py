@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from weft import ops
-from weft.documentation import named
 from weft.errors import GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ops.loss.classification import binary_cross_entropy_with_logits
@@ -53,21 +52,23 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(arrangement.concat([x, -x], axis))
 
 
-def _softmax(title: str, kind: str, doc: str):
-    @named(title, doc)
-    def softmax(
-        logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
-    ) -> Tensor:
-        along = axis if axis is not None else -1 if dim is None else dim
-        return unary(kind, title, logits, name, axis=int(along))
-
-    return softmax
+def softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """exp(x) / sum(exp(x)) along `axis`, the last one by default."""
+    return _softmax("Softmax", "softmax", logits, axis, name, dim)
 
 
-softmax = _softmax(
-    "softmax", "Softmax", "exp(x) / sum(exp(x)) along `axis`, the last one by default."
-)
-log_softmax = _softmax("log_softmax", "LogSoftmax", "The logarithm of `softmax`, without overflow.")
+def log_softmax(
+    logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
+    """The logarithm of `softmax`, without overflow."""
+    return _softmax("LogSoftmax", "log_softmax", logits, axis, name, dim)
+
+
+def _softmax(kind: str, op: str, logits: Any, axis: Any, name: str | None, dim: Any) -> Tensor:
+    along = axis if axis is not None else -1 if dim is None else dim
+    return unary(kind, op, logits, name, axis=int(along))
 
 
 # losses

@@ -27,16 +27,14 @@ from weft.ir.dtype import bool_, int64
 from weft.ops.declaration import Alias, Elementwise, Face, Op, Takes
 from weft.ops.declaration.face import FACES, arity, own_name
 
-Function = Callable[..., Any]
 
-
-def function_of(source: Any) -> Function:
+def function_of(source: Any) -> Callable[..., Any]:
     """The function `weft.NAME` of an operation or formula: written by hand, else built here."""
     name = own_name(source)
     return WRITTEN.get(name) or globals().get(name) or built(name, source)
 
 
-def built(name: str, source: Any) -> Function:
+def built(name: str, source: Any) -> Callable[..., Any]:
     """The function of tensors that a face tells, without options."""
     face: Face = source.face
     if not isinstance(source, Op) or face.wide is not None:
@@ -66,7 +64,7 @@ def _is_plain(source: Any) -> bool:
     return set(source.__annotations__.values()) == {"Value"}
 
 
-def _all() -> dict[str, Function]:
+def _all() -> dict[str, Callable[..., Any]]:
     return {
         name: built(name, source)
         for name, source in FACES.items()

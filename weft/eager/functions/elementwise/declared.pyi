@@ -1,12 +1,13 @@
 """Made by `python -m tools.stubs`."""
 
 from typing import Any
+from collections.abc import Callable
 from weft.eager.tensor.tensor import Tensor
 
-def function_of(source: Any) -> Function:
+def function_of(source: Any) -> Callable[..., Any]:
     """The function `weft.NAME` of an operation or formula: written by hand, else built here."""
 
-def built(name: str, source: Any) -> Function:
+def built(name: str, source: Any) -> Callable[..., Any]:
     """The function of tensors that a face tells, without options."""
 
 def equal(x: Any, other: Any) -> Tensor:
