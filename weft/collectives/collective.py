@@ -46,9 +46,6 @@ def all_reduce(
 
     Args:
         tensor: this rank's tensor, which is overwritten.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
 
     Raises:
         DistributedError: ranks make different calls, or one of them failed or ended.
@@ -83,10 +80,6 @@ def reduce(
     Args:
         tensor: this rank's tensor; overwritten on rank `dst` only.
         dst: the global rank that receives; or pass `group_dst`.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
-        group_dst: its rank in the group.
     """
     members, x = member(group, "reduce"), array(tensor)
     check(op, x, "reduce")
@@ -109,9 +102,6 @@ def broadcast(
     Args:
         tensor: the tensor that is sent or overwritten.
         src: the global rank that sends; or pass `group_src`.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
-        group_src: its rank in the group.
     """
     members, x = member(group, "broadcast"), array(tensor)
     root = root_of(members, src, group_src, "broadcast")
@@ -131,8 +121,6 @@ def barrier(
     """Wait until all ranks have called it.
 
     Args:
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         device_ids: has no effect.
         timeout: seconds, or a `timedelta`; by default the group's.
     """
@@ -168,8 +156,6 @@ def all_gather(
     Args:
         tensor_list: one output for each rank.
         tensor: this rank's tensor.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "all_gather"), array(tensor)
     outs = _outputs(tensor_list, members.size, x, "all_gather")
@@ -192,8 +178,6 @@ def all_gather_into_tensor(
     Args:
         output_tensor: the output, with as many elements as all inputs.
         input_tensor: this rank's tensor.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "all_gather_into_tensor"), array(input_tensor)
     out = _joined(output_tensor, x, members.size, "all_gather_into_tensor")
@@ -216,8 +200,6 @@ def gather(
         tensor: this rank's tensor.
         gather_list: on rank `dst` one output for each rank; else `None`.
         dst: by default 0; or `group_dst`, its rank in the group.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         group_dst: the rank in the group that receives, instead of `dst`.
     """
     members, x = member(group, "gather"), array(tensor)
@@ -243,8 +225,6 @@ def scatter(
         tensor: the output.
         scatter_list: on rank `src` one input for each rank; else `None`.
         src: by default 0; or `group_src`, its rank in the group.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         group_src: the rank in the group that sends, instead of `src`.
     """
     members, x = member(group, "scatter"), array(tensor)
@@ -270,9 +250,6 @@ def reduce_scatter(
     Args:
         output: the output.
         input_list: one input for each rank.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
@@ -290,9 +267,6 @@ def reduce_scatter_tensor(
     Args:
         output: the output.
         input: the inputs for all ranks, in rank order.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "reduce_scatter_tensor"), array(output)
     check(op, x, "reduce_scatter_tensor")
@@ -322,8 +296,6 @@ def all_to_all(
     Args:
         output_tensor_list: one output for each rank.
         input_tensor_list: one input for each rank.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
@@ -354,8 +326,6 @@ def all_to_all_single(
         input: rows for all ranks, in rank order.
         output_split_sizes: the number of rows from each rank; by default equal.
         input_split_sizes: the number of rows for each rank; by default equal.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
     xs = _split(x, input_split_sizes, members.size)
@@ -393,7 +363,6 @@ def monitored_barrier(
     """A barrier whose error names the ranks that are missing.
 
     Args:
-        group: the ranks that take part; by default all.
         timeout: seconds, or a `timedelta`; by default the group's.
         wait_all_ranks: has no effect: the error always names all missing ranks.
 

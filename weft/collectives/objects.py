@@ -35,7 +35,6 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     Args:
         object_list: a list with one item for each rank, which is overwritten.
         obj: this rank's object.
-        group: the ranks that take part; by default all.
 
     Raises:
         DTypeError: an object contains something else.
@@ -68,8 +67,6 @@ def gather_object(
         obj: this rank's object.
         object_gather_list: on rank `dst` a list with one item for each rank; else `None`.
         dst: the global rank that receives, by default 0; or pass `group_dst`.
-        group: the ranks that take part; by default all.
-        group_dst: its rank in the group.
     """
     members = member(group, "gather_object")
     root = root_of(members, dst, group_dst, "gather_object", 0)
@@ -92,9 +89,7 @@ def broadcast_object_list(
     Args:
         object_list: the objects that are sent or overwritten; of equal length on all ranks.
         src: the global rank that sends; or pass `group_src`.
-        group: the ranks that take part; by default all.
         device: has no effect.
-        group_src: its rank in the group.
     """
     members = member(group, "broadcast_object_list")
     check_device(device)
@@ -119,8 +114,6 @@ def scatter_object_list(
         scatter_object_output_list: a list, whose first item is overwritten.
         scatter_object_input_list: on rank `src` one object for each rank; else `None`.
         src: the global rank that sends, by default 0; or pass `group_src`.
-        group: the ranks that take part; by default all.
-        group_src: its rank in the group.
     """
     members = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())

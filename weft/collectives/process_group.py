@@ -13,6 +13,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from weft import config
+from weft.documentation import with_arguments
 from weft.eager.tensor.device import check_device
 from weft.errors import ArgumentError, DistributedError
 from weft.host.cores import launched, pin, tasks_without_mpi
@@ -328,9 +329,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Common:
+    """Arguments of collectives that need no description of their own.
+
+    Args:
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        tag: must be equal on both ranks.
+        group_src, group_dst: its rank in the group.
+    """
+
+
 def for_members(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a collective to only warn if this process is not in its `group`, as in PyTorch."""
-    place = list(inspect.signature(function).parameters).index("group")
+    """Decorate a collective to only warn if this process is not in its `group`, as in PyTorch.
+
+    Arguments that its docstring leaves out are described as in `_Common`.
+    """
+    names = list(inspect.signature(function).parameters)
+    place = names.index("group")
+    function.__doc__ = with_arguments(function.__doc__, names, _Common)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Any:
