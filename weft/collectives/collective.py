@@ -20,7 +20,6 @@ from weft.collectives.work import Work, done
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -300,9 +299,9 @@ def all_to_all(
     members = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
     if counts != (members.size, members.size):
-        raise ShapeError(
+        raise ShapeError.here(
             f"all_to_all: expected lists of {members.size}, got {counts[0]} inputs and {counts[1]} "
-            f"outputs{at_user_line()}"
+            f"outputs"
         )
     xs = [array(x) for x in input_tensor_list]
     outs = [np.empty_like(array(y)) for y in output_tensor_list]
@@ -341,15 +340,14 @@ def _split(x: Array, sizes: Sequence[int] | None, count: int) -> list[Array]:
     rows = x.shape[0] if x.ndim else 0
     if sizes is None:
         if rows % count:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"all_to_all_single: expected rows in {count} equal parts, got {rows}"
-                f"{at_user_line()}"
             )
         sizes = [rows // count] * count
     if len(sizes) != count or sum(sizes) != rows:
-        raise ShapeError(
+        raise ShapeError.here(
             f"all_to_all_single: expected {count} sizes that add up to {rows} rows, got "
-            f"{list(sizes)}{at_user_line()}"
+            f"{list(sizes)}"
         )
     ends = np.cumsum([0, *sizes])
     return [x[a:b] for a, b in itertools.pairwise(ends)]
@@ -385,11 +383,11 @@ def check(op: ReduceOp, x: Array, name: str) -> None:
         DTypeError: the element type does not support it.
     """
     if not isinstance(op, ReduceOp):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"{name}: expected a ReduceOp, got {op!r}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected a ReduceOp, got {op!r}")
     try:
         check_reduction(op.value, x.dtype)
     except DTypeError as error:
-        raise DTypeError(f"{name}: {error}{at_user_line()}") from None
+        raise DTypeError.here(f"{name}: {error}") from None
 
 
 def _outputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> list[Array]:
@@ -401,9 +399,7 @@ def _inputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> li
     wrong = [x for x in arrays if (x.dtype, x.shape) != (like.dtype, like.shape)]
     if len(arrays) != count or wrong:
         got = kind(wrong[0]) if wrong else f"{len(arrays)} tensors"
-        raise ShapeError(
-            f"{name}: expected a list of {count} tensors {kind(like)}, got {got}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a list of {count} tensors {kind(like)}, got {got}")
     return arrays
 
 
@@ -411,7 +407,5 @@ def _joined(tensor: Tensor, part: Array, count: int, name: str) -> Array:
     """An output for `count` shards; checks that the tensor has its shape."""
     x: Any = array(tensor)
     if x.dtype != part.dtype or x.size != count * part.size:
-        raise ShapeError(
-            f"{name}: expected {count} times {kind(part)}, got {kind(x)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected {count} times {kind(part)}, got {kind(x)}")
     return np.empty_like(x)

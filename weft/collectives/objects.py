@@ -17,7 +17,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.formats.nested_arrays import built, parts
 from weft.ir.dtype import NAMED, as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -128,7 +127,7 @@ def scatter_object_list(
 
 def _check(objects: Sequence[Any], count: int, name: str) -> None:
     if len(objects) != count:
-        raise ShapeError(f"{name}: expected a list of {count}, got {len(objects)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected a list of {count}, got {len(objects)}")
 
 
 def _is_tensor(x: Any) -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, floats
 from weft.ops.special.hosted import HOSTED
 
@@ -20,9 +19,7 @@ def function(name: str) -> Callable[..., Any]:
 
     def run(*xs: Any) -> Any:
         if len(xs) != len(known.slopes):
-            raise DTypeError(
-                f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}{at_user_line()}"
-            )
+            raise DTypeError.here(f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}")
         return run_hosted(name, alike(*[floats(x) for x in xs]), name)
 
     run.__name__ = run.__qualname__ = name
