@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from weft.documentation import named
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
 from weft.ir.node import at_user_line
@@ -18,6 +19,7 @@ def function(name: str) -> Callable[..., Any]:
     """A function of `scipy.special` as one of arrays."""
     known = HOSTED[name]
 
+    @named(name, known.face.doc)
     def run(*xs: Any) -> Any:
         if len(xs) != len(known.slopes):
             raise DTypeError(
@@ -25,6 +27,4 @@ def function(name: str) -> Callable[..., Any]:
             )
         return run_hosted(name, alike(*[floats(x) for x in xs]), name)
 
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = known.face.doc
     return run

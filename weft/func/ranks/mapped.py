@@ -8,7 +8,7 @@ where its gradient starts.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
@@ -31,19 +31,6 @@ __all__ = ["pmap", "shard_map"]
 
 Groups = Mapping[str, Group]
 NOWHERE = PartitionSpec()
-
-
-class Mesh(Protocol):
-    """The interface of a `weft.distributed.DeviceMesh` that `shard_map` uses."""
-
-    @property
-    def mesh_dim_names(self) -> tuple[str, ...] | None:
-        """The axes."""
-        ...
-
-    def get_group(self, mesh_dim: str) -> Group:
-        """The group of this rank along an axis."""
-        ...
 
 
 def shard_map(

@@ -40,7 +40,6 @@ class _Reuse:
 
 
 AUTO_REUSE = _Reuse()
-_UNSET: Any = object()
 
 
 class VariableScope:
