@@ -11,8 +11,10 @@ from weft.ops.declaration.face import FACES, Face
 from weft.ops.special.hosted import HOSTED
 
 ALL = {name: source.face for name, source in FACES.items()}
-PLACES = {"torch": [wf, Tensor], "numpy": [wnp], "special": [wf.special]}
-PLACES |= {"scipy": [wf.scipy.special], "tf1": [tf]}
+PLACES = {
+    "torch": [wf, Tensor], "numpy": [wnp], "special": [wf.special], "scipy": [wf.scipy.special],
+    "tf1": [tf],
+}  # fmt: skip
 
 
 def missing(own: str, face: Face) -> list[str]:

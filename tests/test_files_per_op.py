@@ -41,7 +41,9 @@ def told(tree: ast.Module) -> set[str]:
                 names |= own | (words(statement.value) if "__all__" in own else set())
             case _:
                 pass
-    for call in ast.walk(tree):
+    values = [s for s in tree.body if not isinstance(s, ast.FunctionDef | ast.ClassDef)]
+    values += [d for s in tree.body if isinstance(s, ast.FunctionDef) for d in s.decorator_list]
+    for call in (node for value in values for node in ast.walk(value)):
         match call:
             case ast.Call(func=ast.Name(id="Face" | "Names")):
                 names |= words(call)
@@ -57,20 +59,6 @@ def words(value: ast.AST | None) -> set[str]:
     return {word.rstrip("_") for text in lists for word in re.findall(r"\w+", text)}
 
 
-@cache
-def told_by_file() -> dict[str, set[str]]:
-    paths = {str(p.relative_to(ROOT)): p for p in ROOT.rglob("*.py")}
-    return {
-        name: told(ast.parse(path.read_text()))
-        for name, path in paths.items()
-        if not name.startswith(APART)
-    }
-
-
-def files_of(name: str) -> set[str]:
-    return {path for path, names in told_by_file().items() if name in names}
-
-
 def drawn() -> list[str]:
     """Twenty operations and formulas: not activations, which `nn` has, too, nor any by hand."""
     plain = [
@@ -79,6 +67,21 @@ def drawn() -> list[str]:
         if source.face.torch and name not in {*WRITTEN, *nn.functional.__all__, "equal"}
     ]
     return sorted(plain, key=lambda name: zlib.crc32(name.encode()))[:20]
+
+
+@cache
+def told_by_file() -> dict[str, set[str]]:
+    drawn_names = re.compile(rf"\b({'|'.join([*drawn(), 'lgamma', 'cumsum'])})_?\b")
+    texts = {str(p.relative_to(ROOT)): p.read_text() for p in ROOT.rglob("*.py")}
+    return {
+        name: told(ast.parse(text))
+        for name, text in texts.items()
+        if not name.startswith(APART) and drawn_names.search(text)
+    }
+
+
+def files_of(name: str) -> set[str]:
+    return {path for path, names in told_by_file().items() if name in names}
 
 
 @pytest.mark.parametrize("name", drawn())

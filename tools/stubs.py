@@ -22,6 +22,9 @@ import weft.numpy.declared
 import weft.scipy.special
 import weft.special
 import weft.tf1.elementwise.declared
+import weft.tf1.nn.activation
+import weft.tf1.nn.pooling
+import weft.tf1.reduction
 from weft import Tensor  # importing it adds methods from their own modules, such as `stft`
 from weft.distributed.tensor import pointwise
 from weft.eager.functions import table
@@ -45,6 +48,9 @@ MODULES: Final = (
     weft.scipy.special,
     weft.special,
     weft.tf1.elementwise.declared,
+    weft.tf1.nn.activation,
+    weft.tf1.nn.pooling,
+    weft.tf1.reduction,
 )
 """Modules of functions that are made from a table or from faces."""
 TYPES: Final = {

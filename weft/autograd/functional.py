@@ -226,13 +226,9 @@ def jvp(
 
 @_recorded
 def jacobian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    strategy: str = "reverse-mode",
-) -> Any:
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
     """The Jacobian: all derivatives of the results by the inputs, shapes (*result, *input).
 
     Args:
@@ -265,13 +261,9 @@ def jacobian(
 
 @_recorded
 def hessian(
-    func: Function,
-    inputs: Any,
-    create_graph: bool = False,
-    strict: bool = False,
-    vectorize: bool = False,
-    outer_jacobian_strategy: str = "reverse-mode",
-) -> Any:
+    func: Function, inputs: Any, create_graph: bool = False, strict: bool = False,
+    vectorize: bool = False, outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:  # fmt: skip
     """The Hessian of a function that returns one number; see `jacobian`.
 
     >>> import weft as wf

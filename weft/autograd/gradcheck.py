@@ -16,21 +16,12 @@ __all__ = ["gradcheck", "gradgradcheck"]
 
 
 def gradcheck(
-    func: Function,
-    inputs: Any,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_batched_forward_grad: bool = False,
-    check_forward_ad: bool = False,
-    check_backward_ad: bool = True,
-    fast_mode: bool = False,
-) -> bool:
+    func: Function, inputs: Any, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
+    raise_exception: bool = True, nondet_tol: float = 0.0, check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False, check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False, check_forward_ad: bool = False,
+    check_backward_ad: bool = True, fast_mode: bool = False,
+) -> bool:  # fmt: skip
     """Whether the derivatives of `func` agree with central differences.
 
     For complex numbers, real and imaginary parts are perturbed and compared separately.
@@ -86,22 +77,13 @@ def gradcheck(
 
 
 def gradgradcheck(
-    func: Function,
-    inputs: Any,
-    grad_outputs: Any = None,
-    eps: float = 1e-6,
-    atol: float = 1e-5,
-    rtol: float = 1e-3,
-    raise_exception: bool = True,
-    nondet_tol: float = 0.0,
-    check_undefined_grad: bool = True,
-    check_grad_dtypes: bool = False,
-    check_batched_grad: bool = False,
-    check_fwd_over_rev: bool = False,
-    check_rev_over_rev: bool = True,
-    fast_mode: bool = False,
+    func: Function, inputs: Any, grad_outputs: Any = None, eps: float = 1e-6, atol: float = 1e-5,
+    rtol: float = 1e-3, raise_exception: bool = True, nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True, check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False, check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True, fast_mode: bool = False,
     gen_non_contig_grad_outputs: bool = False,
-) -> bool:
+) -> bool:  # fmt: skip
     """`gradcheck` of the gradients of `func`, with respect to its inputs and the cotangents.
 
     Args:

@@ -61,17 +61,10 @@ class Checkpointer:
     """
 
     def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        keep: int | None = 3,
-        best: str | None = None,
-        mode: str = "min",
-        background: bool = True,
-        rank: int = 0,
-        world_size: int = 1,
-        timeout: float = 600.0,
-        top: int | None = 1,
-    ) -> None:
+        self, folder: str | os.PathLike[str], keep: int | None = 3, best: str | None = None,
+        mode: str = "min", background: bool = True, rank: int = 0, world_size: int = 1,
+        timeout: float = 600.0, top: int | None = 1,
+    ) -> None:  # fmt: skip
         if keep is not None and keep < 1:
             raise ArgumentError(f"Checkpointer: expected keep from 1, or None, got {keep}")
         if top is not None and top < 0:

@@ -282,12 +282,9 @@ def reduce_scatter(
 
 @for_members
 def reduce_scatter_tensor(
-    output: Tensor,
-    input: Tensor,
-    op: ReduceOp = ReduceOp.SUM,
-    group: Group | None = None,
+    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Group | None = None,
     async_op: bool = False,
-) -> Work | None:
+) -> Work | None:  # fmt: skip
     """Overwrite the output of rank i with the reduction of all inputs' i-th shards.
 
     Args:
@@ -346,13 +343,10 @@ def all_to_all(
 
 @for_members
 def all_to_all_single(
-    output: Tensor,
-    input: Tensor,
-    output_split_sizes: Sequence[int] | None = None,
-    input_split_sizes: Sequence[int] | None = None,
-    group: Group | None = None,
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Group | None = None,
     async_op: bool = False,
-) -> Work | None:
+) -> Work | None:  # fmt: skip
     """Send the i-th split of the input's rows to rank i; the output concatenates what arrives.
 
     Args:

@@ -58,12 +58,9 @@ class Images:
     classes: Sequence[str] = ()
 
     def __init__(
-        self,
-        data: Array,
-        targets: Array,
-        transform: Transform | None = None,
+        self, data: Array, targets: Array, transform: Transform | None = None,
         target_transform: Transform | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if len(data) != len(targets):
             raise DataError(f"expected a label per image, got {len(data)} and {len(targets)}")
         self.data, self.targets = data, targets
@@ -86,13 +83,10 @@ class _Stored(Images):
     source: ClassVar[str]
 
     def __init__(
-        self,
-        root: str | Path | None = None,
-        train: bool = True,
-        transform: Transform | None = None,
-        target_transform: Transform | None = None,
+        self, root: str | Path | None = None, train: bool = True,
+        transform: Transform | None = None, target_transform: Transform | None = None,
         download: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del download
         images, labels = self._read(root, train)
         super().__init__(images, labels, transform, target_transform)

@@ -124,13 +124,8 @@ class ExampleParser:
         return [Column(name, expected) for name, expected in self.expected.items()]
 
     def _parse(
-        self,
-        columns: list[Column],
-        records: Packed,
-        length: int,
-        rows: np.ndarray,
-        new: int,
-    ) -> int:
+        self, columns: list[Column], records: Packed, length: int, rows: np.ndarray, new: int,
+    ) -> int:  # fmt: skip
         """Parses records of one length into the columns; returns how many new layouts that took."""
         known = self._layouts.get(length, [])
         if not length or (not known and len(rows) < 2):
@@ -255,12 +250,8 @@ def _piece(kind: int, field: wire.Field) -> Piece:
 
 
 def _read(
-    columns: list[Column],
-    layout: Layout,
-    records: Packed,
-    rows: np.ndarray,
-    block: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
+    columns: list[Column], layout: Layout, records: Packed, rows: np.ndarray, block: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """Reads the records that have a layout into the columns; returns the others."""
     if not len(rows):
         return rows, block
@@ -293,13 +284,9 @@ def _unlike(layout: Layout, block: np.ndarray) -> np.ndarray | None:
 
 
 def _block(
-    column: Column,
-    pieces: list[Piece],
-    layout: Layout,
-    records: Packed,
-    rows: np.ndarray,
+    column: Column, pieces: list[Piece], layout: Layout, records: Packed, rows: np.ndarray,
     block: np.ndarray,
-) -> np.ndarray:
+) -> np.ndarray:  # fmt: skip
     """The values of one feature: `[record, value]`."""
     if column.kind == BYTES and not isinstance(column.expected, RawFeature):
         out = np.empty((len(rows), len(pieces)), object)

@@ -48,12 +48,9 @@ class _End(NamedTuple):
 
 
 def parts(
-    obj: Any,
-    is_tensor: Callable[[Any], bool],
-    array_of: Callable[[Any], Array],
-    arrays: dict[str, Array],
-    unfold: Callable[[Any], Any] | None = None,
-) -> Iterator[tuple[str, Any]]:
+    obj: Any, is_tensor: Callable[[Any], bool], array_of: Callable[[Any], Array],
+    arrays: dict[str, Array], unfold: Callable[[Any], Any] | None = None,
+) -> Iterator[tuple[str, Any]]:  # fmt: skip
     """The structure as a flat list; its arrays are collected by name.
 
     Args:

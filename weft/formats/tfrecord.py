@@ -120,12 +120,9 @@ class RecordReader:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        compression: Compression = "",
-        broken: Broken = "raise",
+        self, path: str | os.PathLike[str], compression: Compression = "", broken: Broken = "raise",
         offset: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         _check("compression", compression, _COMPRESSIONS)
         _check("broken", broken, ("raise", "skip"))
         self.path = Path(path)

@@ -144,13 +144,9 @@ class _Columns:
     """The derivatives of all results of a function by the elements of some arguments."""
 
     def __init__(
-        self,
-        fun: Function,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        argnums: Argnums,
+        self, fun: Function, args: Sequence[Any], kwargs: dict[str, Any], argnums: Argnums,
         has_aux: bool,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.call = fun, args, kwargs
         self.single = isinstance(argnums, int)
         self.chosen = positions(argnums, len(args), "jacfwd")

@@ -45,14 +45,9 @@ class Run:
     """
 
     def __init__(
-        self,
-        function: Function,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        argnums: Argnums | None,
-        has_aux: bool,
-        what: str,
-    ) -> None:
+        self, function: Function, args: Sequence[Any], kwargs: dict[str, Any],
+        argnums: Argnums | None, has_aux: bool, what: str,
+    ) -> None:  # fmt: skip
         check_function(function, what)
         count = len(args)
         chosen = range(count) if argnums is None else positions(argnums, count, what)
@@ -332,13 +327,9 @@ def _cotangent(y: Lazy, given: Any) -> Lazy:
 
 
 def jvp(
-    fun: Function,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
-    has_aux: bool = False,
-    *,
+    fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False, *,
     strict: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """The result of `fun`, and its tangent for `tangents` of the arguments.
 
     Unlike in PyTorch, what `fun` computes under `no_grad()` has no tangent.

@@ -70,14 +70,10 @@ class Swappable(Protocol):
 
 
 def functional_call(
-    module: Swappable,
-    parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
-    args: Any = None,
-    kwargs: Mapping[str, Any] | None = None,
-    *,
-    tie_weights: bool = True,
+    module: Swappable, parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    args: Any = None, kwargs: Mapping[str, Any] | None = None, *, tie_weights: bool = True,
     strict: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Call a module with other tensors in place of its parameters and buffers.
 
     Args:

@@ -37,15 +37,9 @@ _RANDOMNESS: Final = ("different", "same", "error")
 
 
 def vmap(
-    fun: Function,
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    randomness: str = "error",
-    *,
-    in_dims: Any = _UNSAID,
-    out_dims: Any = _UNSAID,
-    chunk_size: int | None = None,
-) -> Function:
+    fun: Function, in_axes: Any = 0, out_axes: Any = 0, randomness: str = "error", *,
+    in_dims: Any = _UNSAID, out_dims: Any = _UNSAID, chunk_size: int | None = None,
+) -> Function:  # fmt: skip
     """Vectorize `fun` over a batch axis.
 
     Args:

@@ -35,16 +35,10 @@ class Graph:
             self.append(node)
 
     def add(
-        self,
-        op: str,
-        inputs: tuple[Value, ...],
-        attrs: Attrs,
-        types: tuple[TensorType, ...],
-        name: str | None = None,
-        operands: tuple[str, ...] = (),
-        regions: tuple[Region, ...] = (),
+        self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
+        name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Region, ...] = (),
         source: Source | None = None,
-    ) -> Node:
+    ) -> Node:  # fmt: skip
         """Appends a new node, in the current name scope, device and control context.
 
         Raises:

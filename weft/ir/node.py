@@ -181,18 +181,10 @@ class Node(_Fields):
     __slots__ = ()
 
     def __new__(
-        cls,
-        op: str,
-        inputs: tuple[Value, ...],
-        attrs: Attrs,
-        types: tuple[TensorType, ...],
-        name: str,
-        operands: tuple[str, ...] = (),
-        control: tuple[Node, ...] = (),
-        device: str = "",
-        source: Source | None = None,
-        regions: tuple[Region, ...] = (),
-    ) -> Node:
+        cls, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
+        name: str, operands: tuple[str, ...] = (), control: tuple[Node, ...] = (), device: str = "",
+        source: Source | None = None, regions: tuple[Region, ...] = (),
+    ) -> Node:  # fmt: skip
         """Fills a node and freezes it by changing its class, cheaper than `object.__setattr__`."""
         fields: Any = _Fields()
         fields.op = op

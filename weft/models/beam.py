@@ -63,16 +63,9 @@ class Beams(NamedTuple):
 
 
 def beam_search(
-    model: Decodable,
-    ids: Tensor,
-    count: int,
-    *,
-    cache: Cache,
-    room: int | None = None,
-    beams: int = 4,
-    length_penalty: float = 1.0,
-    stop: int | Sequence[int] | None = None,
-) -> tuple[Tensor, Tensor]:
+    model: Decodable, ids: Tensor, count: int, *, cache: Cache, room: int | None = None,
+    beams: int = 4, length_penalty: float = 1.0, stop: int | Sequence[int] | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """The most likely texts of at most `count` tokens after `ids` (N, L), found in one loop.
 
     Args:

@@ -21,16 +21,9 @@ class BERT(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: int = 30522,
-        context: int = 512,
-        layers: int = 12,
-        heads: int = 12,
-        width: int = 768,
-        dropout: float = 0.1,
-        segments: int = 2,
-        classes: int = 2,
-    ) -> None:
+        self, vocabulary: int = 30522, context: int = 512, layers: int = 12, heads: int = 12,
+        width: int = 768, dropout: float = 0.1, segments: int = 2, classes: int = 2,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.tokens = nn.Embedding(vocabulary, width)
         self.positions = nn.Embedding(context, width)

@@ -191,19 +191,11 @@ class Text(NamedTuple):
 
 
 def generate(
-    model: Decodable,
-    ids: Tensor,
-    count: int,
-    *,
-    cache: Cache,
-    room: int | None = None,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    stop: int | Sequence[int] | None = None,
-    stream: Stream | None = None,
+    model: Decodable, ids: Tensor, count: int, *, cache: Cache, room: int | None = None,
+    temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None,
+    stop: int | Sequence[int] | None = None, stream: Stream | None = None,
     generator: Generator | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`ids` (N, L) followed by up to `count` sampled tokens.
 
     Args:

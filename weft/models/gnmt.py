@@ -73,17 +73,11 @@ class GNMT(nn.Module):
         return self.out(y)
 
     def generate(
-        self,
-        source: Tensor,
-        start: int,
-        count: int,
-        temperature: float = 0.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        stop: int | Sequence[int] | None = None,
-        stream: Stream | None = None,
+        self, source: Tensor, start: int, count: int, temperature: float = 0.0,
+        top_k: int | None = None, top_p: float | None = None,
+        stop: int | Sequence[int] | None = None, stream: Stream | None = None,
         generator: Generator | None = None,
-    ) -> Tensor:
+    ) -> Tensor:  # fmt: skip
         """Translations (N, 1 + count or less) of words (N, S), which start with `start`.
 
         The encoder runs once; then one compiled loop carries the layers' states. Other arguments
@@ -104,14 +98,9 @@ class GNMT(nn.Module):
             )  # fmt: skip
 
     def beam_search(
-        self,
-        source: Tensor,
-        start: int,
-        count: int,
-        beams: int = 4,
-        length_penalty: float = 1.0,
+        self, source: Tensor, start: int, count: int, beams: int = 4, length_penalty: float = 1.0,
         stop: int | Sequence[int] | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """The most likely translations (N, beams, 1 + count or less) of words (N, S), and scores.
 
         Arguments and results are as in `GPT.beam_search`.

@@ -36,15 +36,9 @@ class GPT(nn.Module):
     """
 
     def __init__(
-        self,
-        vocabulary: int,
-        context: int = 256,
-        layers: int = 6,
-        heads: int = 6,
-        width: int = 384,
-        dropout: float = 0.0,
-        tied: bool = False,
-    ) -> None:
+        self, vocabulary: int, context: int = 256, layers: int = 6, heads: int = 6,
+        width: int = 384, dropout: float = 0.0, tied: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.context = context
         self.tokens = nn.Embedding(vocabulary, width)
@@ -79,16 +73,10 @@ class GPT(nn.Module):
         return self.head(self.norm(x))
 
     def generate(
-        self,
-        ids: Tensor,
-        count: int,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        stop: int | Sequence[int] | None = None,
-        stream: Stream | None = None,
-        generator: Generator | None = None,
-    ) -> Tensor:
+        self, ids: Tensor, count: int, temperature: float = 1.0, top_k: int | None = None,
+        top_p: float | None = None, stop: int | Sequence[int] | None = None,
+        stream: Stream | None = None, generator: Generator | None = None,
+    ) -> Tensor:  # fmt: skip
         """`ids` (N, L) followed by up to `count` sampled tokens.
 
         Up to `context` positions, this is one compiled loop with a cache of keys and values, the
@@ -127,13 +115,9 @@ class GPT(nn.Module):
             return self._beyond(found, ids.shape[1], left, sampling, counter, stream)
 
     def beam_search(
-        self,
-        ids: Tensor,
-        count: int,
-        beams: int = 4,
-        length_penalty: float = 1.0,
+        self, ids: Tensor, count: int, beams: int = 4, length_penalty: float = 1.0,
         stop: int | Sequence[int] | None = None,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
         """The most likely texts of at most `count` tokens after `ids` (N, L), found in one loop.
 
         Args:

@@ -21,12 +21,9 @@ class NeuMF(nn.Module):
     """
 
     def __init__(
-        self,
-        users: int = 138493,
-        items: int = 26744,
-        factors: int = 64,
+        self, users: int = 138493, items: int = 26744, factors: int = 64,
         hidden: Sequence[int] = (256, 256, 128, 64),
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__()
         self.mu, self.mi = nn.Embedding(users, factors), nn.Embedding(items, factors)
         half = hidden[0] // 2

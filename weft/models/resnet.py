@@ -68,12 +68,9 @@ class ResNet(nn.Sequential):
     """
 
     def __init__(
-        self,
-        block: type[Basic] | type[Bottleneck],
-        blocks: Sequence[int],
-        classes: int = 1000,
+        self, block: type[Basic] | type[Bottleneck], blocks: Sequence[int], classes: int = 1000,
         width: int = 64,
-    ) -> None:
+    ) -> None:  # fmt: skip
         layers: list[nn.Module] = []
         channels, inputs = width, width
         for stage, count in enumerate(blocks):

@@ -79,14 +79,9 @@ class Block(nn.Module):
     """
 
     def __init__(
-        self,
-        width: int,
-        heads: int,
-        dropout: float = 0.0,
-        causal: bool = False,
-        first: bool = True,
-        hidden: int | None = None,
-    ) -> None:
+        self, width: int, heads: int, dropout: float = 0.0, causal: bool = False,
+        first: bool = True, hidden: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
         hidden = 4 * width if hidden is None else hidden
         self.first = first

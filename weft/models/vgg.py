@@ -25,13 +25,9 @@ class VGG(nn.Sequential):
     """
 
     def __init__(
-        self,
-        stages: Sequence[Sequence[int]],
-        classes: int = 1000,
-        dropout: float = 0.5,
-        size: int = 224,
-        hidden: int = 4096,
-    ) -> None:
+        self, stages: Sequence[Sequence[int]], classes: int = 1000, dropout: float = 0.5,
+        size: int = 224, hidden: int = 4096,
+    ) -> None:  # fmt: skip
         layers: list[nn.Module] = []
         channels = 3
         for stage in stages:

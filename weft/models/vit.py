@@ -19,16 +19,9 @@ class ViT(nn.Module):
     """
 
     def __init__(
-        self,
-        size: int = 224,
-        patch: int = 16,
-        classes: int = 1000,
-        layers: int = 12,
-        heads: int = 12,
-        width: int = 768,
-        channels: int = 3,
-        dropout: float = 0.0,
-    ) -> None:
+        self, size: int = 224, patch: int = 16, classes: int = 1000, layers: int = 12,
+        heads: int = 12, width: int = 768, channels: int = 3, dropout: float = 0.0,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.patches = nn.Conv2d(channels, width, patch, patch)
         self.token = nn.Parameter(wf.zeros(1, 1, width))

@@ -102,10 +102,7 @@ def var(
     Args:
         ddof: the correction, under NumPy's name.
     """
-    x = floats(x)
-    free = correction if ddof is None else ddof
-    axes = axes_within("var", axis, x.ndim)
-    return _spread("variance", _var, x, axes, keepdims, free)
+    return _spread("var", "variance", _var, x, axis, keepdims, correction if ddof is None else ddof)
 
 
 _std = recorded(spread.std_of)
@@ -117,18 +114,19 @@ def std(
     ddof: float | None = None,
 ) -> ndarray:  # fmt: skip
     """The square root of `var`."""
-    x = floats(x)
-    free = correction if ddof is None else ddof
-    axes = axes_within("std", axis, x.ndim)
-    return _spread("std", _std, x, axes, keepdims, free)
+    return _spread("std", "std", _std, x, axis, keepdims, correction if ddof is None else ddof)
 
 
-def _spread(name: str, of_complex: Any, x: Any, axes: Any, keepdims: bool, free: float) -> Any:
+def _spread(
+    name: str, op: str, of_complex: Any, x: Any, axis: Any, keepdims: bool, free: float
+) -> Any:
     """A variance or deviation by a catalogue operation, or for complex numbers by a function."""
+    x = floats(x)
+    axes = axes_within(name, axis, x.ndim)
     static = {"axes": axes, "keepdims": keepdims, "ddof": int(free) if free == int(free) else free}
     if x.dtype.is_complex:
         return of_complex.on(x, x, **static)
-    return wrap(record(REGISTRY[name], (x.lazy,), static)[0], x)
+    return wrap(record(REGISTRY[op], (x.lazy,), static)[0], x)
 
 
 def nansum(x: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> ndarray:

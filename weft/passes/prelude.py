@@ -13,12 +13,10 @@ from weft.passes.launch import ERROR, Buffer, Launch, Scratch
 
 
 def prelude_launches(
-    launches: Sequence[Launch],
-    buffer_of: Callable[[Buffer], Buffer],
-    lasting: Callable[[Buffer], bool],
-    external: Callable[[Buffer], bool],
+    launches: Sequence[Launch], buffer_of: Callable[[Buffer], Buffer],
+    lasting: Callable[[Buffer], bool], external: Callable[[Buffer], bool],
     moves: Callable[[Buffer], bool] = lambda buffer: False,
-) -> set[int]:
+) -> set[int]:  # fmt: skip
     """Positions of the launches of the prelude.
 
     Args:

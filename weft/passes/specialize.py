@@ -71,12 +71,9 @@ class ValuesNeededError(FeedError):
 
 
 def specialize(
-    request: Request,
-    types: Sequence[TensorType],
-    variables: Mapping[str, TensorType],
-    decided: Mapping[Value, np.ndarray[Any, Any]],
-    made: Made = _NONE,
-) -> Step:
+    request: Request, types: Sequence[TensorType], variables: Mapping[str, TensorType],
+    decided: Mapping[Value, np.ndarray[Any, Any]], made: Made = _NONE,
+) -> Step:  # fmt: skip
     """The step for feeds of these concrete types.
 
     Args:
@@ -107,12 +104,9 @@ class _Walk:
     """One walk over the user's graph, building the pure one."""
 
     def __init__(
-        self,
-        request: Request,
-        variables: Mapping[str, TensorType],
-        decided: Mapping[Value, np.ndarray[Any, Any]],
-        made: Made,
-    ) -> None:
+        self, request: Request, variables: Mapping[str, TensorType],
+        decided: Mapping[Value, np.ndarray[Any, Any]], made: Made,
+    ) -> None:  # fmt: skip
         self.request = request
         self.decided = decided
         self.made = made

@@ -167,13 +167,9 @@ class Sample(Stage):
     """Each element comes from an input sampled by weights, or chosen by a stage of indices."""
 
     def __init__(
-        self,
-        sources: Sequence[Stage],
-        weights: Sequence[float] | None = None,
-        seed: int | None = None,
-        stop_when_empty: bool = False,
-        choice: Stage | None = None,
-    ) -> None:
+        self, sources: Sequence[Stage], weights: Sequence[float] | None = None,
+        seed: int | None = None, stop_when_empty: bool = False, choice: Stage | None = None,
+    ) -> None:  # fmt: skip
         self.sources = len(sources)
         if weights is not None and (len(weights) != len(sources) or min(weights, default=0) < 0):
             raise ArgumentError(

@@ -21,14 +21,9 @@ class Window(Stage):
     """
 
     def __init__(
-        self,
-        source: Stage,
-        size: int,
-        shift: int | None = None,
-        stride: int = 1,
-        drop: bool = False,
-        made: Callable[[list[Any]], Any] = list,
-    ) -> None:
+        self, source: Stage, size: int, shift: int | None = None, stride: int = 1,
+        drop: bool = False, made: Callable[[list[Any]], Any] = list,
+    ) -> None:  # fmt: skip
         shift = size if shift is None else shift
         if min(size, shift, stride) < 1:
             text = f"size, shift and stride of 1 or more, got {size}, {shift} and {stride}"
@@ -100,14 +95,10 @@ class Bucket(Stage):
     name = "bucket_by_sequence_length"
 
     def __init__(
-        self,
-        source: Stage,
-        length: Callable[..., Any],
-        boundaries: Sequence[int],
-        sizes: Sequence[int],
-        drop: bool = False,
+        self, source: Stage, length: Callable[..., Any], boundaries: Sequence[int],
+        sizes: Sequence[int], drop: bool = False,
         join: Callable[[list[Any], int | None], Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if len(sizes) != len(boundaries) + 1 or min(sizes, default=0) < 1:
             raise ArgumentError(
                 f"{self.name}: expected {len(boundaries) + 1} batch sizes of 1 or more for "

@@ -42,12 +42,9 @@ class Map(Stage):
     """
 
     def __init__(
-        self,
-        source: Stage,
-        function: Callable[..., Any],
-        threads: int | None = None,
+        self, source: Stage, function: Callable[..., Any], threads: int | None = None,
         what: str = "map",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if threads is not None and threads < 1 and threads != AUTOTUNE:
             raise ArgumentError(f"{what}: expected 1 thread or more, or AUTOTUNE, got {threads}")
         self.inputs = (source,)

@@ -42,13 +42,9 @@ class Interleave(Stage):
     """
 
     def __init__(
-        self,
-        source: Stage,
-        function: Callable[..., Any],
-        cycle: int | None = None,
-        block: int = 1,
+        self, source: Stage, function: Callable[..., Any], cycle: int | None = None, block: int = 1,
         threads: int | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         cycle = CYCLE if cycle is None or cycle == AUTOTUNE else cycle
         if cycle < 1 or block < 1:
             text = f"cycle_length and block_length of 1 or more, got {cycle} and {block}"
@@ -82,15 +78,9 @@ class _Interleave(Behind):
     """Its state is the input's before the oldest open pipeline, and the open pipelines' states."""
 
     def __init__(
-        self,
-        source: Cursor,
-        function: Callable[..., Any],
-        context: Context,
-        cycle: int,
-        block: int,
-        what: str,
-        ahead: bool = False,
-    ) -> None:
+        self, source: Cursor, function: Callable[..., Any], context: Context, cycle: int,
+        block: int, what: str, ahead: bool = False,
+    ) -> None:  # fmt: skip
         super().__init__(source)
         self.function, self.context, self.block = function, context, block
         self.what, self.ahead = what, ahead

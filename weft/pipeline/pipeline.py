@@ -103,13 +103,9 @@ class Pipeline(FileSources):
 
     @classmethod
     def from_generator(
-        cls,
-        generator: Callable[..., Iterable[Any]],
-        output_types: Any = None,
-        output_shapes: Any = None,
-        args: Sequence[Any] = (),
-        output_signature: Any = None,
-    ) -> Self:
+        cls, generator: Callable[..., Iterable[Any]], output_types: Any = None,
+        output_shapes: Any = None, args: Sequence[Any] = (), output_signature: Any = None,
+    ) -> Self:  # fmt: skip
         """The elements of a generator function, which is called again in each epoch.
 
         Args:
@@ -161,12 +157,9 @@ class Pipeline(FileSources):
 
     @classmethod
     def sample_from_datasets(
-        cls,
-        datasets: Sequence[Pipeline],
-        weights: Sequence[float] | None = None,
-        seed: int | None = None,
-        stop_on_empty_dataset: bool = False,
-    ) -> Self:
+        cls, datasets: Sequence[Pipeline], weights: Sequence[float] | None = None,
+        seed: int | None = None, stop_on_empty_dataset: bool = False,
+    ) -> Self:  # fmt: skip
         """Each element from a dataset sampled by `weights`; ended ones are skipped.
 
         Args:

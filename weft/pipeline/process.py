@@ -231,12 +231,9 @@ class Pool:
         self.workers = [Worker(number, work, method) for number in range(count)]
 
     def map(
-        self,
-        tasks: Iterator[tuple[int, Any]],
-        ahead: int,
-        timeout: float = 0,
+        self, tasks: Iterator[tuple[int, Any]], ahead: int, timeout: float = 0,
         in_order: bool = True,
-    ) -> Iterator[tuple[int, Any]]:
+    ) -> Iterator[tuple[int, Any]]:  # fmt: skip
         """Numbers of tasks and their results; each worker has up to `ahead` queued tasks.
 
         A task's exception is yielded as a `Failure`, so that the other results can follow.

@@ -130,12 +130,9 @@ class Transformable:
         return self._with(Batch(self.stage, operator.index(batch_size), drop_remainder))
 
     def padded_batch(
-        self,
-        batch_size: int,
-        padded_shapes: Any = None,
-        padding_values: Any = None,
+        self, batch_size: int, padded_shapes: Any = None, padding_values: Any = None,
         drop_remainder: bool = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Batches of elements of different shapes, padded to the largest or to `padded_shapes`.
 
         Args:
@@ -167,13 +164,9 @@ class Transformable:
         return self._with(FlatMap(self.stage, self._function(map_func)))
 
     def interleave(
-        self,
-        map_func: Callable[..., Any],
-        cycle_length: int | None = None,
-        block_length: int = 1,
-        num_parallel_calls: int | None = None,
-        deterministic: bool | None = None,
-    ) -> Self:
+        self, map_func: Callable[..., Any], cycle_length: int | None = None, block_length: int = 1,
+        num_parallel_calls: int | None = None, deterministic: bool | None = None,
+    ) -> Self:  # fmt: skip
         """The elements of `cycle_length` (4) such datasets in turn, `block_length` at a time.
 
         Args:
@@ -209,16 +202,11 @@ class Transformable:
         return self._with(Window(self.stage, size, shift, stride, drop_remainder, made))
 
     def bucket_by_sequence_length(
-        self,
-        element_length_func: Callable[..., Any],
-        bucket_boundaries: Sequence[int],
-        bucket_batch_sizes: Sequence[int],
-        padded_shapes: Any = None,
-        padding_values: Any = None,
-        pad_to_bucket_boundary: bool = False,
-        no_padding: bool = False,
+        self, element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int], padded_shapes: Any = None, padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False, no_padding: bool = False,
         drop_remainder: bool = False,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """Batches of elements of similar length, padded to the longest of the batch.
 
         Args:

@@ -68,13 +68,9 @@ class Function:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        fetches: Sequence[Value],
-        targets: Sequence[Node] = (),
-        feeds: Sequence[Value] = (),
-        threads: int | None = None,
-    ) -> None:
+        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node] = (),
+        feeds: Sequence[Value] = (), threads: int | None = None,
+    ) -> None:  # fmt: skip
         self._count = len(fetches)
         computed = (v for node in targets if _is_pure(node) for v in node.outputs)
         self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))

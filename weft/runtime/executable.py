@@ -160,14 +160,10 @@ class Executable:
             return results
 
     def launch(
-        self,
-        arrays: Sequence[Array],
-        memories: Mapping[str, Array],
-        fresh: bool = False,
-        moved: int | None = None,
-        departure: Departure | None = None,
+        self, arrays: Sequence[Array], memories: Mapping[str, Array], fresh: bool = False,
+        moved: int | None = None, departure: Departure | None = None,
         extents: Sequence[int] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Runs the step once on the caller's memory; for programs without fetches.
 
         Args:

@@ -19,12 +19,9 @@ class Interpreted:
     """Like the engine's `Function`, but slow: node by node on the NumPy references."""
 
     def __init__(
-        self,
-        graph: Graph,
-        fetches: Sequence[Value],
-        targets: Sequence[Node],
+        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
         feeds: Sequence[Value],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._graph = graph
         self._fetches = tuple(fetches)
         self._targets = tuple(targets)

@@ -41,14 +41,9 @@ LARGE = 1000
 
 # from numbers
 def one_hot(
-    indices: Any,
-    depth: Any,
-    on_value: Any = None,
-    off_value: Any = None,
-    axis: Any = None,
-    dtype: Any = None,
-    name: str | None = None,
-) -> Tensor:
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: Any = None,
+    dtype: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """`on_value` at each index, `off_value` elsewhere, along a new axis of size `depth`."""
     with name_scope(name, "one_hot", [indices]) as scope:
         where_ = convert_to_tensor(indices, name="indices")
@@ -201,12 +196,9 @@ def ones_like(
 
 
 def eye(
-    num_rows: Any,
-    num_columns: Any = None,
-    batch_shape: Any = None,
-    dtype: Any = dtypes.float32,
+    num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The identity matrix, or a batch of it."""
     with name_scope(name, "eye"):
         rows = int(plain(num_rows))

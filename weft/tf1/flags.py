@@ -214,14 +214,9 @@ FLAGS: Final = FlagValues()
 
 
 def _define(
-    name: str,
-    default: Any,
-    help: str | None,
-    flag_values: FlagValues | None,
-    parse: Callable[[Any], Any],
-    boolean: bool = False,
-    multiple: bool = False,
-) -> None:
+    name: str, default: Any, help: str | None, flag_values: FlagValues | None,
+    parse: Callable[[Any], Any], boolean: bool = False, multiple: bool = False,
+) -> None:  # fmt: skip
     values = FLAGS if flag_values is None else flag_values
     if name in values:
         raise DuplicateFlagError(f"flag {name!r} is defined already")

@@ -38,12 +38,10 @@ class Reduction:
 
 
 def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
+    losses: Any, weights: Any = 1.0, scope: str | None = None,
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = Reduction.SUM_BY_NONZERO_WEIGHTS,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`losses` times `weights`, reduced to a scalar (or not), and added to a collection."""
     if reduction not in Reduction.all():
         raise fail(GraphError, f"losses: expected a Reduction, got {reduction!r}")

@@ -125,15 +125,10 @@ reduce_euclidean_norm = _later_reduction(
 
 
 def count_nonzero(
-    input_tensor: Any = None,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    dtype: Any = dtypes.int64,
-    name: str | None = None,
-    reduction_indices: Any = None,
-    keep_dims: bool | None = None,
-    input: Any = None,
-) -> Tensor:
+    input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None,
+    dtype: Any = dtypes.int64, name: str | None = None, reduction_indices: Any = None,
+    keep_dims: bool | None = None, input: Any = None,
+) -> Tensor:  # fmt: skip
     """The number of nonzero elements."""
     chosen = _either("axis", axis, "reduction_indices", reduction_indices)
     keep = _either("keepdims", keepdims, "keep_dims", keep_dims)
@@ -144,13 +139,9 @@ def count_nonzero(
 
 
 def norm(
-    tensor: Any,
-    ord: Any = "euclidean",
-    axis: Any = None,
-    keepdims: bool | None = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
-) -> Tensor:
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None,
+    name: str | None = None, keep_dims: bool | None = None,
+) -> Tensor:  # fmt: skip
     """The norm of vectors (`axis` an integer), or of all elements.
 
     Args:

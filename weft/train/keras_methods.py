@@ -83,25 +83,14 @@ class KerasMethods:
             self._trainer.progress.batch = batch
 
     def fit(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        epochs: int = 1,
-        verbose: Any = "auto",
-        callbacks: Any = None,
-        validation_split: float = 0.0,
-        validation_data: Any = None,
-        shuffle: bool = True,
-        class_weight: Mapping[Any, Any] | None = None,
-        sample_weight: Any = None,
-        initial_epoch: int = 0,
-        steps_per_epoch: int | None = None,
-        validation_steps: int | None = None,
-        validation_batch_size: int | None = None,
-        validation_freq: int = 1,
-        **options: Any,
-    ) -> History:
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, epochs: int = 1,
+        verbose: Any = "auto", callbacks: Any = None, validation_split: float = 0.0,
+        validation_data: Any = None, shuffle: bool = True,
+        class_weight: Mapping[Any, Any] | None = None, sample_weight: Any = None,
+        initial_epoch: int = 0, steps_per_epoch: int | None = None,
+        validation_steps: int | None = None, validation_batch_size: int | None = None,
+        validation_freq: int = 1, **options: Any,
+    ) -> History:  # fmt: skip
         """Train; the optimizer continues from an earlier `fit`.
 
         Args:
@@ -138,16 +127,10 @@ class KerasMethods:
         return history
 
     def evaluate(
-        self,
-        x: Any = None,
-        y: Any = None,
-        batch_size: int | None = None,
-        verbose: Any = "auto",
-        sample_weight: Any = None,
-        steps: int | None = None,
-        callbacks: Any = None,
+        self, x: Any = None, y: Any = None, batch_size: int | None = None, verbose: Any = "auto",
+        sample_weight: Any = None, steps: int | None = None, callbacks: Any = None,
         return_dict: bool = False,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Loss and metrics: the loss alone, a list, or by name."""
         module = self._compiled("test")
         trainer = self._new_trainer(
@@ -163,13 +146,9 @@ class KerasMethods:
         return told(found, return_dict)
 
     def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: Any = "auto",
-        steps: int | None = None,
-        callbacks: Any = None,
-    ) -> Any:
+        self, x: Any, batch_size: int | None = None, verbose: Any = "auto",
+        steps: int | None = None, callbacks: Any = None,
+    ) -> Any:  # fmt: skip
         """The outputs for all rows, as arrays."""
         module = self._compiled("predict")
         trainer = self._new_trainer(

@@ -145,18 +145,10 @@ class Module(Hooks, NNModule):
     # -- logging
 
     def log(
-        self,
-        name: str,
-        value: Any,
-        prog_bar: bool = False,
-        logger: bool | None = None,
-        on_step: bool | None = None,
-        on_epoch: bool | None = None,
-        reduce_fx: Any = "mean",
-        batch_size: int | None = None,
-        add_dataloader_idx: bool = True,
-        sync_dist: bool = False,
-    ) -> None:
+        self, name: str, value: Any, prog_bar: bool = False, logger: bool | None = None,
+        on_step: bool | None = None, on_epoch: bool | None = None, reduce_fx: Any = "mean",
+        batch_size: int | None = None, add_dataloader_idx: bool = True, sync_dist: bool = False,
+    ) -> None:  # fmt: skip
         """Log a value: a number, a tensor of one element, or a metric.
 
         Without a trainer it does nothing.

@@ -216,19 +216,10 @@ def loader_of(data: Any, batch_size: int, shuffle: bool) -> Any:
 
 
 def fit(
-    model: Any,
-    data: Any,
-    *,
-    loss: Any,
-    optimizer: Any = "adam",
-    metrics: Any = None,
-    epochs: int = 1,
-    batch_size: int = 32,
-    shuffle: bool = True,
-    validation: Any = None,
-    callbacks: Sequence[Any] = (),
-    **options: Any,
-) -> History:
+    model: Any, data: Any, *, loss: Any, optimizer: Any = "adam", metrics: Any = None,
+    epochs: int = 1, batch_size: int = 32, shuffle: bool = True, validation: Any = None,
+    callbacks: Sequence[Any] = (), **options: Any,
+) -> History:  # fmt: skip
     """Train a plain model.
 
     Args:

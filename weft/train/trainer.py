@@ -104,40 +104,21 @@ class Trainer(Runs):
     """
 
     def __init__(
-        self,
-        *,
-        accelerator: str = "auto",
-        strategy: str | Strategy = "auto",
-        devices: Any = "auto",
-        num_nodes: int = 1,
-        precision: str | int = "32-true",
-        logger: Logger | Sequence[Logger] | bool | None = None,
-        callbacks: Any = None,
-        fast_dev_run: int | bool = False,
-        max_epochs: int | None = None,
-        min_epochs: int | None = None,
-        max_steps: int = -1,
-        min_steps: int | None = None,
-        max_time: Any = None,
-        limit_train_batches: Limit = None,
-        limit_val_batches: Limit = None,
-        limit_test_batches: Limit = None,
-        limit_predict_batches: Limit = None,
-        overfit_batches: float | int = 0.0,
-        val_check_interval: float | int = 1.0,
-        check_val_every_n_epoch: int | None = 1,
-        num_sanity_val_steps: int = 2,
-        log_every_n_steps: int = 50,
-        enable_checkpointing: bool = True,
-        enable_progress_bar: bool = True,
-        accumulate_grad_batches: int = 1,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-        deterministic: bool = False,
-        inference_mode: bool = True,
-        default_root_dir: str | Path | None = None,
-        stop_on_nan: bool = True,
-    ) -> None:
+        self, *, accelerator: str = "auto", strategy: str | Strategy = "auto",
+        devices: Any = "auto", num_nodes: int = 1, precision: str | int = "32-true",
+        logger: Logger | Sequence[Logger] | bool | None = None, callbacks: Any = None,
+        fast_dev_run: int | bool = False, max_epochs: int | None = None,
+        min_epochs: int | None = None, max_steps: int = -1, min_steps: int | None = None,
+        max_time: Any = None, limit_train_batches: Limit = None, limit_val_batches: Limit = None,
+        limit_test_batches: Limit = None, limit_predict_batches: Limit = None,
+        overfit_batches: float | int = 0.0, val_check_interval: float | int = 1.0,
+        check_val_every_n_epoch: int | None = 1, num_sanity_val_steps: int = 2,
+        log_every_n_steps: int = 50, enable_checkpointing: bool = True,
+        enable_progress_bar: bool = True, accumulate_grad_batches: int = 1,
+        gradient_clip_val: float | None = None, gradient_clip_algorithm: str | None = None,
+        deterministic: bool = False, inference_mode: bool = True,
+        default_root_dir: str | Path | None = None, stop_on_nan: bool = True,
+    ) -> None:  # fmt: skip
         super().__init__()
         self.strategy = strategy_of(strategy, devices, accelerator, num_nodes)
         self.precision = Precision(precision)
@@ -347,13 +328,9 @@ class Trainer(Runs):
     # -- runs
 
     def fit(
-        self,
-        model: Module,
-        train_dataloaders: Any = None,
-        val_dataloaders: Any = None,
-        datamodule: Any = None,
-        ckpt_path: Any = None,
-    ) -> None:
+        self, model: Module, train_dataloaders: Any = None, val_dataloaders: Any = None,
+        datamodule: Any = None, ckpt_path: Any = None,
+    ) -> None:  # fmt: skip
         """Train a module.
 
         Args:

@@ -84,18 +84,11 @@ class Tuner:
         self._trainer = trainer
 
     def lr_find(
-        self,
-        model: Any,
-        train_dataloaders: Any = None,
-        datamodule: Any = None,
-        min_lr: float = 1e-8,
-        max_lr: float = 1.0,
-        num_training: int = 100,
-        mode: str = "exponential",
-        early_stop_threshold: float | None = 4.0,
-        update_attr: bool = True,
-        attr_name: str = "",
-    ) -> LRFinder:
+        self, model: Any, train_dataloaders: Any = None, datamodule: Any = None,
+        min_lr: float = 1e-8, max_lr: float = 1.0, num_training: int = 100,
+        mode: str = "exponential", early_stop_threshold: float | None = 4.0,
+        update_attr: bool = True, attr_name: str = "",
+    ) -> LRFinder:  # fmt: skip
         """Raise the rate from `min_lr` to `max_lr` in `num_training` steps.
 
         Args:
@@ -128,15 +121,9 @@ class Tuner:
         return sweep.found
 
     def scale_batch_size(
-        self,
-        model: Any,
-        datamodule: Any = None,
-        mode: str = "power",
-        steps_per_trial: int = 3,
-        init_val: int = 2,
-        max_trials: int = 25,
-        batch_arg_name: str = "batch_size",
-    ) -> int:
+        self, model: Any, datamodule: Any = None, mode: str = "power", steps_per_trial: int = 3,
+        init_val: int = 2, max_trials: int = 25, batch_arg_name: str = "batch_size",
+    ) -> int:  # fmt: skip
         """Find the largest batch size that fits into memory and that the data fills.
 
         The module or the data module must create the loader, with its batch size attribute. The

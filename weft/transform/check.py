@@ -28,13 +28,9 @@ Model = Callable[..., Any]
 
 
 def check_gradients(
-    f: Model,
-    inputs: Sequence[Any],
-    order: int = 1,
-    step: float = 1e-6,
-    rtol: float = 1e-5,
+    f: Model, inputs: Sequence[Any], order: int = 1, step: float = 1e-6, rtol: float = 1e-5,
     atol: float = 1e-6,
-) -> None:
+) -> None:  # fmt: skip
     """Compares the gradients of `f` with respect to its inputs with central differences.
 
     Args:

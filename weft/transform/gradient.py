@@ -193,13 +193,9 @@ def pull_back(
 
 
 def apply_rule(
-    op: Op,
-    gs: Sequence[Cotangent | None],
-    ys: Sequence[Value],
-    xs: Sequence[Value],
-    attrs: Mapping[str, Any],
-    wanted: Sequence[bool] | None = None,
-) -> list[Cotangent | None]:
+    op: Op, gs: Sequence[Cotangent | None], ys: Sequence[Value], xs: Sequence[Value],
+    attrs: Mapping[str, Any], wanted: Sequence[bool] | None = None,
+) -> list[Cotangent | None]:  # fmt: skip
     """Applies an operation's own rule, or differentiates its expansion or its functions."""
     if op.vjp is BY_BODY:
         all_wanted = [x.dtype.is_inexact for x in xs] if wanted is None else wanted
@@ -270,12 +266,9 @@ _SLOTS = ("a0", "a1", "a2", "a3", "a4", "a5")  # attributes that inputs supply
 
 
 def _put_off(
-    op: Op,
-    gs: Sequence[Cotangent | None],
-    ys: Sequence[Value],
-    xs: Sequence[Value],
+    op: Op, gs: Sequence[Cotangent | None], ys: Sequence[Value], xs: Sequence[Value],
     attrs: Mapping[str, Any],
-) -> list[Cotangent | None]:
+) -> list[Cotangent | None]:  # fmt: skip
     """Adds a `vjp` node in place of the rule; it gives cotangents of all floating-point inputs."""
     known = [None if g is None else dense(g) for g in gs]
     supplied = {k: v for k, v in attrs.items() if isinstance(v, Value)}

@@ -49,12 +49,9 @@ class Memory:
 
 
 def evaluate(
-    graph: Graph,
-    fetches: Sequence[Value],
-    feeds: Mapping[Value, Any] | None = None,
-    state: State | None = None,
-    targets: Sequence[Node] = (),
-) -> list[Array]:
+    graph: Graph, fetches: Sequence[Value], feeds: Mapping[Value, Any] | None = None,
+    state: State | None = None, targets: Sequence[Node] = (),
+) -> list[Array]:  # fmt: skip
     """Runs one step on the references; returns the values of `fetches`.
 
     Args:

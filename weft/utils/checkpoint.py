@@ -16,16 +16,11 @@ __all__ = ["checkpoint", "checkpoint_sequential", "set_checkpoint_early_stop"]
 
 
 def checkpoint(
-    function: Callable[..., Any],
-    *args: Any,
-    use_reentrant: bool | None = None,
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
     context_fn: Callable[[], tuple[Context, Context]] | None = None,
-    determinism_check: str = "default",
-    debug: bool = False,
-    early_stop: bool = True,
-    **kwargs: Any,
-) -> Any:
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, of which only the arguments are kept for the backward pass.
 
     Values, gradients and random numbers are the same. (Chen et al., "Training Deep
@@ -89,12 +84,9 @@ def set_checkpoint_early_stop(enable: bool) -> Generator[None, None, None]:
 
 
 def checkpoint_sequential(
-    functions: Iterable[Callable[..., Any]],
-    segments: int,
-    input: Any,
-    use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
-) -> Any:
+    functions: Iterable[Callable[..., Any]], segments: int, input: Any,
+    use_reentrant: bool | None = None, preserve_rng_state: bool = True,
+) -> Any:  # fmt: skip
     """Functions one after another, in segments; all but the last are checkpointed.
 
     Args:

@@ -27,12 +27,9 @@ Context = AbstractContextManager[Any]
 
 
 def called_again(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    contexts: tuple[Context, Context],
-    checks: bool,
-) -> Any:
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+    contexts: tuple[Context, Context], checks: bool,
+) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, which the backward pass calls again; nothing else is kept.
 
     Args:

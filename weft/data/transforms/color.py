@@ -29,12 +29,8 @@ class ColorJitter:
     """
 
     def __init__(
-        self,
-        brightness: Range = 0,
-        contrast: Range = 0,
-        saturation: Range = 0,
-        hue: Range = 0,
-    ) -> None:
+        self, brightness: Range = 0, contrast: Range = 0, saturation: Range = 0, hue: Range = 0,
+    ) -> None:  # fmt: skip
         around = (("Brightness", brightness), ("Contrast", contrast), ("Color", saturation))
         self.ranges = {name: _range(given, 1.0) for name, given in around}
         self.hue = _range(hue, 0.0)

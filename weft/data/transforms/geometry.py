@@ -147,12 +147,9 @@ class RandomCrop:
     """
 
     def __init__(
-        self,
-        size: Size,
-        padding: int | tuple[int, ...] | None = None,
-        pad_if_needed: bool = False,
+        self, size: Size, padding: int | tuple[int, ...] | None = None, pad_if_needed: bool = False,
         fill: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.size = pair(size)
         self.pad = None if padding is None else Pad(padding, fill)
         self.pad_if_needed = pad_if_needed

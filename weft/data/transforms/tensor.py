@@ -106,13 +106,9 @@ class RandomErasing:
     """
 
     def __init__(
-        self,
-        p: float = 0.5,
-        scale: tuple[float, float] = (0.02, 0.33),
-        ratio: tuple[float, float] = (0.3, 3.3),
-        value: Any = 0,
-        inplace: bool = False,
-    ) -> None:
+        self, p: float = 0.5, scale: tuple[float, float] = (0.02, 0.33),
+        ratio: tuple[float, float] = (0.3, 3.3), value: Any = 0, inplace: bool = False,
+    ) -> None:  # fmt: skip
         self.p, self.scale, self.ratio, self.value = p, scale, ratio, value
         self.inplace = inplace
 

@@ -51,14 +51,9 @@ class GradScaler:
     """
 
     def __init__(
-        self,
-        device: str = "cpu",
-        init_scale: float = 65536.0,
-        growth_factor: float = 2.0,
-        backoff_factor: float = 0.5,
-        growth_interval: int = 2000,
-        enabled: bool = True,
-    ) -> None:
+        self, device: str = "cpu", init_scale: float = 65536.0, growth_factor: float = 2.0,
+        backoff_factor: float = 0.5, growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
         if device in ABSENT_DEVICES:
             if enabled:
                 warn(f"GradScaler: there is no device {device!r}; use GradScaler('cpu')")

@@ -67,12 +67,9 @@ class DynamicProgram:
         return self._ahead
 
     def run(
-        self,
-        case: Case,
-        arrays: Sequence[Array],
-        memories: Mapping[str, Array],
+        self, case: Case, arrays: Sequence[Array], memories: Mapping[str, Array],
         departure: Departure | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """See `Executable.launch`."""
         self._executable.launch(
             [*arrays, *case.numbers], memories, departure=departure, extents=case.extents

@@ -100,12 +100,9 @@ class Family:
 
     @uncollected
     def make_program(
-        self,
-        sizes: Sizes,
-        threads: int,
-        expanded_at: Callable[[Sizes], Expanded],
+        self, sizes: Sizes, threads: int, expanded_at: Callable[[Sizes], Expanded],
         step_of: Callable[[Expanded], Step],
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Make a program for many sizes, unless there is one that covers sizes as large as these.
 
         If that fails, `spent` restarts from 0: as much has to be interpreted before the next

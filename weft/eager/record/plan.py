@@ -64,17 +64,10 @@ class Plan:
     )
 
     def __init__(
-        self,
-        name: str,
-        types: Sequence[TensorType],
-        expand: Callable[..., Sequence[Cotangent]],
-        differentiable: bool = True,
-        follows: int = 0,
-        takes_rows: bool = False,
-        kind: Any = None,
-        flows: Sequence[int] | None = None,
-        view: bool = False,
-    ) -> None:
+        self, name: str, types: Sequence[TensorType], expand: Callable[..., Sequence[Cotangent]],
+        differentiable: bool = True, follows: int = 0, takes_rows: bool = False, kind: Any = None,
+        flows: Sequence[int] | None = None, view: bool = False,
+    ) -> None:  # fmt: skip
         for dtype, shape in types:
             check_room(name, known(shape), dtype, view)
         self.boundless = view and not all([has_room(known(t.shape), t.dtype) for t in types])
@@ -189,13 +182,9 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
 
 
 def function_plan(
-    function: Callable[..., Any],
-    types: Sequence[TensorType],
-    static: dict[str, Any],
-    differentiable: bool = True,
-    takes_rows: bool = False,
-    view: bool = False,
-) -> Plan:
+    function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any],
+    differentiable: bool = True, takes_rows: bool = False, view: bool = False,
+) -> Plan:  # fmt: skip
     """The plan of a function from graph values to one or several graph values.
 
     Args:

@@ -263,13 +263,9 @@ class Prepared:
         return list(memories.values())
 
     def _launch_general(
-        self,
-        general: DynamicProgram,
-        case: Case,
-        structure: Structure,
-        leaves: Sequence[Array],
+        self, general: DynamicProgram, case: Case, structure: Structure, leaves: Sequence[Array],
         wanted: int,
-    ) -> list[Array]:
+    ) -> list[Array]:  # fmt: skip
         """Run the program for many sizes."""
         land()
         memories = self._memories(leaves, case.types)

@@ -70,12 +70,9 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
         return self
 
     def backward(
-        self,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
+        self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False,
         inputs: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add the gradients of this value to `.grad` of its leaves."""
         autograd.backward(self, gradient, retain_graph, create_graph, inputs)
 

@@ -45,12 +45,9 @@ class EventFile:
     """
 
     def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        max_queue: int = 10,
-        flush_secs: float = 120,
+        self, folder: str | os.PathLike[str], max_queue: int = 10, flush_secs: float = 120,
         suffix: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if max_queue < 0 or flush_secs < 0:
             raise ArgumentError(
                 f"event file: expected max_queue and flush_secs of at least 0, got {max_queue} "

@@ -17,14 +17,9 @@ CONFIG: Final = "projector_config.pbtxt"
 
 
 def write_embedding(
-    folder: Path,
-    place: str,
-    name: str,
-    vectors: np.ndarray,
-    metadata: Sequence[Any] | None,
-    header: Sequence[str] | None,
-    images: np.ndarray | None,
-) -> None:
+    folder: Path, place: str, name: str, vectors: np.ndarray, metadata: Sequence[Any] | None,
+    header: Sequence[str] | None, images: np.ndarray | None,
+) -> None:  # fmt: skip
     """Writes vectors with their metadata and images, and lists them in the folder.
 
     Args:

@@ -50,15 +50,9 @@ It keeps all iterations far from each other and from calls around the loop.
 
 
 def scan(
-    f: Function,
-    init: Any,
-    xs: Any = None,
-    length: int | None = None,
-    reverse: bool = False,
-    unroll: int | bool = 1,
-    *,
-    rematerialize: int = 0,
-) -> tuple[Any, Any]:
+    f: Function, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
+    unroll: int | bool = 1, *, rematerialize: int = 0,
+) -> tuple[Any, Any]:  # fmt: skip
     """Call `carry, y = f(carry, x)` for each slice of `xs`, in order.
 
     `f` is traced once and runs in the program. It may use outside tensors, with gradients, and

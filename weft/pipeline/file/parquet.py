@@ -32,12 +32,9 @@ class Groups:
     """
 
     def __init__(
-        self,
-        paths: Sequence[str],
-        columns: Sequence[str] | None = None,
-        defaults: Mapping[str, Any] | None = None,
-        kept_bytes: int = KEPT_BYTES,
-    ) -> None:
+        self, paths: Sequence[str], columns: Sequence[str] | None = None,
+        defaults: Mapping[str, Any] | None = None, kept_bytes: int = KEPT_BYTES,
+    ) -> None:  # fmt: skip
         self.files = [ParquetFile(path, columns, defaults) for path in paths]
         for file in self.files[1:]:
             _refuse_other(file, self.files[0])

@@ -112,16 +112,10 @@ class FileSources(Transformable):
 
     @classmethod
     def csv(
-        cls,
-        files: Any,
-        record_defaults: Sequence[Any],
-        header: bool = False,
-        field_delim: str = ",",
-        use_quote_delim: bool = True,
-        na_value: str = "",
-        select_cols: Sequence[int] | None = None,
-        compression_type: str | None = "",
-    ) -> Self:
+        cls, files: Any, record_defaults: Sequence[Any], header: bool = False,
+        field_delim: str = ",", use_quote_delim: bool = True, na_value: str = "",
+        select_cols: Sequence[int] | None = None, compression_type: str | None = "",
+    ) -> Self:  # fmt: skip
         """The rows of CSV files as tuples.
 
         Args:
@@ -156,13 +150,10 @@ class FileSources(Transformable):
 
     @classmethod
     def parquet(
-        cls,
-        files: Any,
-        columns: Sequence[str] | None = None,
-        defaults: Mapping[str, Any] | None = None,
-        row_groups: bool = False,
+        cls, files: Any, columns: Sequence[str] | None = None,
+        defaults: Mapping[str, Any] | None = None, row_groups: bool = False,
         kept_bytes: int = KEPT_BYTES,
-    ) -> Self:
+    ) -> Self:  # fmt: skip
         """The rows of Parquet files as dicts, by index, so `shuffle` permutes all of them.
 
         A batch of shuffled rows reads every row group that has one of them. If the table is larger

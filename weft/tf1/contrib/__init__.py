@@ -39,12 +39,9 @@ def _l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 
 
 def _variance_scaling_initializer(
-    factor: float = 2.0,
-    mode: str = "FAN_IN",
-    uniform: bool = False,
-    seed: int | None = None,
+    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None,
     dtype: Any = "float32",
-) -> VarianceScaling:
+) -> VarianceScaling:  # fmt: skip
     """He's initializer by default, with contrib's arguments."""
     distribution = "uniform" if uniform else "truncated_normal"
     return VarianceScaling(factor, mode.lower(), distribution, seed, dtype)

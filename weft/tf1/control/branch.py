@@ -27,14 +27,10 @@ Function = Callable[..., Any]
 
 
 def cond(
-    pred: Any,
-    true_fn: Function | None = None,
-    false_fn: Function | None = None,
-    strict: bool = False,
-    name: str | None = None,
-    fn1: Function | None = None,
+    pred: Any, true_fn: Function | None = None, false_fn: Function | None = None,
+    strict: bool = False, name: str | None = None, fn1: Function | None = None,
     fn2: Function | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """The result of `true_fn()` if `pred` is true, else of `false_fn()`.
 
     The step runs only that branch; assignments in the other one have no effect.
@@ -122,12 +118,9 @@ def _numbered(branch_fns: Any) -> list[Function]:
 
 
 def case(
-    pred_fn_pairs: Any,
-    default: Function | None = None,
-    exclusive: bool = False,
-    strict: bool = False,
-    name: str = "case",
-) -> Any:
+    pred_fn_pairs: Any, default: Function | None = None, exclusive: bool = False,
+    strict: bool = False, name: str = "case",
+) -> Any:  # fmt: skip
     """The result of the first pair whose predicate is true, else of `default()`.
 
     Args:

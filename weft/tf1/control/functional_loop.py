@@ -50,15 +50,10 @@ def _divided_of_any_rank(x: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
 
 
 def map_fn(
-    fn: Function,
-    elems: Any,
-    dtype: Any = None,
-    parallel_iterations: int | None = None,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
+    fn: Function, elems: Any, dtype: Any = None, parallel_iterations: int | None = None,
+    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """`fn` of each slice of `elems` along the first axis, stacked.
 
     Args:
@@ -102,16 +97,10 @@ def _typed(what: str, y: Any, dtype: DType) -> Tensor:
 
 
 def scan(
-    fn: Function,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    infer_shape: bool = True,
-    reverse: bool = False,
-    name: str | None = None,
-) -> Any:
+    fn: Function, elems: Any, initializer: Any = None, parallel_iterations: int = 10,
+    back_prop: bool = True, swap_memory: bool = False, infer_shape: bool = True,
+    reverse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
     """All states of `state = fn(state, slice)`, stacked.
 
     Args:

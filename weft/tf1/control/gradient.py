@@ -46,16 +46,11 @@ class UnconnectedGradients:
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
-    name: str = "gradients",
-    colocate_gradients_with_ops: bool = False,
-    gate_gradients: bool = False,
-    aggregation_method: Any = None,
-    stop_gradients: Any = None,
+    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients",
+    colocate_gradients_with_ops: bool = False, gate_gradients: bool = False,
+    aggregation_method: Any = None, stop_gradients: Any = None,
     unconnected_gradients: Any = UnconnectedGradients.NONE,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """Derivatives of the sum of `ys` by each of `xs`.
 
     Args:
@@ -124,13 +119,9 @@ def _starts(ys: Sequence[Tensor], grad_ys: Any) -> list[Value | None]:
 
 
 def _backward(
-    graph: Graph,
-    scope: str,
-    ys: Sequence[Tensor],
-    xs: Sequence[Value],
-    starts: Sequence[Value | None],
-    stops: Sequence[Value],
-) -> list[Any]:
+    graph: Graph, scope: str, ys: Sequence[Tensor], xs: Sequence[Value],
+    starts: Sequence[Value | None], stops: Sequence[Value],
+) -> list[Any]:  # fmt: skip
     outer = scope[:-1].rpartition("/")[0]  # the transformation itself opens a scope `gradients`
     with graph.building(outer, graph.control):
         return list(gradient.gradients([y.used for y in ys], xs, starts, stops))

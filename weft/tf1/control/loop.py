@@ -36,17 +36,11 @@ from weft.tf1.shape.arrangement import shape
 
 
 def while_loop(
-    cond: Callable[..., Any],
-    body: Callable[..., Any],
-    loop_vars: Any,
-    shape_invariants: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-    maximum_iterations: Any = None,
+    cond: Callable[..., Any], body: Callable[..., Any], loop_vars: Any,
+    shape_invariants: Any = None, parallel_iterations: int = 10, back_prop: bool = True,
+    swap_memory: bool = False, name: str | None = None, maximum_iterations: Any = None,
     return_same_structure: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """Run `loop_vars = body(*loop_vars)` as long as `cond(*loop_vars)` holds.
 
     Args:

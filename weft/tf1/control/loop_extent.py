@@ -37,13 +37,9 @@ class Extent(NamedTuple):
 
 
 def extent(
-    graph: Graph,
-    body: Region,
-    condition: Region,
-    starts: Sequence[Tensor | None],
-    sizes: Sequence[int],
-    maximum: Tensor | None,
-) -> Extent:
+    graph: Graph, body: Region, condition: Region, starts: Sequence[Tensor | None],
+    sizes: Sequence[int], maximum: Tensor | None,
+) -> Extent:  # fmt: skip
     """The final sizes of a loop's arrays.
 
     Args:

@@ -22,12 +22,9 @@ __all__ = ["Print", "numpy_function", "py_func"]
 
 
 def py_func(
-    func: Callable[..., Any],
-    inp: Sequence[Any],
-    Tout: Any,
-    stateful: bool = True,
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """An operation that calls a Python function on arrays.
 
     Args:
@@ -50,16 +47,10 @@ def py_func(
 
 
 def host_function(
-    kind: str,
-    function: Callable[..., Any],
-    inputs: Sequence[Any],
-    dtypes: Sequence[Any],
-    shapes: Sequence[Any],
-    name: str | None = None,
-    gradient: Callable[..., Any] | None = None,
-    into: Operation | None = None,
-    alike: bool = True,
-) -> Operation:
+    kind: str, function: Callable[..., Any], inputs: Sequence[Any], dtypes: Sequence[Any],
+    shapes: Sequence[Any], name: str | None = None, gradient: Callable[..., Any] | None = None,
+    into: Operation | None = None, alike: bool = True,
+) -> Operation:  # fmt: skip
     """An operation that calls Python, with what is known of its outputs.
 
     A shape is `None`, or dimensions: a number, `None`, or a pair (input, axis) for a dimension
@@ -133,13 +124,9 @@ numpy_function = py_func
 
 
 def Print(
-    input_: Any,
-    data: Sequence[Any],
-    message: str | None = None,
-    first_n: int | None = None,
-    summarize: int | None = None,
-    name: str | None = None,
-) -> Tensor:
+    input_: Any, data: Sequence[Any], message: str | None = None, first_n: int | None = None,
+    summarize: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """`input_`; when it is computed, `message` and `data` are printed to standard error.
 
     Args:

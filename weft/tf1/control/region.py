@@ -114,12 +114,9 @@ class Region:
         return any([op_of(v.node) is state.counter for v in self.captured])
 
     def function(
-        self,
-        assigned: Sequence[Value],
-        captured: Sequence[Value],
-        read: Sequence[tuple[Value, Value]],
-        iteration: bool = False,
-    ) -> Subgraph:
+        self, assigned: Sequence[Value], captured: Sequence[Value],
+        read: Sequence[tuple[Value, Value]], iteration: bool = False,
+    ) -> Subgraph:  # fmt: skip
         """The body as a function of arguments, variables, iteration if any, and captured values.
 
         It returns its results, then the variables.
@@ -166,12 +163,9 @@ class _Walk:
     """One traversal of a body, in which variables are values."""
 
     def __init__(
-        self,
-        before: Callable[[Node], list[Node]],
-        env: dict[Value, Value],
-        now: dict[Value, Value],
-        fixed: dict[Value, Value],
-    ) -> None:
+        self, before: Callable[[Node], list[Node]], env: dict[Value, Value],
+        now: dict[Value, Value], fixed: dict[Value, Value],
+    ) -> None:  # fmt: skip
         self.before = before
         self.env = env
         self.now = now

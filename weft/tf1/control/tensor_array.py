@@ -61,19 +61,11 @@ class TensorArray:
     """
 
     def __init__(
-        self,
-        dtype: Any,
-        size: Any = None,
-        dynamic_size: bool | None = None,
-        clear_after_read: bool | None = None,
-        tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
-        infer_shape: bool = True,
-        element_shape: Any = None,
-        colocate_with_first_write_call: bool = True,
-        name: str | None = None,
-    ) -> None:
+        self, dtype: Any, size: Any = None, dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None, tensor_array_name: str | None = None,
+        handle: Any = None, flow: Any = None, infer_shape: bool = True, element_shape: Any = None,
+        colocate_with_first_write_call: bool = True, name: str | None = None,
+    ) -> None:  # fmt: skip
         del tensor_array_name, handle, infer_shape
         del colocate_with_first_write_call, name
         if size is None and flow is None and not dynamic_size:

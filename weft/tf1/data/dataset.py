@@ -175,12 +175,9 @@ class Dataset(Specified):
 
     @arguments_of(Pipeline.interleave)
     def interleave(
-        self,
-        map_func: Callable[..., Any],
-        cycle_length: Any,
-        block_length: Any = 1,
+        self, map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1,
         num_parallel_calls: Any = None,
-    ) -> Dataset:
+    ) -> Dataset:  # fmt: skip
         """The elements of `cycle_length` such datasets in turn."""
         nested = Nested(map_func, self.spec)
         given = [cycle_length, block_length, num_parallel_calls]
@@ -201,12 +198,9 @@ class Dataset(Specified):
 
     @arguments_of(Pipeline.padded_batch)
     def padded_batch(
-        self,
-        batch_size: Any,
-        padded_shapes: Any,
-        padding_values: Any = None,
+        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None,
         drop_remainder: Any = False,
-    ) -> Dataset:
+    ) -> Dataset:  # fmt: skip
         """Batches of elements of different shapes, padded."""
         wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)

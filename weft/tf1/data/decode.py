@@ -115,14 +115,10 @@ def decode_jpeg(contents: Any, channels: int = 0, name: str | None = None, **opt
 
 
 def decode_csv(
-    records: Any,
-    record_defaults: Sequence[Any],
-    field_delim: str = ",",
-    use_quote_delim: bool = True,
-    name: str | None = None,
-    na_value: str = "",
+    records: Any, record_defaults: Sequence[Any], field_delim: str = ",",
+    use_quote_delim: bool = True, name: str | None = None, na_value: str = "",
     select_cols: Sequence[int] | None = None,
-) -> list[Any]:
+) -> list[Any]:  # fmt: skip
     """The columns of CSV rows, one tensor each: numbers, or tf.string.
 
     Args:

@@ -208,16 +208,10 @@ def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
 
 # matmul
 def matmul(
-    a: Any,
-    b: Any,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    adjoint_a: bool = False,
-    adjoint_b: bool = False,
-    a_is_sparse: bool = False,
-    b_is_sparse: bool = False,
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
+    adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The matmul of matrices, batched for ranks above 2.
 
     Raises:

@@ -33,12 +33,9 @@ def is_tensor(value: Any) -> bool:
 
 
 def convert_to_tensor(
-    value: Any,
-    dtype: Any = None,
-    name: str | None = None,
-    preferred_dtype: Any = None,
+    value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None,
     dtype_hint: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`value` as a tensor of the default graph.
 
     Args:
@@ -118,12 +115,9 @@ def convert_n_to_tensor(
 
 # constants
 def constant(
-    value: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    name: str = "Const",
+    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const",
     verify_shape: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """A tensor with a constant value.
 
     Args:
@@ -275,14 +269,9 @@ def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
 
 # building operations
 def unary(
-    kind: str,
-    build: Any,
-    x: Any,
-    name: str | None,
-    default: str | None = None,
-    attrs: dict[str, Any] | None = None,
-    **options: Any,
-) -> Tensor:
+    kind: str, build: Any, x: Any, name: str | None, default: str | None = None,
+    attrs: dict[str, Any] | None = None, **options: Any,
+) -> Tensor:  # fmt: skip
     """An operation with one input."""
     with name_scope(name, default or kind, [x]) as scope:
         tensor = convert_to_tensor(x, name="x")
@@ -290,14 +279,9 @@ def unary(
 
 
 def binary(
-    kind: str,
-    build: Any,
-    x: Any,
-    y: Any,
-    name: str | None,
-    default: str | None = None,
+    kind: str, build: Any, x: Any, y: Any, name: str | None, default: str | None = None,
     **options: Any,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """An operation with two inputs of one type; a plain value takes the other's type."""
     with name_scope(name, default or kind, [x, y]) as scope:
         a, b = same_type(kind, x, y)

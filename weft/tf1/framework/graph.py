@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from weft import ops
 from weft.errors import DTypeError, GraphError, WeftError
@@ -60,7 +60,7 @@ class Graph(Names, Collections):
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
         """Make this the thread's default graph, in a `with` block."""
-        return _as_default(self)
+        return _graphs.within(self)
 
     def get_operations(self) -> list[Operation]:
         """All operations, in creation order."""
@@ -202,18 +202,10 @@ class Graph(Names, Collections):
 
     # building
     def emit(
-        self,
-        kind: str,
-        inputs: Sequence[Tensor],
-        build: Build,
-        *args: Any,
-        name: str,
-        attrs: Mapping[str, Any] | None = None,
-        ref: bool = False,
-        into: Operation | None = None,
-        values: Sequence[Value] | None = None,
-        **options: Any,
-    ) -> Operation:
+        self, kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str,
+        attrs: Mapping[str, Any] | None = None, ref: bool = False, into: Operation | None = None,
+        values: Sequence[Value] | None = None, **options: Any,
+    ) -> Operation:  # fmt: skip
         """Add an operation.
 
         Args:
@@ -248,13 +240,9 @@ class Graph(Names, Collections):
             return op
 
     def _begin(
-        self,
-        kind: str,
-        inputs: Sequence[Tensor],
-        name: str,
-        attrs: Mapping[str, Any],
+        self, kind: str, inputs: Sequence[Tensor], name: str, attrs: Mapping[str, Any],
         into: Operation | None,
-    ) -> tuple[Operation, str]:
+    ) -> tuple[Operation, str]:  # fmt: skip
         if self._finalized:
             raise FinalizedError("the graph is finalized and cannot be modified")
         for tensor in inputs:
@@ -369,37 +357,38 @@ def fail(kind: type[WeftError], message: str) -> WeftError:
     return kind(message + created_here())
 
 
+T = TypeVar("T")
+
+
+class Defaults(threading.local, Generic[T]):
+    """Objects that a thread has made the default, the innermost last."""
+
+    def __init__(self) -> None:
+        self.stack: list[T] = []
+
+    @contextlib.contextmanager
+    def within(self, thing: T) -> Iterator[T]:
+        """Inside, `thing` is the default."""
+        self.stack.append(thing)
+        try:
+            yield thing
+        finally:
+            self.stack.reverse()
+            self.stack.remove(thing)
+            self.stack.reverse()
+
+
 # the default graph
-_local = threading.local()
+_graphs: Defaults[Graph] = Defaults()
 
 
 class _Default:
     graph = Graph()
 
 
-def _graphs() -> list[Graph]:
-    stack: list[Graph] | None = getattr(_local, "stack", None)
-    if stack is None:
-        stack = _local.stack = []
-    return stack
-
-
-@contextlib.contextmanager
-def _as_default(graph: Graph) -> Iterator[Graph]:
-    stack = _graphs()
-    stack.append(graph)
-    try:
-        yield graph
-    finally:
-        stack.reverse()
-        stack.remove(graph)
-        stack.reverse()
-
-
 def get_default_graph() -> Graph:
     """The innermost `as_default` graph of the thread, else the process's."""
-    stack = _graphs()
-    return stack[-1] if stack else _Default.graph
+    return _graphs.stack[-1] if _graphs.stack else _Default.graph
 
 
 def emit(
@@ -415,7 +404,7 @@ def reset_default_graph() -> None:
     Raises:
         GraphError: called inside an `as_default` block.
     """
-    if _graphs():
+    if _graphs.stack:
         raise GraphError("reset_default_graph: not inside a `with graph.as_default()` block")
     _Default.graph = Graph()
 

@@ -299,14 +299,9 @@ class Operation(Overloads):
         Operation.construct(self, inputs, name, **options)
 
     def setup(
-        self,
-        graph: Graph,
-        kind: str,
-        name: str,
-        inputs: Sequence[Tensor],
-        control: Sequence[Operation],
-        attrs: Mapping[str, Any],
-    ) -> None:
+        self, graph: Graph, kind: str, name: str, inputs: Sequence[Tensor],
+        control: Sequence[Operation], attrs: Mapping[str, Any],
+    ) -> None:  # fmt: skip
         """Initialize a new operation, before its nodes are built."""
         self._graph = graph
         self._type = kind

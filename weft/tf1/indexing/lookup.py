@@ -20,13 +20,9 @@ __all__ = ["embedding_lookup", "in_top_k", "top_k"]
 
 # lookups
 def embedding_lookup(
-    params: Any,
-    ids: Any,
-    partition_strategy: str = "mod",
-    name: str | None = None,
-    validate_indices: bool = True,
-    max_norm: float | None = None,
-) -> Tensor:
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None,
+    validate_indices: bool = True, max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
     """The rows of `params` at `ids`; the gradient stays row-sparse."""
     del partition_strategy, validate_indices
     tables = list(params) if isinstance(params, list | tuple) else [params]

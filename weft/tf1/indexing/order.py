@@ -42,12 +42,9 @@ def sort(
 
 
 def argsort(
-    values: Any,
-    axis: int = -1,
-    direction: str = "ASCENDING",
-    stable: bool = False,
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The indices that sort the elements along `axis`; the sort is stable."""
     del stable
     descending = _descending(direction)
@@ -68,13 +65,9 @@ def _descending(direction: str) -> bool:
 
 
 def confusion_matrix(
-    labels: Any,
-    predictions: Any,
-    num_classes: int | None = None,
-    dtype: Any = dtypes.int32,
-    name: str | None = None,
-    weights: Any = None,
-) -> Tensor:
+    labels: Any, predictions: Any, num_classes: int | None = None, dtype: Any = dtypes.int32,
+    name: str | None = None, weights: Any = None,
+) -> Tensor:  # fmt: skip
     """Counts of pairs of label (row) and predicted class (column)."""
     if num_classes is None:
         raise fail(GraphError, "confusion_matrix: expected num_classes")

@@ -94,18 +94,10 @@ def _check_block(item: Any, dim: Any, axis: int) -> None:
 
 
 def strided_slice(
-    input_: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
-    begin_mask: int = 0,
-    end_mask: int = 0,
-    ellipsis_mask: int = 0,
-    new_axis_mask: int = 0,
-    shrink_axis_mask: int = 0,
-    var: Any = None,
+    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Elements from `begin` to `end` by `strides`; the masks change the meaning of an axis."""
     del var
     with name_scope(name, "StridedSlice", [input_]) as scope:
@@ -177,13 +169,9 @@ def _subscript(item: Any) -> Any:
 
 
 def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: Any = None,
-    name: str | None = None,
-    axis: Any = None,
-    batch_dims: int = 0,
-) -> Tensor:
+    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None,
+    axis: Any = None, batch_dims: int = 0,
+) -> Tensor:  # fmt: skip
     """The rows (or slices along `axis`) of `params` at `indices`."""
     del validate_indices
     with name_scope(name, "GatherV2", [params, indices]) as scope:

@@ -78,25 +78,18 @@ def _pair(labels: Any, logits: Any, sentinel: Any, kind: str) -> None:
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any,
-    logits: Any,
-    axis: int | None = None,
-    name: str | None = None,
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None,
     dim: int | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """-sum(labels * log_softmax(logits)) along `axis`; gradients also flow to the labels."""
     return _cross_entropy(labels, logits, axis if axis is not None else dim, name,
                           "softmax_cross_entropy_with_logits")  # fmt: skip
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
-    dim: int = -1,
-    name: str | None = None,
-    axis: int | None = None,
-) -> Tensor:
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1,
+    name: str | None = None, axis: int | None = None,
+) -> Tensor:  # fmt: skip
     """-sum(labels * log_softmax(logits)) along an axis; labels get no gradient."""
     _pair(labels, logits, _sentinel, "softmax_cross_entropy_with_logits")
     along = dim if axis is None else axis
@@ -161,12 +154,9 @@ def sigmoid_cross_entropy_with_logits(
 
 
 def weighted_cross_entropy_with_logits(
-    labels: Any = None,
-    logits: Any = None,
-    pos_weight: Any = None,
-    name: str | None = None,
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None,
     targets: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`sigmoid_cross_entropy_with_logits` with the positive term weighted."""
     given = labels if targets is None else targets
     with name_scope(name, "logistic_loss", [logits, given]) as scope:

@@ -138,16 +138,10 @@ def _groups(x: Value, w: Value, first: bool) -> int:
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: bool = True,
-    data_format: str | None = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-    filters: Any = None,
-) -> Tensor:
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+    use_cudnn_on_gpu: bool = True, data_format: str | None = "NHWC", dilations: Any = None,
+    name: str | None = None, filters: Any = None,
+) -> Tensor:  # fmt: skip
     """A convolution of images (N, H, W, C) with weights (height, width, C, K).
 
     Args:
@@ -165,16 +159,10 @@ def conv2d(
 
 
 def conv1d(
-    value: Any = None,
-    filters: Any = None,
-    stride: Any = None,
-    padding: Any = None,
-    use_cudnn_on_gpu: Any = None,
-    data_format: str | None = None,
-    name: str | None = None,
-    input: Any = None,
-    dilations: Any = None,
-) -> Tensor:
+    value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None,
+    use_cudnn_on_gpu: Any = None, data_format: str | None = None, name: str | None = None,
+    input: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
     """A convolution of sequences (N, W, C) with weights (width, C, K)."""
     del use_cudnn_on_gpu
     image = value if input is None else input
@@ -185,15 +173,10 @@ def conv1d(
 
 
 def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str | None = "NDHWC",
-    dilations: Any = None,
-    name: str | None = None,
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+    data_format: str | None = "NDHWC", dilations: Any = None, name: str | None = None,
     filters: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """A convolution of volumes (N, D, H, W, C) with weights (depth, height, width, C, K)."""
     weights = filter if filters is None else filters
     with name_scope(name, "Conv3D", [input, weights]) as scope:
@@ -203,16 +186,10 @@ def conv3d(
 
 
 def convolution(
-    input: Any,
-    filter: Any = None,
-    padding: Any = None,
-    strides: Any = None,
-    dilation_rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
+    input: Any, filter: Any = None, padding: Any = None, strides: Any = None,
+    dilation_rate: Any = None, name: str | None = None, data_format: str | None = None,
+    filters: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
     """A convolution in one, two or three dimensions, by the input's rank."""
     weights = filter if filters is None else filters
     tensor = convert_to_tensor(input)
@@ -244,17 +221,10 @@ def _transposed(
 
 
 def conv2d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
-) -> Tensor:
+    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None,
+    padding: Any = "SAME", data_format: str = "NHWC", name: str | None = None, input: Any = None,
+    filters: Any = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
     """The transpose of `conv2d`, to images of `output_shape`; weights (height, width, out, in)."""
     image, weights = value if input is None else input, filter if filters is None else filters
     with name_scope(name, "conv2d_transpose", [image, weights]) as scope:
@@ -265,14 +235,9 @@ def conv2d_transpose(
 
 
 def conv3d_transpose(
-    value: Any,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
-    padding: Any = "SAME",
-    data_format: str = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
+    value: Any, filter: Any = None, output_shape: Any = None, strides: Any = None,
+    padding: Any = "SAME", data_format: str = "NDHWC", name: str | None = None,
+) -> Tensor:  # fmt: skip
     """The transpose of `conv3d`, to volumes of `output_shape`."""
     with name_scope(name, "conv3d_transpose", [value, filter]) as scope:
         return _transposed(
@@ -300,15 +265,9 @@ def _depthwise(
 
 
 def depthwise_conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, rate: Any = None,
+    name: str | None = None, data_format: str | None = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
     """A convolution of each channel with its own weights (height, width, C, multiplier)."""
     with name_scope(name, "depthwise", [input, filter]) as scope:
         spread = rate if dilations is None else dilations
@@ -316,30 +275,19 @@ def depthwise_conv2d(
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: str | None = "NHWC",
-    dilations: Any = None,
-    name: str | None = None,
-) -> Tensor:
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None,
+    data_format: str | None = "NHWC", dilations: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """`depthwise_conv2d` under its deprecated name."""
     with name_scope(name, "DepthwiseConv2dNative", [input, filter]) as scope:
         return _depthwise(input, filter, strides, padding, dilations, data_format, scope)
 
 
 def separable_conv2d(
-    input: Any,
-    depthwise_filter: Any,
-    pointwise_filter: Any,
-    strides: Any,
-    padding: Any,
-    rate: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
+    input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any,
+    rate: Any = None, name: str | None = None, data_format: str | None = None,
     dilations: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`depthwise_conv2d`, then a pointwise convolution that mixes the channels."""
     with name_scope(name, "separable_conv2d", [input]) as scope:
         spread = rate if dilations is None else dilations

@@ -45,14 +45,10 @@ Array = np.ndarray[Any, Any]
 
 
 def ctc_loss(
-    labels: SparseTensor,
-    inputs: Any,
-    sequence_length: Any,
-    preprocess_collapse_repeated: bool = False,
-    ctc_merge_repeated: bool = True,
-    ignore_longer_outputs_than_inputs: bool = False,
-    time_major: bool = True,
-) -> Tensor:
+    labels: SparseTensor, inputs: Any, sequence_length: Any,
+    preprocess_collapse_repeated: bool = False, ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False, time_major: bool = True,
+) -> Tensor:  # fmt: skip
     """The negative log probability of unaligned label sequences: [batch].
 
     Args:
@@ -162,12 +158,9 @@ def ctc_greedy_decoder(
 
 
 def ctc_beam_search_decoder(
-    inputs: Any,
-    sequence_length: Any,
-    beam_width: int = 100,
-    top_paths: int = 1,
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1,
     merge_repeated: bool = True,
-) -> tuple[list[SparseTensor], Tensor]:
+) -> tuple[list[SparseTensor], Tensor]:  # fmt: skip
     """The most likely labels found by a beam search.
 
     Args:

@@ -44,13 +44,9 @@ def l2_normalize(
 
 
 def moments(
-    x: Any,
-    axes: Any,
-    shift: Any = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
     keepdims: bool | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Mean and variance over `axes`."""
     del shift
     keep = bool(keep_dims or keepdims)
@@ -65,14 +61,9 @@ def moments(
 
 
 def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: Any,
+    x: Any, mean: Any, variance: Any, offset: Any, scale: Any, variance_epsilon: Any,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """(x - mean) / sqrt(variance + epsilon) * scale + offset; scale and offset may be `None`."""
     with name_scope(name, "batchnorm", [x, mean, variance, scale, offset]):
         tensor = convert_to_tensor(x)
@@ -85,17 +76,10 @@ def batch_normalization(
 
 
 def fused_batch_norm(
-    x: Any,
-    scale: Any,
-    offset: Any,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: float = 0.001,
-    data_format: str = "NHWC",
-    is_training: bool = True,
-    name: str | None = None,
+    x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
+    data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
     exponential_avg_factor: float = 1.0,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Batch normalization of images; also returns the mean and (unbiased) variance used.
 
     For `x` of float16 or bfloat16, all others may be float32, as in TensorFlow.
@@ -153,13 +137,9 @@ def _unbiased(x: Value) -> Any:
 
 
 def lrn(
-    input: Any,
-    depth_radius: int = 5,
-    bias: float = 1.0,
-    alpha: float = 1.0,
-    beta: float = 0.5,
+    input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Local response normalization over neighboring channels (Krizhevsky et al., 2012)."""
 
     def build(x: Value) -> Value:
@@ -179,13 +159,9 @@ local_response_normalization = lrn
 
 # dropout
 def dropout(
-    x: Any,
-    keep_prob: Any = None,
-    noise_shape: Any = None,
-    seed: int | None = None,
-    name: str | None = None,
-    rate: Any = None,
-) -> Tensor:
+    x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None,
+    name: str | None = None, rate: Any = None,
+) -> Tensor:  # fmt: skip
     """Zero a fraction `rate` (1 - keep_prob) of the elements; scale the others up to keep the mean.
 
     Args:

@@ -76,16 +76,10 @@ avg_pool3d = _pool_of_volumes("avg_pool3d", "AvgPool3D", "Average pooling of vol
 
 
 def pool(
-    input: Any,
-    window_shape: Sequence[int],
-    pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
-    name: str | None = None,
-    data_format: str | None = None,
-    dilations: Any = None,
-) -> Tensor:
+    input: Any, window_shape: Sequence[int], pooling_type: str, padding: Any,
+    dilation_rate: Any = None, strides: Any = None, name: str | None = None,
+    data_format: str | None = None, dilations: Any = None,
+) -> Tensor:  # fmt: skip
     """Pooling in one, two or three dimensions; strides are 1 by default."""
     if any(d != 1 for d in (dilation_rate or dilations or (1,))):
         raise fail(GraphError, "pool: dilations are not supported")

@@ -22,13 +22,9 @@ from weft.tf1.variable.variable_scope import variable_scope
 
 
 def raw_rnn(
-    cell: Any,
-    loop_fn: Callable[..., Any],
-    parallel_iterations: int | None = None,
-    swap_memory: bool = False,
-    scope: Any = None,
-    maximum_iterations: Any = None,
-) -> tuple[Any, Any, Any]:
+    cell: Any, loop_fn: Callable[..., Any], parallel_iterations: int | None = None,
+    swap_memory: bool = False, scope: Any = None, maximum_iterations: Any = None,
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """Run a cell on inputs from a function, until the function says that all rows are finished.
 
     `loop_fn(time, cell_output, cell_state, loop_state)` returns `(finished, next_input,

@@ -25,16 +25,10 @@ __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn
 
 
 def dynamic_rnn(
-    cell: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state: Any = None,
-    dtype: Any = None,
-    parallel_iterations: int | None = None,
-    swap_memory: bool = False,
-    time_major: bool = False,
-    scope: Any = None,
-) -> tuple[Any, Any]:
+    cell: Any, inputs: Any, sequence_length: Any = None, initial_state: Any = None,
+    dtype: Any = None, parallel_iterations: int | None = None, swap_memory: bool = False,
+    time_major: bool = False, scope: Any = None,
+) -> tuple[Any, Any]:  # fmt: skip
     """The outputs of a cell for all steps of sequences, and its last state.
 
     Args:
@@ -98,13 +92,9 @@ def _first_state(cell: Any, given: Any, x: Tensor, batch: Tensor, dtype: Any) ->
 
 
 def static_rnn(
-    cell: Any,
-    inputs: Sequence[Any],
-    initial_state: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any]:
+    cell: Any, inputs: Sequence[Any], initial_state: Any = None, dtype: Any = None,
+    sequence_length: Any = None, scope: Any = None,
+) -> tuple[list[Any], Any]:  # fmt: skip
     """An unrolled loop: a cell's outputs for a list of inputs (batch, ...), and its last state.
 
     Raises:
@@ -143,18 +133,11 @@ def _kept(alive: Tensor, new: Any, old: Any) -> Any:
 
 
 def bidirectional_dynamic_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Any,
-    sequence_length: Any = None,
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    parallel_iterations: int | None = None,
-    swap_memory: bool = False,
-    time_major: bool = False,
+    cell_fw: Any, cell_bw: Any, inputs: Any, sequence_length: Any = None,
+    initial_state_fw: Any = None, initial_state_bw: Any = None, dtype: Any = None,
+    parallel_iterations: int | None = None, swap_memory: bool = False, time_major: bool = False,
     scope: Any = None,
-) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:  # fmt: skip
     """`dynamic_rnn` of one cell forwards and of another one backwards.
 
     Returns:
@@ -186,15 +169,9 @@ def bidirectional_dynamic_rnn(
 
 
 def static_bidirectional_rnn(
-    cell_fw: Any,
-    cell_bw: Any,
-    inputs: Sequence[Any],
-    initial_state_fw: Any = None,
-    initial_state_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
-    scope: Any = None,
-) -> tuple[list[Any], Any, Any]:
+    cell_fw: Any, cell_bw: Any, inputs: Sequence[Any], initial_state_fw: Any = None,
+    initial_state_bw: Any = None, dtype: Any = None, sequence_length: Any = None, scope: Any = None,
+) -> tuple[list[Any], Any, Any]:  # fmt: skip
     """`static_rnn` in both directions; concatenated outputs, and both last states."""
 
     def reversed_(xs: Sequence[Any]) -> list[Any]:
@@ -215,14 +192,9 @@ def static_bidirectional_rnn(
 
 
 def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-    seq_dim: int | None = None,
-    batch_dim: int | None = None,
-) -> Tensor:
+    input: Any, seq_lengths: Any, seq_axis: int | None = None, batch_axis: int | None = None,
+    name: str | None = None, seq_dim: int | None = None, batch_dim: int | None = None,
+) -> Tensor:  # fmt: skip
     """Each sequence reversed up to its length; later steps stay.
 
     Args:

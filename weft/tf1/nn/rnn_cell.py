@@ -45,13 +45,9 @@ class RNNCell:
     """
 
     def __init__(
-        self,
-        trainable: bool = True,
-        name: str | None = None,
-        dtype: Any = None,
-        _reuse: bool | None = None,
-        **others: Any,
-    ) -> None:
+        self, trainable: bool = True, name: str | None = None, dtype: Any = None,
+        _reuse: bool | None = None, **others: Any,
+    ) -> None:  # fmt: skip
         only(type(self).__name__, others, dynamic=ANY, activity_regularizer=None)
         self._trainable = trainable
         self._name = name

@@ -24,18 +24,11 @@ Loss = Callable[[Value, Value], Value]
 
 
 def nce_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Sequence[Any] | None = None,
-    remove_accidental_hits: bool = False,
-    partition_strategy: str = "mod",
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int,
+    num_true: int = 1, sampled_values: Sequence[Any] | None = None,
+    remove_accidental_hits: bool = False, partition_strategy: str = "mod",
     name: str | None = "nce_loss",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The noise-contrastive loss of each example: [batch].
 
     Gradients by `weights` and `biases` are row-sparse.
@@ -77,19 +70,11 @@ def nce_loss(
 
 
 def sampled_softmax_loss(
-    weights: Any,
-    biases: Any,
-    labels: Any,
-    inputs: Any,
-    num_sampled: int,
-    num_classes: int,
-    num_true: int = 1,
-    sampled_values: Sequence[Any] | None = None,
-    remove_accidental_hits: bool = True,
-    partition_strategy: str = "mod",
-    name: str | None = "sampled_softmax_loss",
-    seed: int | None = None,
-) -> Tensor:
+    weights: Any, biases: Any, labels: Any, inputs: Any, num_sampled: int, num_classes: int,
+    num_true: int = 1, sampled_values: Sequence[Any] | None = None,
+    remove_accidental_hits: bool = True, partition_strategy: str = "mod",
+    name: str | None = "sampled_softmax_loss", seed: int | None = None,
+) -> Tensor:  # fmt: skip
     """The cross-entropy of each example with softmax over true and sampled classes: [batch].
 
     For training: it is mostly less than that over all classes. See `nce_loss`.

@@ -30,14 +30,9 @@ class Candidates(NamedTuple):
 
 
 def log_uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
+    seed: int | None = None, name: str | None = None,
+) -> Candidates:  # fmt: skip
     """Classes drawn with probability `log((c + 2) / (c + 1)) / log(range_max + 1)` (Zipf's law).
 
     Lower numbers are drawn more often: number classes by falling frequency.
@@ -76,14 +71,9 @@ def log_uniform_candidate_sampler(
 
 
 def uniform_candidate_sampler(
-    true_classes: Any,
-    num_true: int,
-    num_sampled: int,
-    unique: bool,
-    range_max: int,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Candidates:
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
+    seed: int | None = None, name: str | None = None,
+) -> Candidates:  # fmt: skip
     """Classes drawn with equal probabilities; see `log_uniform_candidate_sampler`."""
     return _sampled(
         "UniformCandidateSampler", uniform, true_classes, num_true, num_sampled,

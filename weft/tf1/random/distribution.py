@@ -95,13 +95,9 @@ def _floating(dtype: Any, kind: str) -> DType:
 
 
 def random_uniform(
-    shape: Any,
-    minval: Any = 0,
-    maxval: Any = None,
-    dtype: Any = dtypes.float32,
-    seed: int | None = None,
-    name: str | None = None,
-) -> Tensor:
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = dtypes.float32,
+    seed: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """Uniform in [minval, maxval); [0, 1) by default. Integers need a `maxval`."""
     kind = as_dtype(dtype)
     if maxval is None:
@@ -188,12 +184,9 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
 
 
 def multinomial(
-    logits: Any,
-    num_samples: int,
-    seed: int | None = None,
-    name: str | None = None,
+    logits: Any, num_samples: int, seed: int | None = None, name: str | None = None,
     output_dtype: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """`num_samples` class numbers per row, drawn from softmax(logits)."""
     with name_scope(name, "multinomial", [logits]):
         tensor = convert_to_tensor(logits, name="logits")
@@ -208,11 +201,8 @@ def multinomial(
 
 
 def categorical(
-    logits: Any,
-    num_samples: int,
-    dtype: Any = None,
-    seed: int | None = None,
+    logits: Any, num_samples: int, dtype: Any = None, seed: int | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The newer name of `multinomial`."""
     return multinomial(logits, num_samples, seed, name, dtype)

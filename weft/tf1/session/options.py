@@ -21,16 +21,11 @@ class ConfigProto:
     """Options of a session. `intra_op_parallelism_threads`: threads, 256 at most; 0 is all."""
 
     def __init__(
-        self,
-        intra_op_parallelism_threads: int = 0,
-        inter_op_parallelism_threads: int = 0,
-        allow_soft_placement: bool = False,
-        log_device_placement: bool = False,
-        device_count: Mapping[str, int] | None = None,
-        gpu_options: GPUOptions | None = None,
-        graph_options: Any = None,
-        **others: Any,
-    ) -> None:
+        self, intra_op_parallelism_threads: int = 0, inter_op_parallelism_threads: int = 0,
+        allow_soft_placement: bool = False, log_device_placement: bool = False,
+        device_count: Mapping[str, int] | None = None, gpu_options: GPUOptions | None = None,
+        graph_options: Any = None, **others: Any,
+    ) -> None:  # fmt: skip
         self.intra_op_parallelism_threads = intra_op_parallelism_threads
         self.inter_op_parallelism_threads = inter_op_parallelism_threads
         self.allow_soft_placement = allow_soft_placement

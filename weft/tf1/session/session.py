@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -24,7 +23,7 @@ from weft.tf1.errors import (
     InvalidArgumentError,
     translate,
 )  # fmt: skip
-from weft.tf1.framework.graph import Graph, get_default_graph
+from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
@@ -108,12 +107,9 @@ class BaseSession:
         return self._state
 
     def run(
-        self,
-        fetches: Any,
-        feed_dict: Mapping[Any, Any] | None = None,
-        options: RunOptions | None = None,
-        run_metadata: RunMetadata | None = None,
-    ) -> Any:
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None, run_metadata: RunMetadata | None = None,
+    ) -> Any:  # fmt: skip
         """Compute `fetches`.
 
         Args:
@@ -317,7 +313,7 @@ class BaseSession:
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Make this the session of `eval()` and `run()`, in a `with` block."""
-        return _as_default(self)
+        return _sessions.within(self)
 
 
 def _refuse_twice(feeds: Sequence[Feed]) -> None:
@@ -364,32 +360,12 @@ class InteractiveSession(BaseSession):
         self._stack.close()
 
 
-_local = threading.local()
-
-
-def _sessions() -> list[BaseSession]:
-    stack: list[BaseSession] | None = getattr(_local, "stack", None)
-    if stack is None:
-        stack = _local.stack = []
-    return stack
-
-
-@contextlib.contextmanager
-def _as_default(session: BaseSession) -> Iterator[BaseSession]:
-    stack = _sessions()
-    stack.append(session)
-    try:
-        yield session
-    finally:
-        stack.reverse()
-        stack.remove(session)
-        stack.reverse()
+_sessions: Defaults[BaseSession] = Defaults()
 
 
 def get_default_session() -> Any:
     """The innermost default session of this thread, or `None`."""
-    stack = _sessions()
-    return stack[-1] if stack else None
+    return _sessions.stack[-1] if _sessions.stack else None
 
 
 HOOKS.default_session = get_default_session

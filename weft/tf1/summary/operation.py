@@ -118,12 +118,9 @@ def histogram(
 
 @arguments_of(scalar)
 def image(
-    name: str,
-    tensor: Any,
-    max_outputs: int = 3,
-    collections: Sequence[str] | None = None,
+    name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None,
     family: str | None = None,
-) -> SummaryTensor:
+) -> SummaryTensor:  # fmt: skip
     """An image summary of `[batch, height, width, channels]` with 1, 3 or 4 channels.
 
     Bytes are shown unchanged. Floats are scaled per image: to at most 255 if none is negative, else
@@ -163,13 +160,9 @@ def _scaled(image: np.ndarray) -> np.ndarray:
 
 @arguments_of(scalar)
 def audio(
-    name: str,
-    tensor: Any,
-    sample_rate: Any,
-    max_outputs: int = 3,
-    collections: Sequence[str] | None = None,
-    family: str | None = None,
-) -> SummaryTensor:
+    name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
+    collections: Sequence[str] | None = None, family: str | None = None,
+) -> SummaryTensor:  # fmt: skip
     """An audio summary of `[batch, frames]` or `[batch, frames, channels]`, samples in [-1, 1].
 
     Args:
@@ -213,14 +206,10 @@ def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Su
 
 @arguments_of(scalar)
 def tensor_summary(
-    name: str,
-    tensor: Any,
-    summary_description: str | None = None,
-    collections: Sequence[str] | None = None,
-    summary_metadata: Any = None,
-    family: str | None = None,
-    display_name: str | None = None,
-) -> SummaryTensor:
+    name: str, tensor: Any, summary_description: str | None = None,
+    collections: Sequence[str] | None = None, summary_metadata: Any = None,
+    family: str | None = None, display_name: str | None = None,
+) -> SummaryTensor:  # fmt: skip
     """A raw tensor summary, for a custom plugin.
 
     Args:

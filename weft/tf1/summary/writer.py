@@ -32,15 +32,10 @@ class FileWriter:
     """
 
     def __init__(
-        self,
-        logdir: str | os.PathLike[str],
-        graph: Graph | None = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
-        graph_def: bytes | None = None,
-        filename_suffix: str | None = None,
+        self, logdir: str | os.PathLike[str], graph: Graph | None = None, max_queue: int = 10,
+        flush_secs: float = 120, graph_def: bytes | None = None, filename_suffix: str | None = None,
         session: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._logdir = os.fspath(logdir)
         self._options: Any = (max_queue, flush_secs, filename_suffix or "")
         self._file = EventFile(self._logdir, *self._options)

@@ -24,13 +24,9 @@ __all__ = ["batch", "shuffle_batch", "slice_input_producer", "string_input_produ
 
 
 def string_input_producer(
-    string_tensor: Sequence[Any],
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-    name: str | None = None,
-) -> Pipeline:
+    string_tensor: Sequence[Any], num_epochs: int | None = None, shuffle: bool = True,
+    seed: int | None = None, capacity: int = 32, name: str | None = None,
+) -> Pipeline:  # fmt: skip
     """File names for a reader, shuffled in each epoch; endless by default.
 
     Args:
@@ -54,12 +50,9 @@ def string_input_producer(
 
 @arguments_of(string_input_producer)
 def slice_input_producer(
-    tensor_list: Sequence[Any],
-    num_epochs: int | None = None,
-    shuffle: bool = True,
-    seed: int | None = None,
-    capacity: int = 32,
-) -> list[Any]:
+    tensor_list: Sequence[Any], num_epochs: int | None = None, shuffle: bool = True,
+    seed: int | None = None, capacity: int = 32,
+) -> list[Any]:  # fmt: skip
     """Matching rows of arrays, shuffled in each epoch.
 
     Args:
@@ -82,17 +75,11 @@ def _row(part: HostValue, array: Any) -> Any:
 
 
 def batch(
-    tensors: Any,
-    batch_size: int,
-    num_threads: int = 1,
-    capacity: int = 32,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    tensors: Any, batch_size: int, num_threads: int = 1, capacity: int = 32,
+    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Batches of elements that threads compute; `start_queue_runners` starts them.
 
     Args:
@@ -115,18 +102,11 @@ def batch(
 
 @arguments_of(batch)
 def shuffle_batch(
-    tensors: Any,
-    batch_size: int,
-    capacity: int,
-    min_after_dequeue: int,
-    num_threads: int = 1,
-    seed: int | None = None,
-    enqueue_many: bool = False,
-    shapes: Any = None,
-    allow_smaller_final_batch: bool = False,
-    shared_name: str | None = None,
+    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, num_threads: int = 1,
+    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
+    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Batches of elements drawn from a queue of at least `min_after_dequeue` elements.
 
     Args:

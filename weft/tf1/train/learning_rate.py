@@ -150,14 +150,9 @@ natural_exp_decay = _falling(
 
 @arguments_of(exponential_decay)
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
-    cycle: bool = False,
-    name: str | None = None,
-) -> Tensor:
+    learning_rate: Any, global_step: Any, decay_steps: Any, end_learning_rate: Any = 0.0001,
+    power: Any = 1.0, cycle: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
     """From learning_rate to end_learning_rate along (1 - step / decay_steps) ** power.
 
     Args:
@@ -175,12 +170,9 @@ def polynomial_decay(
 
 @arguments_of(exponential_decay)
 def cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    alpha: Any = 0.0,
+    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """From learning_rate to alpha * learning_rate along half a cosine (SGDR, 2016).
 
     Args:
@@ -237,12 +229,9 @@ class ExponentialMovingAverage:
     """
 
     def __init__(
-        self,
-        decay: Any,
-        num_updates: Any = None,
-        zero_debias: bool = False,
+        self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if zero_debias:
             raise fail(GraphError, "ExponentialMovingAverage: zero_debias is not supported")
         self._decay = decay

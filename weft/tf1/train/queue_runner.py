@@ -166,12 +166,9 @@ def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
 
 
 def start_queue_runners(
-    sess: Any = None,
-    coord: Coordinator | None = None,
-    daemon: bool = True,
-    start: bool = True,
+    sess: Any = None, coord: Coordinator | None = None, daemon: bool = True, start: bool = True,
     collection: str = RUNNERS,
-) -> list[threading.Thread]:
+) -> list[threading.Thread]:  # fmt: skip
     """Start the threads that fill the graph's queues.
 
     Args:

@@ -63,23 +63,14 @@ class Saver:
     """
 
     def __init__(
-        self,
-        var_list: Mapping[str, Variable] | Sequence[Variable] | None = None,
-        reshape: bool = False,
-        sharded: bool = False,
-        max_to_keep: int | None = 5,
-        keep_checkpoint_every_n_hours: float = 10000.0,
-        name: str | None = None,
-        restore_sequentially: bool = False,
-        saver_def: Any = None,
-        builder: Any = None,
-        defer_build: bool = False,
-        allow_empty: bool = False,
-        write_version: int | None = None,
-        pad_step_number: bool = False,
-        save_relative_paths: bool = False,
+        self, var_list: Mapping[str, Variable] | Sequence[Variable] | None = None,
+        reshape: bool = False, sharded: bool = False, max_to_keep: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10000.0, name: str | None = None,
+        restore_sequentially: bool = False, saver_def: Any = None, builder: Any = None,
+        defer_build: bool = False, allow_empty: bool = False, write_version: int | None = None,
+        pad_step_number: bool = False, save_relative_paths: bool = False,
         filename: str | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del sharded, name, restore_sequentially, defer_build, save_relative_paths, filename
         only("Saver", {"saver_def": saver_def, "builder": builder}, saver_def=None, builder=None)
         self._reshape = reshape
@@ -121,17 +112,11 @@ class Saver:
         self.set_last_checkpoints([p for p in checkpoint_paths if checkpoint_exists(p)])
 
     def save(
-        self,
-        sess: Any,
-        save_path: str,
-        global_step: Any = None,
-        latest_filename: str | None = None,
-        meta_graph_suffix: str = "meta",
-        write_meta_graph: bool = True,
-        write_state: bool = True,
-        strip_default_attrs: bool = False,
+        self, sess: Any, save_path: str, global_step: Any = None,
+        latest_filename: str | None = None, meta_graph_suffix: str = "meta",
+        write_meta_graph: bool = True, write_state: bool = True, strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> str:
+    ) -> str:  # fmt: skip
         """Write the variables' values in `sess`; returns the path to give to `restore`.
 
         Args:

@@ -156,13 +156,9 @@ class VarianceScaling(Initializer):
     """
 
     def __init__(
-        self,
-        scale: float = 1.0,
-        mode: str = "fan_in",
-        distribution: str = "truncated_normal",
-        seed: int | None = None,
-        dtype: Any = dtypes.float32,
-    ) -> None:
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
+        seed: int | None = None, dtype: Any = dtypes.float32,
+    ) -> None:  # fmt: skip
         if scale <= 0:
             raise fail(GraphError, f"variance_scaling: expected scale > 0, got {scale}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):

@@ -50,23 +50,13 @@ class Variable(Overloads):
     """
 
     def __init__(
-        self,
-        initial_value: Any = None,
-        trainable: bool | None = None,
-        collections: Sequence[str] | None = None,
-        validate_shape: bool = True,
-        caching_device: Any = None,
-        name: str | None = None,
-        variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
-        import_scope: str | None = None,
-        constraint: Callable[[Any], Any] | None = None,
-        use_resource: bool | None = None,
-        synchronization: Any = None,
-        aggregation: Any = None,
-        shape: Any = None,
-    ) -> None:
+        self, initial_value: Any = None, trainable: bool | None = None,
+        collections: Sequence[str] | None = None, validate_shape: bool = True,
+        caching_device: Any = None, name: str | None = None, variable_def: Any = None,
+        dtype: Any = None, expected_shape: Any = None, import_scope: str | None = None,
+        constraint: Callable[[Any], Any] | None = None, use_resource: bool | None = None,
+        synchronization: Any = None, aggregation: Any = None, shape: Any = None,
+    ) -> None:  # fmt: skip
         if variable_def is not None:
             raise fail(ArgumentError, "Variable: expected no variable_def; give initial_value=")
         del caching_device, expected_shape, import_scope, use_resource
@@ -238,36 +228,27 @@ class Variable(Overloads):
         session.run(self._initializer_op, {self._initial_value: value})
 
     def assign(
-        self,
-        value: Any,
-        use_locking: bool = False,
-        name: str | None = None,
+        self, value: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Set the value; returns the new value."""
         del use_locking
         found = _assign(self, value, name or "Assign")
         return found if read_value else found.op
 
     def assign_add(
-        self,
-        delta: Any,
-        use_locking: bool = False,
-        name: str | None = None,
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Add `delta`; returns the new value."""
         del use_locking
         found = _assign_by(self, delta, "AssignAdd", "add", name)
         return found if read_value else found.op
 
     def assign_sub(
-        self,
-        delta: Any,
-        use_locking: bool = False,
-        name: str | None = None,
+        self, delta: Any, use_locking: bool = False, name: str | None = None,
         read_value: bool = True,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Subtract `delta`; returns the new value."""
         del use_locking
         found = _assign_by(self, delta, "AssignSub", "subtract", name)
@@ -413,12 +394,9 @@ def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | N
 
 
 def assign(
-    ref: Any,
-    value: Any,
-    validate_shape: bool | None = None,
-    use_locking: Any = None,
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: Any = None,
     name: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Set `ref`; returns the new value."""
     del validate_shape, use_locking
     return variable_of(ref, "assign").assign(value, name=name)

@@ -46,19 +46,12 @@ class VariableScope:
     """Defaults for `get_variable`: prefix, sharing, initializer, regularizer, type."""
 
     def __init__(
-        self,
-        reuse: Any,
-        name: str = "",
-        initializer: Any = None,
-        regularizer: Callable[[Any], Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Any = None,
-        custom_getter: Callable[..., Any] | None = None,
-        name_scope: str = "",
-        dtype: Any = float32,
-        use_resource: bool | None = None,
+        self, reuse: Any, name: str = "", initializer: Any = None,
+        regularizer: Callable[[Any], Any] | None = None, caching_device: Any = None,
+        partitioner: Any = None, custom_getter: Callable[..., Any] | None = None,
+        name_scope: str = "", dtype: Any = float32, use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del caching_device, partitioner
         self._reuse = reuse
         self._name = name
@@ -179,20 +172,13 @@ def get_variable_scope() -> VariableScope:
 
 @contextlib.contextmanager
 def variable_scope(
-    name_or_scope: Any,
-    default_name: str | None = None,
-    values: Sequence[Any] | None = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    custom_getter: Callable[..., Any] | None = None,
-    reuse: Any = None,
-    dtype: Any = None,
-    use_resource: bool | None = None,
-    constraint: Callable[[Any], Any] | None = None,
+    name_or_scope: Any, default_name: str | None = None, values: Sequence[Any] | None = None,
+    initializer: Any = None, regularizer: Callable[[Any], Any] | None = None,
+    caching_device: Any = None, partitioner: Any = None,
+    custom_getter: Callable[..., Any] | None = None, reuse: Any = None, dtype: Any = None,
+    use_resource: bool | None = None, constraint: Callable[[Any], Any] | None = None,
     auxiliary_name_scope: bool = True,
-) -> Iterator[VariableScope]:
+) -> Iterator[VariableScope]:  # fmt: skip
     """Prefix variables of `get_variable` inside, and operations too.
 
     Args:
@@ -289,22 +275,13 @@ variable_op_scope = variable_scope
 
 
 def get_variable(
-    name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[[Any], Any] | None = None,
-    trainable: bool | None = None,
-    collections: Sequence[str] | None = None,
-    caching_device: Any = None,
-    partitioner: Any = None,
-    validate_shape: bool = True,
-    use_resource: bool | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[[Any], Any] | None = None,
-    synchronization: Any = None,
-    aggregation: Any = None,
-) -> Any:
+    name: str, shape: Any = None, dtype: Any = None, initializer: Any = None,
+    regularizer: Callable[[Any], Any] | None = None, trainable: bool | None = None,
+    collections: Sequence[str] | None = None, caching_device: Any = None, partitioner: Any = None,
+    validate_shape: bool = True, use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None, constraint: Callable[[Any], Any] | None = None,
+    synchronization: Any = None, aggregation: Any = None,
+) -> Any:  # fmt: skip
     """The variable `name` in the current scope: created, or shared if the scope says so.
 
     Args:
@@ -390,13 +367,9 @@ def _check_shared(existing: Variable, name: str, options: dict[str, Any]) -> Non
 
 
 def _make(
-    name: str,
-    shape: Any = None,
-    dtype: DType | None = None,
-    initializer: Any = None,
-    regularizer: Any = None,
-    **options: Any,
-) -> Variable:
+    name: str, shape: Any = None, dtype: DType | None = None, initializer: Any = None,
+    regularizer: Any = None, **options: Any,
+) -> Variable:  # fmt: skip
     if isinstance(initializer, type):
         initializer = initializer()
     if initializer is None:

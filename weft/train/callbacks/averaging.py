@@ -29,12 +29,9 @@ class EMA(Callback):
     """
 
     def __init__(
-        self,
-        decay: float = 0.999,
-        update_every_n_steps: int = 1,
-        validate_with_average: bool = True,
-        apply_at_end: bool = True,
-    ) -> None:
+        self, decay: float = 0.999, update_every_n_steps: int = 1,
+        validate_with_average: bool = True, apply_at_end: bool = True,
+    ) -> None:  # fmt: skip
         if not 0 <= decay <= 1:
             raise ArgumentError(f"EMA: expected decay from 0 to 1, got {decay}{at_user_line()}")
         self.decay, self.every = decay, update_every_n_steps
@@ -141,12 +138,9 @@ class StochasticWeightAveraging(Callback):
     """
 
     def __init__(
-        self,
-        swa_lrs: float,
-        swa_epoch_start: int | float = 0.8,
-        annealing_epochs: int = 10,
+        self, swa_lrs: float, swa_epoch_start: int | float = 0.8, annealing_epochs: int = 10,
         annealing_strategy: Any = "cos",
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._lr, self._from = swa_lrs, swa_epoch_start
         self._annealing = annealing_epochs, annealing_strategy
         self.n_averaged = 0

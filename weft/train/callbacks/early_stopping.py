@@ -38,18 +38,11 @@ class EarlyStopping(Callback):
     monitors: ClassVar[bool] = True
 
     def __init__(
-        self,
-        monitor: str,
-        min_delta: float = 0.0,
-        patience: int = 3,
-        verbose: bool = False,
-        mode: str = "min",
-        strict: bool = True,
-        check_finite: bool = True,
-        stopping_threshold: float | None = None,
-        divergence_threshold: float | None = None,
+        self, monitor: str, min_delta: float = 0.0, patience: int = 3, verbose: bool = False,
+        mode: str = "min", strict: bool = True, check_finite: bool = True,
+        stopping_threshold: float | None = None, divergence_threshold: float | None = None,
         check_on_train_epoch_end: bool | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if mode not in ("min", "max"):
             raise ArgumentError(
                 f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}{at_user_line()}"

@@ -51,18 +51,11 @@ class ModelCheckpoint(Callback):
     monitors: ClassVar[bool] = True
 
     def __init__(
-        self,
-        dirpath: str | Path | None = None,
-        monitor: str | None = None,
-        mode: str = "min",
-        keep: int | None = 3,
-        every_n_train_steps: int | None = None,
-        every_n_epochs: int = 1,
-        save_on_train_epoch_end: bool | None = None,
-        save_weights_only: bool = False,
-        background: bool = True,
-        save_top_k: int = 1,
-    ) -> None:
+        self, dirpath: str | Path | None = None, monitor: str | None = None, mode: str = "min",
+        keep: int | None = 3, every_n_train_steps: int | None = None, every_n_epochs: int = 1,
+        save_on_train_epoch_end: bool | None = None, save_weights_only: bool = False,
+        background: bool = True, save_top_k: int = 1,
+    ) -> None:  # fmt: skip
         if save_top_k < -1:
             raise ArgumentError(
                 f"ModelCheckpoint: expected save_top_k from -1, got {save_top_k}{at_user_line()}"

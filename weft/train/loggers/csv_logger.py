@@ -39,12 +39,9 @@ class CSVLogger(Logger):
     """
 
     def __init__(
-        self,
-        save_dir: str | Path = ".",
-        name: str = "weft_runs",
-        version: int | str | None = None,
+        self, save_dir: str | Path = ".", name: str = "weft_runs", version: int | str | None = None,
         flush_logs_every_n_steps: int = ROWS,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._folder = Path(save_dir) / name
         self.name = name
         self.version = next_version(self._folder) if version is None else version

@@ -61,26 +61,14 @@ class DataLoader(Generic[T]):
     """
 
     def __init__(
-        self,
-        dataset: Any,
-        batch_size: int | None = 1,
-        shuffle: bool | None = None,
-        sampler: Any = None,
-        batch_sampler: Any = None,
-        num_workers: int = 0,
-        collate_fn: Callable[[Any], Any] | None = None,
-        pin_memory: bool = False,
-        drop_last: bool = False,
-        timeout: float = 0,
-        worker_init_fn: Callable[[int], Any] | None = None,
-        multiprocessing_context: Any = None,
-        generator: Generator | None = None,
-        *,
-        prefetch_factor: int | None = None,
-        persistent_workers: bool = False,
-        pin_memory_device: str = "",
-        in_order: bool = True,
-    ) -> None:
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None,
+        sampler: Any = None, batch_sampler: Any = None, num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None, pin_memory: bool = False,
+        drop_last: bool = False, timeout: float = 0,
+        worker_init_fn: Callable[[int], Any] | None = None, multiprocessing_context: Any = None,
+        generator: Generator | None = None, *, prefetch_factor: int | None = None,
+        persistent_workers: bool = False, pin_memory_device: str = "", in_order: bool = True,
+    ) -> None:  # fmt: skip
         self.dataset = dataset
         self.iterable = isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
         self.num_workers, self.timeout = num_workers, timeout

@@ -116,12 +116,9 @@ class RandomSampler(_Permuted):
     """
 
     def __init__(
-        self,
-        data_source: Any,
-        replacement: bool = False,
-        num_samples: int | None = None,
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None,
         generator: Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(generator)
         if num_samples is not None and num_samples < 1:
             raise ArgumentError(f"RandomSampler: expected num_samples > 0, got {num_samples}")
@@ -177,12 +174,9 @@ class WeightedRandomSampler(OrderSampler):
     """
 
     def __init__(
-        self,
-        weights: Sequence[float],
-        num_samples: int,
-        replacement: bool = True,
+        self, weights: Sequence[float], num_samples: int, replacement: bool = True,
         generator: Generator | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.weights = np.asarray(weights, np.float64)
         if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
             raise ArgumentError("WeightedRandomSampler: expected weights of 0 or more, not all 0")
@@ -259,14 +253,9 @@ class DistributedSampler(OrderSampler):
     """
 
     def __init__(
-        self,
-        dataset: Any,
-        num_replicas: int | None = None,
-        rank: int | None = None,
-        shuffle: bool = True,
-        seed: int = 0,
-        drop_last: bool = False,
-    ) -> None:
+        self, dataset: Any, num_replicas: int | None = None, rank: int | None = None,
+        shuffle: bool = True, seed: int = 0, drop_last: bool = False,
+    ) -> None:  # fmt: skip
         if num_replicas is None:
             num_replicas = get_world_size() if is_initialized() else 1
         if rank is None:

@@ -17,14 +17,10 @@ class EventLog:
     """The event files of a run, with a thread that encodes and writes; see `SummaryWriter`."""
 
     def __init__(
-        self,
-        log_dir: str | os.PathLike[str] | None = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
+        self, log_dir: str | os.PathLike[str] | None = None, comment: str = "",
+        purge_step: int | None = None, max_queue: int = 10, flush_secs: float = 120,
         filename_suffix: str = "",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if not log_dir:
             now = time.strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")

@@ -18,13 +18,9 @@ class MediaLog(EventLog):
     """The events with media; see `SummaryWriter`."""
 
     def add_image(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "CHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add an image.
 
         Args:
@@ -45,13 +41,9 @@ class MediaLog(EventLog):
         )
 
     def add_images(
-        self,
-        tag: str,
-        img_tensor: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
+        self, tag: str, img_tensor: Any, global_step: Any = None, walltime: float | None = None,
         dataformats: str = "NCHW",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add images as a grid, eight per row.
 
         Raises:
@@ -60,13 +52,9 @@ class MediaLog(EventLog):
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_figure(
-        self,
-        tag: str,
-        figure: Any,
-        global_step: Any = None,
-        close: bool = True,
+        self, tag: str, figure: Any, global_step: Any = None, close: bool = True,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add a Matplotlib figure, or a list of them side by side.
 
         Args:
@@ -90,13 +78,9 @@ class MediaLog(EventLog):
                 pyplot.close(each)
 
     def add_video(
-        self,
-        tag: str,
-        vid_tensor: Any,
-        global_step: Any = None,
-        fps: float = 4,
+        self, tag: str, vid_tensor: Any, global_step: Any = None, fps: float = 4,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add a video, as an animated PNG.
 
         Args:
@@ -123,13 +107,9 @@ class MediaLog(EventLog):
         self._add(value, global_step, walltime)
 
     def add_audio(
-        self,
-        tag: str,
-        snd_tensor: Any,
-        global_step: Any = None,
-        sample_rate: int = 44100,
+        self, tag: str, snd_tensor: Any, global_step: Any = None, sample_rate: int = 44100,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add audio: samples between -1 and 1.
 
         Raises:

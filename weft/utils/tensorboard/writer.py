@@ -48,14 +48,9 @@ class SummaryWriter(MediaLog, ProfileLog):
     # -- numbers
 
     def add_scalar(
-        self,
-        tag: str,
-        scalar_value: Any,
-        global_step: Any = None,
-        walltime: float | None = None,
-        new_style: bool = False,
-        double_precision: bool = False,
-    ) -> None:
+        self, tag: str, scalar_value: Any, global_step: Any = None, walltime: float | None = None,
+        new_style: bool = False, double_precision: bool = False,
+    ) -> None:  # fmt: skip
         """Add a number.
 
         Args:
@@ -77,12 +72,9 @@ class SummaryWriter(MediaLog, ProfileLog):
             self._add(lambda: message.scalar(tag, float(value)), global_step, walltime)
 
     def add_scalars(
-        self,
-        main_tag: str,
-        tag_scalar_dict: Mapping[str, Any],
-        global_step: Any = None,
+        self, main_tag: str, tag_scalar_dict: Mapping[str, Any], global_step: Any = None,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add numbers to show in one chart: each becomes a separate run.
 
         Raises:
@@ -108,14 +100,9 @@ class SummaryWriter(MediaLog, ProfileLog):
     # -- distributions
 
     def add_histogram(
-        self,
-        tag: str,
-        values: Any,
-        global_step: Any = None,
-        bins: Any = "tensorflow",
-        walltime: float | None = None,
-        max_bins: int | None = None,
-    ) -> None:
+        self, tag: str, values: Any, global_step: Any = None, bins: Any = "tensorflow",
+        walltime: float | None = None, max_bins: int | None = None,
+    ) -> None:  # fmt: skip
         """Add a histogram of values.
 
         Args:
@@ -133,18 +120,10 @@ class SummaryWriter(MediaLog, ProfileLog):
         self._add(lambda: encoded, global_step, walltime)
 
     def add_histogram_raw(
-        self,
-        tag: str,
-        min: float,
-        max: float,
-        num: float,
-        sum: float,
-        sum_squares: float,
-        bucket_limits: Sequence[float],
-        bucket_counts: Sequence[float],
-        global_step: Any = None,
+        self, tag: str, min: float, max: float, num: float, sum: float, sum_squares: float,
+        bucket_limits: Sequence[float], bucket_counts: Sequence[float], global_step: Any = None,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add precomputed histogram counts: the buckets' right edges, and their counts.
 
         Raises:
@@ -156,15 +135,9 @@ class SummaryWriter(MediaLog, ProfileLog):
         self._add(lambda: encoded, global_step, walltime)
 
     def add_pr_curve(
-        self,
-        tag: str,
-        labels: Any,
-        predictions: Any,
-        global_step: Any = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
-        walltime: float | None = None,
-    ) -> None:
+        self, tag: str, labels: Any, predictions: Any, global_step: Any = None,
+        num_thresholds: int = 127, weights: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
         """Add the precision-recall curve at evenly spaced thresholds.
 
         Args:
@@ -187,19 +160,11 @@ class SummaryWriter(MediaLog, ProfileLog):
         self._add(lambda: encoded, global_step, walltime)
 
     def add_pr_curve_raw(
-        self,
-        tag: str,
-        true_positive_counts: Any,
-        false_positive_counts: Any,
-        true_negative_counts: Any,
-        false_negative_counts: Any,
-        precision: Any,
-        recall: Any,
-        global_step: Any = None,
-        num_thresholds: int = 127,
-        weights: Any = None,
+        self, tag: str, true_positive_counts: Any, false_positive_counts: Any,
+        true_negative_counts: Any, false_negative_counts: Any, precision: Any, recall: Any,
+        global_step: Any = None, num_thresholds: int = 127, weights: Any = None,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add precomputed precision and recall, at each threshold."""
         given = (
             true_positive_counts, false_positive_counts, true_negative_counts,
@@ -211,25 +176,16 @@ class SummaryWriter(MediaLog, ProfileLog):
     # -- texts and shapes
 
     def add_text(
-        self,
-        tag: str,
-        text_string: str,
-        global_step: Any = None,
-        walltime: float | None = None,
-    ) -> None:
+        self, tag: str, text_string: str, global_step: Any = None, walltime: float | None = None,
+    ) -> None:  # fmt: skip
         """Add text, written in Markdown."""
         self._add(lambda: plugin.text(tag, text_string), global_step, walltime)
 
     def add_mesh(
-        self,
-        tag: str,
-        vertices: Any,
-        colors: Any = None,
-        faces: Any = None,
-        config_dict: Mapping[str, Any] | None = None,
-        global_step: Any = None,
+        self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
+        config_dict: Mapping[str, Any] | None = None, global_step: Any = None,
         walltime: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add a point cloud, or a triangle mesh.
 
         Args:
@@ -253,12 +209,9 @@ class SummaryWriter(MediaLog, ProfileLog):
     # -- the model and the run
 
     def add_graph(
-        self,
-        model: Any,
-        input_to_model: Any = None,
-        verbose: bool = False,
+        self, model: Any, input_to_model: Any = None, verbose: bool = False,
         use_strict_trace: bool = True,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Add the graph of a model, with a scope for each module.
 
         Args:
@@ -278,14 +231,9 @@ class SummaryWriter(MediaLog, ProfileLog):
         self._add_fields(lambda: message.graph_field(content), None, None)
 
     def add_embedding(
-        self,
-        mat: Any,
-        metadata: Sequence[Any] | None = None,
-        label_img: Any = None,
-        global_step: Any = None,
-        tag: str = "default",
-        metadata_header: Sequence[str] | None = None,
-    ) -> None:
+        self, mat: Any, metadata: Sequence[Any] | None = None, label_img: Any = None,
+        global_step: Any = None, tag: str = "default", metadata_header: Sequence[str] | None = None,
+    ) -> None:  # fmt: skip
         """Add embeddings for the projector, in separate files.
 
         Args:
@@ -307,13 +255,10 @@ class SummaryWriter(MediaLog, ProfileLog):
         )
 
     def add_hparams(
-        self,
-        hparam_dict: Mapping[str, Any],
-        metric_dict: Mapping[str, Any],
+        self, hparam_dict: Mapping[str, Any], metric_dict: Mapping[str, Any],
         hparam_domain_discrete: Mapping[str, Sequence[Any]] | None = None,
-        run_name: str | None = None,
-        global_step: Any = None,
-    ) -> None:
+        run_name: str | None = None, global_step: Any = None,
+    ) -> None:  # fmt: skip
         """Add the hyperparameters and results of a run, as a separate run.
 
         Args:

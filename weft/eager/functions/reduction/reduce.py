@@ -257,13 +257,9 @@ def all(x: Any, dim: Any, keepdim: bool) -> Tensor:
 
 
 def count_nonzero(
-    x: Any,
-    dim: Any = None,
-    *,
-    keepdim: bool = False,
-    axis: Any = None,
+    x: Any, dim: Any = None, *, keepdim: bool = False, axis: Any = None,
     keepdims: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The number of nonzero elements."""
     truth = cast(cast(lazy_of(x), types.bool_), types.int64)
     dims = either("count_nonzero", dim, axis)

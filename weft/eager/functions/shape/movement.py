@@ -79,13 +79,9 @@ _repeated = recorded(ops.repeat)
 
 
 def repeat_interleave(
-    x: Any,
-    repeats: Any = None,
-    dim: Any = None,
-    *,
-    output_size: int | None = None,
+    x: Any, repeats: Any = None, dim: Any = None, *, output_size: int | None = None,
     axis: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Each element along an axis repeated; without an axis, of the flattened tensor.
 
     Called with `repeats` alone, it repeats their indices.

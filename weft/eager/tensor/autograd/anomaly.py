@@ -235,13 +235,9 @@ def _first(array: Array, test: Callable[[Array], Array]) -> tuple[int, ...] | No
 
 
 def _finding(
-    array: Array,
-    place: tuple[int, ...],
-    op: str,
-    phase: str,
-    source: Source | None,
+    array: Array, place: tuple[int, ...], op: str, phase: str, source: Source | None,
     told: tuple[str, ...] = (),
-) -> Finding:
+) -> Finding:  # fmt: skip
     kind = f"{as_dtype(array.dtype)} {show(array.shape)}"
     return Finding(op, phase, source, place, array[place].item(), kind, told)
 

@@ -32,12 +32,9 @@ from weft.ir.shape import known, show, size
 
 
 def backward(
-    tensors: Handle | Sequence[Handle],
-    grad_tensors: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    inputs: Sequence[Handle] | None = None,
-) -> None:
+    tensors: Handle | Sequence[Handle], grad_tensors: Any = None, retain_graph: bool | None = None,
+    create_graph: bool = False, inputs: Sequence[Handle] | None = None,
+) -> None:  # fmt: skip
     """Add the gradients of the sum of `tensors` to `.grad` of their leaves.
 
     Args:
@@ -78,14 +75,10 @@ def backward(
 
 
 def grad(
-    outputs: Handle | Sequence[Handle],
-    inputs: Handle | Sequence[Handle],
-    grad_outputs: Any = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    allow_unused: bool | None = None,
+    outputs: Handle | Sequence[Handle], inputs: Handle | Sequence[Handle], grad_outputs: Any = None,
+    retain_graph: bool | None = None, create_graph: bool = False, allow_unused: bool | None = None,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
+) -> tuple[Any, ...]:  # fmt: skip
     """Gradients of the sum of `outputs` with respect to `inputs`; see `weft.autograd.grad`."""
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)

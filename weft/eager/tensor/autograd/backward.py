@@ -168,12 +168,9 @@ def is_watched(x: Lazy) -> bool:
 
 
 def walk(
-    starts: Starts,
-    xs: Sequence[Lazy],
-    past: History,
-    begins: bool = False,
+    starts: Starts, xs: Sequence[Lazy], past: History, begins: bool = False,
     outside: Sequence[Lazy] = (),
-) -> list[Lazy | None]:
+) -> list[Lazy | None]:  # fmt: skip
     """Record the gradients with respect to `xs`, in pieces cut at hooks and custom functions.
 
     Args:

@@ -32,12 +32,9 @@ class Call:
     """What the backward pass of one call of a `Function` needs."""
 
     def __init__(
-        self,
-        function: type[Function],
-        context: Context,
-        inputs: Sequence[Lazy | None],
+        self, function: type[Function], context: Context, inputs: Sequence[Lazy | None],
         types: Sequence[TensorType | None],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.function = function
         self.context = context
         self.types = types  # of each floating-point tensor argument

@@ -62,14 +62,10 @@ class Decoder:
 
 
 def dynamic_decode(
-    decoder: Decoder,
-    output_time_major: bool = False,
-    impute_finished: bool = False,
-    maximum_iterations: Any = None,
-    parallel_iterations: int = 32,
-    swap_memory: bool = False,
+    decoder: Decoder, output_time_major: bool = False, impute_finished: bool = False,
+    maximum_iterations: Any = None, parallel_iterations: int = 32, swap_memory: bool = False,
     scope: Any = None,
-) -> tuple[Any, Any, Tensor]:
+) -> tuple[Any, Any, Tensor]:  # fmt: skip
     """Run a decoder until all sequences are finished.
 
     Args:

@@ -30,12 +30,9 @@ __all__ = ["gather_tree", "gather_tree_from_array", "tile_batch"]
 
 
 def gather_tree(
-    step_ids: Any,
-    parent_ids: Any,
-    max_sequence_lengths: Any,
-    end_token: Any,
+    step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_token: Any,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The tokens of each beam, traced back from its last step.
 
     Args:

@@ -18,16 +18,11 @@ TINY = 1e-12  # TensorFlow's constant, for weights that are all 0
 
 
 def sequence_loss(
-    logits: Any,
-    targets: Any,
-    weights: Any,
-    average_across_timesteps: bool = True,
-    average_across_batch: bool = True,
-    sum_over_timesteps: bool = False,
-    sum_over_batch: bool = False,
-    softmax_loss_function: Callable[..., Any] | None = None,
+    logits: Any, targets: Any, weights: Any, average_across_timesteps: bool = True,
+    average_across_batch: bool = True, sum_over_timesteps: bool = False,
+    sum_over_batch: bool = False, softmax_loss_function: Callable[..., Any] | None = None,
     name: str | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """The weighted cross entropy of classes, summed or averaged over time and batch.
 
     Args:

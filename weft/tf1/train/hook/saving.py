@@ -52,15 +52,10 @@ class CheckpointSaverHook(StepHook):
     """
 
     def __init__(
-        self,
-        checkpoint_dir: str,
-        save_secs: float | None = None,
-        save_steps: int | None = None,
-        saver: Any = None,
-        checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        self, checkpoint_dir: str, save_secs: float | None = None, save_steps: int | None = None,
+        saver: Any = None, checkpoint_basename: str = "model.ckpt", scaffold: Any = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if saver is not None and scaffold is not None:
             raise fail(
                 ArgumentError, "CheckpointSaverHook: expected a saver or a scaffold, not both"
@@ -137,14 +132,10 @@ class SummarySaverHook(StepHook):
     """
 
     def __init__(
-        self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
-        scaffold: Any = None,
+        self, save_steps: int | None = None, save_secs: float | None = None,
+        output_dir: str | None = None, summary_writer: Any = None, scaffold: Any = None,
         summary_op: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         if (scaffold is None) == (summary_op is None):
             raise fail(ArgumentError, "SummarySaverHook: expected either scaffold or summary_op")
         self._summary, self._scaffold = summary_op, scaffold
@@ -199,13 +190,9 @@ class ProfilerHook(StepHook):
     """
 
     def __init__(
-        self,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
-        output_dir: str = "",
-        show_dataflow: bool = True,
-        show_memory: bool = False,
-    ) -> None:
+        self, save_steps: int | None = None, save_secs: float | None = None, output_dir: str = "",
+        show_dataflow: bool = True, show_memory: bool = False,
+    ) -> None:  # fmt: skip
         del show_dataflow, show_memory
         self._folder = Path(output_dir)
         self._timer = SecondOrStepTimer(save_secs, save_steps)

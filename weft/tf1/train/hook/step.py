@@ -93,12 +93,9 @@ class StepCounterHook(StepHook):
     """
 
     def __init__(
-        self,
-        every_n_steps: int | None = 100,
-        every_n_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
-    ) -> None:
+        self, every_n_steps: int | None = 100, every_n_secs: float | None = None,
+        output_dir: str | None = None, summary_writer: Any = None,
+    ) -> None:  # fmt: skip
         self._timer = SecondOrStepTimer(every_n_secs, every_n_steps)
         self._writer, self._folder = summary_writer, output_dir
         self._last: int | None = None

@@ -57,13 +57,10 @@ class LoggingTensorHook(SessionRunHook):
     """
 
     def __init__(
-        self,
-        tensors: Mapping[str, Any] | Iterable[Any],
-        every_n_iter: int | None = None,
-        every_n_secs: float | None = None,
-        at_end: bool = False,
+        self, tensors: Mapping[str, Any] | Iterable[Any], every_n_iter: int | None = None,
+        every_n_secs: float | None = None, at_end: bool = False,
         formatter: Callable[[dict[Any, Any]], str] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         never = at_end and every_n_iter is None and every_n_secs is None
         if not never and (every_n_iter is None) == (every_n_secs is None):
             raise fail(

@@ -40,13 +40,9 @@ class ChiefSessionCreator(SessionCreator):
     """
 
     def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str = "",
-        config: ConfigProto | None = None,
-        checkpoint_dir: str | None = None,
-        checkpoint_filename_with_path: str | None = None,
-    ) -> None:
+        self, scaffold: Scaffold | None = None, master: str = "", config: ConfigProto | None = None,
+        checkpoint_dir: str | None = None, checkpoint_filename_with_path: str | None = None,
+    ) -> None:  # fmt: skip
         self._scaffold = scaffold or Scaffold()
         self._options: Any = (master, config)
         self._folder, self._path = checkpoint_dir, checkpoint_filename_with_path
@@ -103,12 +99,9 @@ class WorkerSessionCreator(SessionCreator):
     """
 
     def __init__(
-        self,
-        scaffold: Scaffold | None = None,
-        master: str = "",
-        config: ConfigProto | None = None,
+        self, scaffold: Scaffold | None = None, master: str = "", config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del max_wait_secs
         self._scaffold = scaffold or Scaffold()
         self._options: Any = (master, config)

@@ -48,18 +48,12 @@ class Scaffold:
     """
 
     def __init__(
-        self,
-        init_op: Any = None,
-        init_feed_dict: Any = None,
-        init_fn: Callable[[Scaffold, Any], Any] | None = None,
-        ready_op: Any = None,
-        ready_for_local_init_op: Any = None,
-        local_init_op: Any = None,
-        summary_op: Any = None,
-        saver: Saver | None = None,
-        copy_from_scaffold: Scaffold | None = None,
+        self, init_op: Any = None, init_feed_dict: Any = None,
+        init_fn: Callable[[Scaffold, Any], Any] | None = None, ready_op: Any = None,
+        ready_for_local_init_op: Any = None, local_init_op: Any = None, summary_op: Any = None,
+        saver: Saver | None = None, copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.init_op, self.init_feed_dict = init_op, init_feed_dict
         self.ready_op, self.ready_for_local_init_op = ready_op, ready_for_local_init_op
         self.local_init_op, self.local_init_feed_dict = local_init_op, local_init_feed_dict

@@ -46,12 +46,9 @@ class BaseMonitoredSession:
     StepContext = StepContext
 
     def __init__(
-        self,
-        creator: SessionCreator | None,
-        hooks: Iterable[SessionRunHook] | None,
-        recovers: bool,
-        grace: float,
-    ) -> None:
+        self, creator: SessionCreator | None, hooks: Iterable[SessionRunHook] | None,
+        recovers: bool, grace: float,
+    ) -> None:  # fmt: skip
         self._owner = get_default_graph()
         self._was_finalized = self._owner.finalized
         self._hooks = list(hooks or ())
@@ -90,12 +87,9 @@ class BaseMonitoredSession:
             return True  # close() raises it
 
     def run(
-        self,
-        fetches: Any,
-        feed_dict: Any = None,
-        options: RunOptions | None = None,
+        self, fetches: Any, feed_dict: Any = None, options: RunOptions | None = None,
         run_metadata: RunMetadata | None = None,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         """Like `Session.run`, with the hooks' fetches in the same step.
 
         Raises:
@@ -207,15 +201,10 @@ class SingularMonitoredSession(BaseMonitoredSession):
     """
 
     def __init__(
-        self,
-        hooks: Iterable[SessionRunHook] | None = None,
-        scaffold: Scaffold | None = None,
-        master: str = "",
-        config: ConfigProto | None = None,
-        checkpoint_dir: str | None = None,
-        stop_grace_period_secs: float = 120,
-        checkpoint_filename_with_path: str | None = None,
-    ) -> None:
+        self, hooks: Iterable[SessionRunHook] | None = None, scaffold: Scaffold | None = None,
+        master: str = "", config: ConfigProto | None = None, checkpoint_dir: str | None = None,
+        stop_grace_period_secs: float = 120, checkpoint_filename_with_path: str | None = None,
+    ) -> None:  # fmt: skip
         creator = ChiefSessionCreator(
             scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
         )

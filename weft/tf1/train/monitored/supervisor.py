@@ -54,26 +54,15 @@ class Supervisor:
     USE_DEFAULT = _DEFAULT
 
     def __init__(
-        self,
-        graph: Graph | None = None,
-        ready_op: Any = _DEFAULT,
-        ready_for_local_init_op: Any = _DEFAULT,
-        is_chief: bool = True,
-        init_op: Any = _DEFAULT,
-        init_feed_dict: Any = None,
-        local_init_op: Any = _DEFAULT,
-        logdir: str | os.PathLike[str] | None = None,
-        summary_op: Any = _DEFAULT,
-        saver: Any = _DEFAULT,
-        global_step: Any = _DEFAULT,
-        save_summaries_secs: float = 120,
-        save_model_secs: float = 600,
-        recovery_wait_secs: float = 30,
-        stop_grace_secs: float = 120,
-        checkpoint_basename: str = "model.ckpt",
-        summary_writer: Any = _DEFAULT,
+        self, graph: Graph | None = None, ready_op: Any = _DEFAULT,
+        ready_for_local_init_op: Any = _DEFAULT, is_chief: bool = True, init_op: Any = _DEFAULT,
+        init_feed_dict: Any = None, local_init_op: Any = _DEFAULT,
+        logdir: str | os.PathLike[str] | None = None, summary_op: Any = _DEFAULT,
+        saver: Any = _DEFAULT, global_step: Any = _DEFAULT, save_summaries_secs: float = 120,
+        save_model_secs: float = 600, recovery_wait_secs: float = 30, stop_grace_secs: float = 120,
+        checkpoint_basename: str = "model.ckpt", summary_writer: Any = _DEFAULT,
         init_fn: Callable[[Any], Any] | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         del recovery_wait_secs
         self._graph = graph or get_default_graph()
         self._scaffold = Scaffold(
@@ -124,12 +113,9 @@ class Supervisor:
 
     @contextlib.contextmanager
     def managed_session(
-        self,
-        master: str = "",
-        config: ConfigProto | None = None,
-        start_standard_services: bool = True,
-        close_summary_writer: bool = True,
-    ) -> Iterator[Session]:
+        self, master: str = "", config: ConfigProto | None = None,
+        start_standard_services: bool = True, close_summary_writer: bool = True,
+    ) -> Iterator[Session]:  # fmt: skip
         """A session in a `with` block; the end of the data ends the block without an error."""
         session = None
         try:
@@ -184,12 +170,9 @@ class Supervisor:
         return start_queue_runners(sess, self.coord)
 
     def loop(
-        self,
-        timer_interval_secs: float | None,
-        target: Callable[..., Any],
-        args: Sequence[Any] | None = None,
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> threading.Thread:
+        self, timer_interval_secs: float | None, target: Callable[..., Any],
+        args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None,
+    ) -> threading.Thread:  # fmt: skip
         """Start a thread that calls a function now and periodically until the stop."""
 
         def work() -> None:
@@ -252,12 +235,9 @@ def _given(part: Any) -> Any:
 
 
 def basic_train_loop(
-    supervisor: Supervisor,
-    train_step_fn: Callable[..., Any],
-    args: Sequence[Any] | None = None,
-    kwargs: Mapping[str, Any] | None = None,
-    master: str = "",
-) -> None:
+    supervisor: Supervisor, train_step_fn: Callable[..., Any], args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None, master: str = "",
+) -> None:  # fmt: skip
     """Call `train_step_fn(session, *args, **kwargs)` until a stop is requested.
 
     After an `AbortedError` it continues with a new session.

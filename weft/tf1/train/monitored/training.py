@@ -17,22 +17,15 @@ _DEFAULT: Any = object()
 
 
 def MonitoredTrainingSession(
-    master: str = "",
-    is_chief: bool = True,
-    checkpoint_dir: str | None = None,
-    scaffold: Scaffold | None = None,
-    hooks: Iterable[SessionRunHook] | None = None,
+    master: str = "", is_chief: bool = True, checkpoint_dir: str | None = None,
+    scaffold: Scaffold | None = None, hooks: Iterable[SessionRunHook] | None = None,
     chief_only_hooks: Iterable[SessionRunHook] | None = None,
-    save_checkpoint_secs: float | None = _DEFAULT,
-    save_summaries_steps: int | None = _DEFAULT,
-    save_summaries_secs: float | None = _DEFAULT,
-    config: ConfigProto | None = None,
-    stop_grace_period_secs: float = 120,
-    log_step_count_steps: int | None = 100,
-    max_wait_secs: float = 7200,
-    save_checkpoint_steps: int | None = _DEFAULT,
+    save_checkpoint_secs: float | None = _DEFAULT, save_summaries_steps: int | None = _DEFAULT,
+    save_summaries_secs: float | None = _DEFAULT, config: ConfigProto | None = None,
+    stop_grace_period_secs: float = 120, log_step_count_steps: int | None = 100,
+    max_wait_secs: float = 7200, save_checkpoint_steps: int | None = _DEFAULT,
     summary_dir: str | None = None,
-) -> MonitoredSession:
+) -> MonitoredSession:  # fmt: skip
     """A session that restores the newest checkpoint, saves checkpoints, and writes summaries.
 
     Args:

@@ -26,12 +26,9 @@ class AdagradOptimizer(Optimizer):
     _kind = "ApplyAdagrad"
 
     def __init__(
-        self,
-        learning_rate: Any,
-        initial_accumulator_value: float = 0.1,
-        use_locking: bool = False,
+        self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False,
         name: str = "Adagrad",
-    ) -> None:
+    ) -> None:  # fmt: skip
         if initial_accumulator_value <= 0.0:
             raise GraphError(
                 f"initial_accumulator_value: expected > 0, got {initial_accumulator_value}"

@@ -30,14 +30,9 @@ class AdamOptimizer(Optimizer):
     _kind = "ApplyAdam"
 
     def __init__(
-        self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
-        use_locking: bool = False,
-        name: str = "Adam",
-    ) -> None:
+        self, learning_rate: Any = 0.001, beta1: Any = 0.9, beta2: Any = 0.999, epsilon: Any = 1e-8,
+        use_locking: bool = False, name: str = "Adam",
+    ) -> None:  # fmt: skip
         super().__init__(use_locking, name)
         self._keep(lr=learning_rate, beta1=beta1, beta2=beta2, epsilon=epsilon)
         self._fresh = {"m": None, "v": None}

@@ -105,16 +105,10 @@ class Optimizer:
         return self._name
 
     def minimize(
-        self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
-        gate_gradients: int = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
-        name: str | None = None,
-        grad_loss: Any = None,
-    ) -> Operation:
+        self, loss: Any, global_step: Any = None, var_list: Any = None, gate_gradients: int = 1,
+        aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
+        name: str | None = None, grad_loss: Any = None,
+    ) -> Operation:  # fmt: skip
         """An operation that takes one step down the gradient of `loss`, a scalar or a vector's sum.
 
         Raises:
@@ -137,14 +131,10 @@ class Optimizer:
         return self.apply_gradients(pairs, global_step, name)
 
     def compute_gradients(
-        self,
-        loss: Any,
-        var_list: Any = None,
-        gate_gradients: int = 1,
-        aggregation_method: Any = None,
-        colocate_gradients_with_ops: bool = False,
+        self, loss: Any, var_list: Any = None, gate_gradients: int = 1,
+        aggregation_method: Any = None, colocate_gradients_with_ops: bool = False,
         grad_loss: Any = None,
-    ) -> list[tuple[Any, Variable]]:
+    ) -> list[tuple[Any, Variable]]:  # fmt: skip
         """Pairs (gradient or `None`, variable) for `var_list`, by default all trainable ones."""
         del aggregation_method, colocate_gradients_with_ops
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):

@@ -25,13 +25,9 @@ class MomentumOptimizer(Optimizer):
     _lazy = True
 
     def __init__(
-        self,
-        learning_rate: Any,
-        momentum: Any,
-        use_locking: bool = False,
-        name: str = "Momentum",
+        self, learning_rate: Any, momentum: Any, use_locking: bool = False, name: str = "Momentum",
         use_nesterov: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(use_locking, name)
         self._keep(learning_rate=learning_rate, momentum=momentum)
         self._fresh = {"momentum": None}

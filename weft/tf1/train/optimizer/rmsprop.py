@@ -27,15 +27,9 @@ class RMSPropOptimizer(Optimizer):
     _lazy = True
 
     def __init__(
-        self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
-        use_locking: bool = False,
-        centered: bool = False,
-        name: str = "RMSProp",
-    ) -> None:
+        self, learning_rate: Any, decay: Any = 0.9, momentum: Any = 0.0, epsilon: Any = 1e-10,
+        use_locking: bool = False, centered: bool = False, name: str = "RMSProp",
+    ) -> None:  # fmt: skip
         super().__init__(use_locking, name)
         rates = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum}
         self._keep(**rates, epsilon=epsilon)
