@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.functions.creation.constructor import as_tensor, finished, zeros
 from weft.eager.functions.elementwise.complex_number import conj, view_as_real
 from weft.eager.functions.out_argument import with_outlet
@@ -70,34 +71,31 @@ def _axes(name: str, input: Any, s: Any, dim: Any) -> tuple[Any, Any]:
 def _one(function: Callable[..., Any]):
     name = function.__name__
 
+    @named(name, function.__doc__)
     def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
         return function(_numbers(name, input), n, dim, norm)
 
-    return _named(along, function)
+    return along
 
 
 def _two(function: Callable[..., Any]):
     name = function.__name__
 
+    @named(name, function.__doc__)
     def plane(input: Any, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
         return function(_numbers(name, input), *_axes(name, input, s, dim), norm)
 
-    return _named(plane, function)
+    return plane
 
 
 def _several(function: Callable[..., Any]):
     name = function.__name__
 
+    @named(name, function.__doc__)
     def over(input: Any, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
         return function(_numbers(name, input), *_axes(name, input, s, dim), norm)
 
-    return _named(over, function)
-
-
-def _named(function: F, like: Callable[..., Any]) -> F:
-    function.__name__ = function.__qualname__ = like.__name__
-    function.__doc__ = like.__doc__
-    return function
+    return over
 
 
 fft: Final = _one(transforms.fft)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from weft import ops
+from weft.documentation import named
 from weft.eager.functions.creation.constructor import tensor
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
@@ -56,17 +57,9 @@ def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:
 
 
 def _reduction(name: str, reduce: str, doc: str):
-    def function(
-        data: Any,
-        segment_ids: Any,
-        num_segments: int | None = None,
-        indices_are_sorted: bool = False,
-    ) -> Tensor:
-        size = _segments(name, data, segment_ids, num_segments)
-        return _reduced(data, segment_ids, size=size, reduce=reduce, is_sorted=indices_are_sorted)
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{doc}
+    @named(
+        name,
+        f"""{doc}
 
     Args:
         data: (rows, ...).
@@ -77,7 +70,17 @@ def _reduction(name: str, reduce: str, doc: str):
     Raises:
         OutOfRangeError: when computed, an id outside [0, num_segments), or a decrease of ids that
             are said to be sorted.
-    """
+    """,
+    )
+    def function(
+        data: Any,
+        segment_ids: Any,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+    ) -> Tensor:
+        size = _segments(name, data, segment_ids, num_segments)
+        return _reduced(data, segment_ids, size=size, reduce=reduce, is_sorted=indices_are_sorted)
+
     return function
 
 

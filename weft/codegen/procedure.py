@@ -421,11 +421,12 @@ class Routine:
 
 
 def routine(*layouts: Any, result: Any = None) -> Callable[[Callable[..., Any]], Routine]:
-    """Makes a native function of what writes its body, given layouts of what parameters point at.
+    """A decorator: the native function whose body the decorated function writes.
 
     Args:
-        layouts: of each parameter: `i64`, `pointer`, or the structure at the address that it is.
-        result: the type of the result.
+        layouts: one for each parameter: `i64`, `pointer`, or, for the address of a structure, the
+            structure.
+        result: the type of the result; nothing is returned by default.
     """
     return lambda body: Routine(body, layouts, result)
 
@@ -435,10 +436,10 @@ def module(machine: Machine, *routines: Routine) -> str:
     waiting, texts = list(routines), dict[str, str]()
     declarations = set[str]()
     while waiting:
-        each = waiting.pop()
-        if each.name not in texts:
-            f = each.write(machine)
+        current = waiting.pop()
+        if current.name not in texts:
+            f = current.write(machine)
             waiting += f.calls.values()
             declarations |= f.declarations
-            texts[each.name] = f.function().replace("define", "define internal", 1)
+            texts[current.name] = f.function().replace("define", "define internal", 1)
     return "\n".join([*sorted(declarations), "", *texts.values()])

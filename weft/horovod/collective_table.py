@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from weft.collectives.reduce_op import ReduceOp
+from weft.documentation import named
 from weft.horovod.compression import NoneCompressor
 from weft.horovod.process_set import global_process_set
 
@@ -239,6 +240,7 @@ def _function(
         return_annotation=binding.returned(form, collective),
     )  # fmt: skip
 
+    @named(form.name, _document(binding, collective, form, taken), binding.module)
     def function(*args: Any, **kwargs: Any) -> Any:
         values = dict(zip(names, args, strict=False)) | kwargs
         if len(values) < len(args) + len(kwargs) or not required <= values.keys() <= known:
@@ -246,10 +248,7 @@ def _function(
         tensors = values.pop(first.name)
         return perform(form, tensors if form.grouped else [tensors], **(defaults | values))
 
-    function.__name__ = function.__qualname__ = form.name
-    function.__module__ = binding.module
-    function.__doc__ = _document(binding, collective, form, taken)
-    function.__dict__["__signature__"] = signature
+    vars(function)["__signature__"] = signature
     return function
 
 

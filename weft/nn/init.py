@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
-from weft.documentation import arguments_of
+from weft.documentation import arguments_of, named
 from weft.eager.functions.random.generator import Generator, default_generator
 from weft.eager.record import memory_pool
 from weft.eager.tensor.dispatch import leaf
@@ -368,13 +368,12 @@ def _by_old_name(function: Callable[..., Any]) -> Callable[..., Any]:
     """The deprecated alias of a function, without the `_` at the end."""
     name = function.__name__
 
+    @named(name[:-1], f"`{name}` by its old name, which warns.")
     def old(*args: Any, **kwargs: Any) -> Any:
         text = f"nn.init.{name[:-1]} is deprecated; use nn.init.{name}"
         warn(text, FutureWarning)
         return function(*args, **kwargs)
 
-    old.__name__ = old.__qualname__ = name[:-1]
-    old.__doc__ = f"`{name}` by its old name, which warns."
     return refusing(old)
 
 

@@ -7,11 +7,10 @@ that changes from step to step (learning rate, bias corrections) is an input of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, dataclass_transform
 
-from weft.checkpoint.slices import own_part, sliced
 from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
@@ -31,7 +30,7 @@ from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
 from weft.optim.carried import Known, Scalars, advance, joined
-from weft.optim.hook import OF_ALL, Hooks
+from weft.optim.hook import OF_ALL
 from weft.optim.hook import register_optimizer_step_post_hook as register_optimizer_step_post_hook
 from weft.optim.hook import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
 from weft.optim.lag import Lagged, rule_of
@@ -44,6 +43,7 @@ from weft.optim.option import (
     option,
     taken_options,
 )
+from weft.optim.saved_state import SavedState
 from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, arithmetic
 from weft.transport.division import division_of
 
@@ -56,7 +56,7 @@ Counted = Sequence[tuple[Scalars, Sequence[Tensor]]]
 
 
 @dataclass_transform(eq_default=False, field_specifiers=(option, nonnegative, decays, hint))
-class Optimizer(Hooks, GuardedMaking):
+class Optimizer(SavedState, GuardedMaking):
     """Base class: a subclass gives the update rule in graph operations, and the rule's numbers.
 
     Its options are fields (`weft.optim.option`), from which its constructor is made. What they
@@ -82,19 +82,16 @@ class Optimizer(Hooks, GuardedMaking):
     may_lag: ClassVar[bool] = False
     """Whether table rows without a gradient may be updated later, as the rule is elementwise."""
 
-    carries: ClassVar[tuple[str, ...]] = ()
-    """Numbers that a parameter's state carries from step to step, beside the step count."""
-
     elementwise: ClassVar[bool] = True
     """Whether each element is updated on its own, so that a shard of a parameter can be."""
 
     _options: ClassVar[dict[str, Option]] = {}
 
     def __init_subclass__(cls, **options: Any) -> None:
-        own = taken_options(cls)
-        every = {**cls._options, **own}
-        cls._options = dict(sorted(every.items(), key=lambda item: item[1].keyword))
-        if own and "__init__" not in vars(cls):
+        new = taken_options(cls)
+        merged = {**cls._options, **new}
+        cls._options = dict(sorted(merged.items(), key=lambda item: item[1].keyword))
+        if new and "__init__" not in vars(cls):
             cls.__init__ = constructor(cls, cls._options, partial(_made, fields=cls._options))
             inherit_arguments(cls)
         super().__init_subclass__(**options)
@@ -115,10 +112,10 @@ class Optimizer(Hooks, GuardedMaking):
                 f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
                 f"[tensor]{at_user_line()}"
             )
-        given: list[Any] = list(params)
-        if not given:
+        entries: list[Any] = list(params)
+        if not entries:
             raise OptimizerError(f"{type(self).__name__}: got no parameters{at_user_line()}")
-        groups = given if isinstance(given[0], dict) else [{"params": given}]
+        groups = entries if isinstance(entries[0], dict) else [{"params": entries}]
         for group in groups:
             self.add_param_group(group)
 
@@ -249,19 +246,19 @@ class Optimizer(Hooks, GuardedMaking):
         """Update tables of which few rows have a gradient; returns the buckets of the others."""
         if not self.may_lag or self.differentiable or are_deterministic_algorithms_enabled():
             return buckets  # how far a row is behind depends on when the table was last read
-        found: UsesByPass = {}
+        uses: UsesByPass = {}
         rest: Buckets = {}
         for key, pairs in buckets.items():
-            whole = [(p, g) for p, g in pairs if not (is_large(p) and self._lag(p, g, key, found))]
+            whole = [(p, g) for p, g in pairs if not (is_large(p) and self._lag(p, g, key, uses))]
             if whole:
                 rest[key] = whole
         return rest
 
-    def _lag(self, p: Tensor, grad: Tensor, key: Any, found: UsesByPass) -> bool:
+    def _lag(self, p: Tensor, grad: Tensor, key: Any, uses: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
         index, step, _, scalars = key
         group, g = self.param_groups[index], grad.lazy
-        if not pays(p, looked_up(p.lazy, g, found)):
+        if not pays(p, looked_up(p.lazy, g, uses)):
             return False
         numbers = self.numbers(joined(group, self.carries, scalars), step)
         flags = tuple(self.flags(group, step).items())
@@ -346,8 +343,8 @@ class Optimizer(Hooks, GuardedMaking):
             static.append(
                 Bucket(rule, tuple(hyper), len(params), len(names), flags, self.takes_rows)
             )
-            kind = dtype.real if dtype.is_complex else arithmetic(dtype)
-            values += [number(x, kind) for x in hyper.values()]
+            scalar_type = dtype.real if dtype.is_complex else arithmetic(dtype)
+            values += [number(x, scalar_type) for x in hyper.values()]
             values += [p.lazy for p in params]
             values += [grad.lazy for _, grad in pairs]
             changed += params
@@ -356,8 +353,8 @@ class Optimizer(Hooks, GuardedMaking):
                 values += [s.lazy for s in slots]
                 changed += slots
         if self.differentiable:
-            given = DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
-            for tensor, new in zip(changed, trace.now.record(given, tuple(values)), strict=True):
+            plan = DIFFERENTIABLE_UPDATE.plan(values, {"buckets": tuple(static)})
+            for tensor, new in zip(changed, trace.now.record(plan, tuple(values)), strict=True):
                 tensor.replace(new)
                 tensor.lazy.home = None  # gradients of the update need the previous value
             return
@@ -365,64 +362,6 @@ class Optimizer(Hooks, GuardedMaking):
         plan.lasting = True
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
-
-    # -- saving
-
-    def state_dict(self) -> dict[str, Any]:
-        """State and options, with parameters numbered; tensors are not copied."""
-        for hook in self._called("state_dict_pre"):
-            hook(self)
-        found = self._state_dict()
-        for hook in self._called("state_dict_post"):
-            found = hook(self, found) or found
-        return found
-
-    def _state_dict(self) -> dict[str, Any]:
-        order: dict[int, int] = {}
-        for i, p in enumerate(self._parameters()):
-            order.setdefault(id(p), i)
-        state = {order[id(p)]: _told(s, p) for p, s in self.state.items()}
-        groups = [
-            {**{k: v for k, v in g.items() if k != "params"},
-             "params": [order[id(p)] for p in g["params"]]}
-            for g in self.param_groups
-        ]  # fmt: skip
-        return {"state": state, "param_groups": groups}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Load state and options that `state_dict` returned; tensors are copied.
-
-        Raises:
-            OptimizerError: the groups differ in number or size.
-        """
-        for hook in self._called("load_pre"):
-            state_dict = hook(self, state_dict) or state_dict
-        self._load(state_dict)
-        for hook in self._called("load_post"):
-            hook(self)
-        end_program()
-
-    def _load(self, state_dict: Mapping[str, Any]) -> None:
-        groups = state_dict["param_groups"]
-        sizes = [len(g["params"]) for g in self.param_groups]
-        given = [len(g["params"]) for g in groups]
-        if sizes != given:
-            raise OptimizerError(
-                f"load_state_dict: expected groups of {sizes} parameters, got {given}"
-                f"{at_user_line()}"
-            )
-        for own, new in zip(self.param_groups, groups, strict=True):
-            own.update({k: v for k, v in new.items() if k != "params"})
-        numbers = [i for g in groups for i in g["params"]]
-        self.state.clear()
-        for i, p in zip(numbers, self._parameters(), strict=True):
-            entries: Mapping[str, Any] = state_dict["state"].get(i, {})
-            if entries:
-                there = {k: v for k, v in entries.items() if v is not None}
-                self.state[p] = {k: _taken(k, v, p, self.carries) for k, v in there.items()}
-
-    def _parameters(self) -> list[Tensor]:
-        return [p for g in self.param_groups for p in g["params"]]
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -451,16 +390,3 @@ def _filled(p: Tensor, fill: float) -> Tensor:
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
     return wrap(leaf(state))
-
-
-def _told(state: Mapping[str, Any], p: Tensor) -> dict[str, Any]:
-    """The state of a parameter as saved: slices if the parameter is a shard."""
-    return {k: sliced(v, p) if isinstance(v, Tensor) else v for k, v in state.items()}
-
-
-def _taken(name: str, value: Any, p: Tensor, carries: Collection[str]) -> Any:
-    """A loaded entry of a parameter's state; all but single numbers have the parameter's shape."""
-    if name in carries:
-        return float(value)
-    part: Any = value if name == "step" else own_part(value, p)
-    return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part

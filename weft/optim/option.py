@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from weft.errors import OptimizerError
+from weft.host.compiled_method import compiled_method
 from weft.ir.node import at_user_line
 
 T = TypeVar("T")
@@ -93,19 +94,16 @@ def constructor(
 ) -> Callable[..., None]:
     """`__init__(self, params, ...)` of a class, which calls `make(self, params, values)`.
 
-    It is compiled, as a dataclass's is, so that Python itself checks calls and says what is wrong.
-
     Args:
         options: by name; those given by keyword come last.
     """
     keyword = {name: o.default for name, o in options.items() if o.keyword}
     others = {name: o.default for name, o in options.items() if not o.keyword}
-    arguments = ", ".join(["self", "params", *others, *(["*"] if keyword else ()), *keyword])
+    parameters = ["self", "params", *others, *(["*"] if keyword else ()), *keyword]
     values = ", ".join([f"{name!r}: {name}" for name in options])
-    namespace = {"__name__": cls.__module__, "Any": Any, "Iterable": Iterable, "make": make}
-    exec(f"def __init__({arguments}): make(self, params, {{{values}}})", namespace)
-    function: Any = namespace["__init__"]
-    function.__qualname__ = f"{cls.__qualname__}.__init__"
+    names = {"Any": Any, "Iterable": Iterable, "make": make}  # annotations use the first two
+    call = f"make(self, params, {{{values}}})"
+    function = compiled_method(cls, "__init__", parameters, [call], names)
     function.__defaults__, function.__kwdefaults__ = tuple(others.values()), keyword
     hints: dict[str, Any] = {"params": "Iterable[Any]", "return": "None"}
     for base in reversed(cls.__mro__):

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from weft.documentation import named
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
 from weft.numpy.convert import alike, floats
@@ -17,11 +18,10 @@ def function(name: str) -> Callable[..., Any]:
     """A function of `scipy.special` as one of arrays."""
     known = HOSTED[name]
 
+    @named(name, known.face.doc)
     def run(*xs: Any) -> Any:
         if len(xs) != len(known.slopes):
             raise DTypeError.here(f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}")
         return run_hosted(name, alike(*[floats(x) for x in xs]), name)
 
-    run.__name__ = run.__qualname__ = name
-    run.__doc__ = known.face.doc
     return run

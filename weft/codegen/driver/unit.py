@@ -33,8 +33,7 @@ def _execute_with_flags(f: Procedure, program: Ref, unit: Ref, thread: Word) -> 
     with f.when(timed):
         start.set(system.now(f))
     with f.when(flags.has(HOST)):
-        # The callback's last deed is to clear the mark: an exception, wherever it strikes, leaves
-        # it.
+        # The callback clears the mark last, so an exception leaves it, wherever it is raised.
         program["unfinished"] = 1
         _run(f, unit, thread)
         with f.when(program["unfinished"].differs(0)):

@@ -28,12 +28,12 @@ def work(f: Procedure, team: Ref, me: Word, told: Word) -> None:
     """
     leave, is_caller = told.to(i64), me.equals(0)
     queue = f.select(is_caller, team.field("callers"), team.field("workers")).to(Queue)
-    own = team.field("heads").at(me).field("word")
+    mine = team.field("heads").at(me).field("word")
     with f.repeat() as turns:
         turns.leave(leave.load("acquire").differs(0))
         looks, enlisted, epoch = f.local(0), f.local(f.constant(0, "i1")), f.local(0)
         with f.repeat() as scan:
-            seen = own.load("acquire")
+            seen = mine.load("acquire")
             size = team.field("size").load("monotonic")
             with f.count(size) as i:
                 around = me + i
@@ -66,7 +66,7 @@ def work(f: Procedure, team: Ref, me: Word, told: Word) -> None:
                     scan.again()
                 system.relax(f)
                 _part(f, team, is_caller)
-                idle.leave(~own.load("acquire").equals(seen))
+                idle.leave(~mine.load("acquire").equals(seen))
 
 
 def _part(f: Procedure, team: Ref, is_caller: Word) -> None:

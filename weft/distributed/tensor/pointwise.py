@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable
 from typing import Any
 
+from weft.documentation import named
 from weft.eager.tensor.tensor import Tensor
 from weft.ops.declaration.face import FACES, arity
 
@@ -13,25 +14,21 @@ from weft.ops.declaration.face import FACES, arity
 def of_one(name: str) -> Callable[..., Any]:
     """The method of tensors `name`, on each rank's elements."""
 
+    @named(name, getattr(Tensor, name).__doc__)
     def method(self: Arithmetic, *args: Any, **kwargs: Any) -> Any:
         return self.by_element(name, *args, **kwargs)
 
-    return _described(name, method)
+    return method
 
 
 def of_two(name: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     """The method or operator of tensors `name`, on each rank's elements and others."""
 
+    @named(name, getattr(Tensor, name).__doc__)
     def method(self: Arithmetic, other: Any) -> Any:
         return self.with_other(name, other, swapped)
 
-    return _described(name, method)
-
-
-def _described(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with the name and the description of a method of tensors."""
-    function.__name__, function.__doc__ = name, getattr(Tensor, name).__doc__
-    return function
+    return method
 
 
 class Arithmetic(abc.ABC):

@@ -19,6 +19,8 @@ __all__ = [
 
 
 class _Activation(Layer):
+    """An activation; `inplace` is `False` where it is no option."""
+
     inplace: bool = False
 
 

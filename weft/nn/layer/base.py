@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar, dataclass_transform
 
 from weft.documentation import with_arguments
+from weft.host.compiled_method import compiled_method
 from weft.nn.module.module import Module
 from weft.ops.refusal import guard_making
 
@@ -127,14 +128,14 @@ def layer(function: Callable[..., Any], *, kw_only: bool = False) -> Callable[[C
 
 
 def _complete(cls: type[Any], function: Callable[..., Any] | None, kw_only: bool) -> None:
-    own = {
+    declared = {
         name: Field(type, vars(cls).get(name, _REQUIRED))
         for name, type in inspect.get_annotations(cls).items()
         if not type.startswith("ClassVar")
     }
-    for name in own.keys() & vars(cls).keys():
+    for name in declared.keys() & vars(cls).keys():
         delattr(cls, name)
-    fields = cls._fields = {**cls._fields, **own}
+    fields = cls._fields = {**cls._fields, **declared}
     cls.__init__ = _constructor(cls, fields, kw_only)
     guard_making(cls)
     if function is not None and cls.forward is Module.forward:
@@ -154,7 +155,7 @@ def _constructor(cls: type[Any], fields: dict[str, Field], kw_only: bool) -> Any
         rest = [name for name, field in fields.items() if not field.stored]
         lines.append(f"self.__post_init__({', '.join(rest)})")
     head = ["self", *(["*"] if kw_only else []), *fields]
-    made = _compiled(cls, "__init__", head, lines, {"Layer": Layer})
+    made = compiled_method(cls, "__init__", head, lines, {"Layer": Layer})
     defaults = {n: field.default for n, field in fields.items() if field.default is not _REQUIRED}
     if kw_only:
         made.__kwdefaults__ = defaults
@@ -179,21 +180,10 @@ def _forward(cls: type[Any], function: Callable[..., Any], fields: dict[str, Fie
         else:
             by_name = True
     call = f"return function({', '.join(passed)})"
-    made = _compiled(cls, "forward", ["self", *inputs], [call], {"function": function})
+    made = compiled_method(cls, "forward", ["self", *inputs], [call], {"function": function})
     made.__annotations__ = dict.fromkeys([*inputs, "return"], "Any")
     made.__doc__ = with_arguments(cls.__doc__, inputs, function)
     return made
-
-
-def _compiled(
-    cls: type[Any], name: str, parameters: list[str], lines: list[str], names: dict[str, Any]
-) -> Any:
-    """A method from source text, as a dataclass makes them: no slower than one written by hand."""
-    text = "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines])
-    names["__name__"] = cls.__module__
-    exec(compile(text, f"{__file__[:-3]}/{cls.__name__}", "exec"), names)  # in the package
-    names[name].__qualname__ = f"{cls.__qualname__}.{name}"
-    return names[name]
 
 
 def _document(cls: type[Any], *sources: Any) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft import ops as ops  # which declares all
+from weft.documentation import named
 from weft.ops.declaration import Op, Takes
 from weft.ops.declaration.face import FACES, Face, arity
 from weft.tf1.framework.convert import (
@@ -52,9 +53,7 @@ def built(source: Any) -> Any:
         function = activation
     if own.takes is Takes.ALONG:
         function = along
-    function.__name__ = function.__qualname__ = first
-    function.__doc__ = own.doc
-    return function
+    return named(first, own.doc)(function)
 
 
 def _all() -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError, nameless
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
@@ -292,16 +293,15 @@ def of_op(op: Op) -> Callable[..., Any]:
     """Any operation of the catalogue; plain values take the first tensor's type."""
     kind = "".join([part.capitalize() for part in op.name.split("_")])
 
+    @named(op.name, f"`{op.name}` of the catalogue.")
     def function(*xs: Any, name: str | None = None, **attrs: Any) -> Any:
         like = next((x.dtype.base_dtype for x in xs if is_tensor(x)), None)
         with name_scope(name, kind, list(xs)) as scope:
             tensors = [convert_to_tensor(x, preferred_dtype=like) for x in xs]
             graph = get_default_graph()
-            found = graph.emit(kind, tensors, op, name=scope, **attrs).outputs
-        return found[0] if len(found) == 1 else tuple(found)
+            results = graph.emit(kind, tensors, op, name=scope, **attrs).outputs
+        return results[0] if len(results) == 1 else tuple(results)
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = f"`{op.name}` of the catalogue."
     return function
 
 

@@ -9,7 +9,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.ops.elementwise.piecewise_activation import shifted_leaky_relu
 from weft.tf1.framework.graph import emit, fail
-from weft.tf1.keras.storage.serialization import found, serialize, table_of
+from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
 
 __all__ = [
     "deserialize", "elu", "exponential", "get", "hard_sigmoid", "linear", "relu", "selu",
@@ -72,7 +72,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown.
     """
-    return linear if identifier is None else found("activation", NAMES, identifier)
+    return linear if identifier is None else deserialized("activation", NAMES, identifier)
 
 
 deserialize = get

@@ -9,7 +9,7 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.ops.reduction.norm import norms_between
 from weft.tf1.framework.graph import emit
-from weft.tf1.keras.storage.serialization import found, serialize, table_of
+from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
 
 __all__ = [
     "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
@@ -113,7 +113,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown.
     """
-    made = found("constraint", NAMES, identifier)
+    made = deserialized("constraint", NAMES, identifier)
     return made() if isinstance(made, type) else made
 
 

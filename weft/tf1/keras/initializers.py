@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from weft.tf1.keras.storage.serialization import found, serialize, table_of
+from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
 from weft.tf1.variable import initializer as base
 from weft.tf1.variable.initializer import (
     Constant,
@@ -84,7 +84,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown.
     """
-    made = found("initializer", NAMES, identifier)
+    made = deserialized("initializer", NAMES, identifier)
     by_name = isinstance(identifier, str) and identifier in NAMES
     return made() if by_name or isinstance(made, type) else made
 

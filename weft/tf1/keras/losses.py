@@ -12,7 +12,7 @@ from weft.ir.node import Value
 from weft.ops.loss import classification, regression
 from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.graph_state import snake
-from weft.tf1.keras.storage.serialization import found, serialize, table_of
+from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
 
 __all__ = [
     "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
@@ -330,7 +330,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown.
     """
-    made = found("loss", NAMES, identifier)
+    made = deserialized("loss", NAMES, identifier)
     return made() if isinstance(made, type) else made
 
 

@@ -13,7 +13,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.model import Model, Sequential
 from weft.tf1.keras.storage import model_file
 from weft.tf1.keras.storage.network_config import LAYERS
-from weft.tf1.keras.storage.serialization import custom_object_scope, found
+from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized
 
 __all__ = [
     "Model", "Sequential", "clone_model", "load_model", "model_from_config", "model_from_json",
@@ -33,7 +33,7 @@ def model_from_config(
         UnknownKeyError: the class is unknown.
     """
     with custom_object_scope(custom_objects or {}):
-        return found("model", LAYERS, config)
+        return deserialized("model", LAYERS, config)
 
 
 def model_from_json(json_string: str, custom_objects: Mapping[str, Any] | None = None) -> Any:

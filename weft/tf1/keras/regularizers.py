@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft.tf1.keras.storage.serialization import found, serialize, table_of
+from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
 
 __all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]
 
@@ -87,7 +87,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown.
     """
-    made = found("regularizer", NAMES, identifier)
+    made = deserialized("regularizer", NAMES, identifier)
     return made() if isinstance(identifier, str) else made
 
 

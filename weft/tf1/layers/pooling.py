@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import named
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.layers import pooling as keras
@@ -19,6 +20,21 @@ def _pooling(name: str, rank: int):
     title = f"{name}Pooling{rank}D"
     cls: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
 
+    what = "greatest element" if name == "Max" else "mean"
+
+    @named(
+        snake(title),
+        f"""The {what} of each window, in {rank} dimensions.
+
+    Args:
+        inputs: a tensor, or an array.
+        pool_size: the window's sizes.
+        strides: distances between windows.
+        padding: `"valid"` or `"same"`.
+        data_format: `"channels_last"` or `"channels_first"`.
+        name: of the variable scope; `{snake(title)}` by default, made unique.
+    """,
+    )
     def layer(
         inputs: Any,
         pool_size: Any,
@@ -29,18 +45,6 @@ def _pooling(name: str, rank: int):
     ) -> Tensor:
         return cls(pool_size, strides, padding, data_format, _scope=name)(inputs)
 
-    layer.__name__ = layer.__qualname__ = snake(title)
-    what = "greatest element" if name == "Max" else "mean"
-    layer.__doc__ = f"""The {what} of each window, in {rank} dimensions.
-
-    Args:
-        inputs: a tensor, or an array.
-        pool_size: the window's sizes.
-        strides: distances between windows.
-        padding: `"valid"` or `"same"`.
-        data_format: `"channels_last"` or `"channels_first"`.
-        name: of the variable scope; `{snake(title)}` by default, made unique.
-    """
     return layer
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from weft.documentation import with_arguments
+from weft.documentation import named, with_arguments
 from weft.tf1.control.dependency import identity
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, static_value
@@ -134,6 +134,7 @@ def layer_function(
     signature = _signature(cls, left_out, flags, ignored is not None, returns)
     name = snake(cls.__name__)
 
+    @named(name, described(cls, signature.parameters), cls.__module__)
     def layer(*args: Any, **options: Any) -> Any:
         bound = signature.bind(*args, **options)
         bound.apply_defaults()
@@ -144,9 +145,6 @@ def layer_function(
             chosen["_flags"] = {n: chosen.pop(n) for n in flags}
         return cls(**chosen, _scope=scope, _reuse=reuse)(inputs)
 
-    layer.__name__ = layer.__qualname__ = name
-    layer.__module__ = cls.__module__
-    layer.__doc__ = described(cls, signature.parameters)
     layer.__signature__ = signature  # type: ignore[attr-defined]
     return layer
 

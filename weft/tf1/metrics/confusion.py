@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from weft.documentation import named
 from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ops.metric import curve as curves
@@ -41,12 +42,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _named(metric: Callable[..., Metric], name: str, text: str) -> Callable[..., Metric]:
-    metric.__name__ = metric.__qualname__ = name
-    metric.__doc__ = text
-    return described(metric)
-
-
 def _running_count(cell: str, y: Tensor, p: Tensor, weights: Any, name: str) -> Metric:
     graph = get_default_graph()
     hits = graph.emit("LogicalAnd", [y, p], decision.in_cell, name="LogicalAnd", cell=cell)
@@ -67,7 +62,7 @@ def _figure(title: str, cells: Sequence[str], text: str) -> Callable[..., Metric
             counts = [_running_count(cell, y, p, weights, n) for cell, n in pairs]
             return _share(decision.share, counts, metrics_collections, updates_collections)
 
-    return _named(metric, title, text)
+    return described(named(title, text)(metric))
 
 
 def _share(formula: Callable[..., Value], counts: Sequence[Metric], *collections: Any) -> Metric:
@@ -119,7 +114,7 @@ def _figure_at(title: str, scope: str, cells: Sequence[str], text: str) -> Calla
             counts = _counts_at(labels, predictions, thresholds, weights, cells)
             return _share(decision.near_share, counts, metrics_collections, updates_collections)
 
-    return _named(metric, title, text)
+    return described(named(title, text)(metric))
 
 
 def _count_at(cell: str) -> Callable[..., Metric]:
@@ -203,7 +198,7 @@ def _opposite(
             )  # fmt: skip
 
     text = f"The rate `{title.split('_')[0]}` at the threshold of the other rate asked for."
-    return _named(metric, title, text)
+    return described(named(title, text)(metric))
 
 
 _SENSITIVITY: Final = ("true_positives", "false_negatives")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from weft import ops
+from weft.documentation import named
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.state import trace
 from weft.eager.tensor.argument import axis_of, either
@@ -75,6 +76,7 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
     plans = plans_of(op)
     otherwise = _asked if operator else binary
 
+    @_entitled(op)
     def function(x: Any, other: Any) -> Tensor:
         try:
             now = trace.now
@@ -83,14 +85,14 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                 b: Any = None
                 if isinstance(other, Handle):
                     b = other.shown if other.window is None else other.lazy
-                    kind = b.type
+                    type_ = b.type
                 else:
-                    kind = other.__class__
-                left, right, rules, found = plans.latest
-                if left is not a.type or right is not kind or rules is not x.rules:
-                    found = plans.find(a.type, kind, x.rules)
-                if found is not None:
-                    plan, numbers = found
+                    type_ = other.__class__
+                left, right, rules, planned = plans.latest
+                if left is not a.type or right is not type_ or rules is not x.rules:
+                    planned = plans.find(a.type, type_, x.rules)
+                if planned is not None:
+                    plan, numbers = planned
                     if numbers is not None:
                         b = numbers.get(other)
                     if b is not None:
@@ -102,8 +104,6 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
         except REFUSABLE as error:
             refuse(error, name, function, (x, other), {})
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _documentation(op)
     return guarded(function)
 
 
@@ -112,34 +112,32 @@ def of_one(name: str, floats: bool = False) -> Unary:
     op: Op = REGISTRY[name]
     plans = plans_of(op)
 
+    @_entitled(op)
     def function(x: Any) -> Tensor:
         try:
             now = trace.now
             if isinstance(x, Handle) and now.autocast is None:
                 lazy = x.shown if x.window is None else x.lazy
-                found = plans.get(id(lazy.type))
-                if found is not None:
-                    return handle_of(x.kind, now.record_one(found[0], (lazy,), frame(1)))
+                planned = plans.get(id(lazy.type))
+                if planned is not None:
+                    return handle_of(x.kind, now.record_one(planned[0], (lazy,), frame(1)))
             return unary(op, x, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x,), {})
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _documentation(op)
     return guarded(function)
 
 
 def of_bools(function: Unary, dtype: DType) -> Unary:
     """`function`, extended to booleans as numbers; the result then has `dtype`, as in PyTorch."""
 
-    def either(x: Any) -> Tensor:
+    @named(function.__name__, function.__doc__)
+    def of_any(x: Any) -> Tensor:
         if isinstance(x, Handle) and x.lazy.type.dtype is bool_ and x.rules is TORCH:
             return wrap(cast(function(wrap(cast(x.lazy, int64), x)).lazy, dtype), x)
         return function(x)
 
-    either.__name__, either.__qualname__ = function.__name__, function.__qualname__
-    either.__doc__ = function.__doc__
-    return either
+    return of_any
 
 
 @functools.cache
@@ -152,18 +150,19 @@ def of_op(op: Op) -> Callable[..., Any]:
     together = isinstance(op.lower, Elementwise)
     floats = together and not takes_dtype(op, int64)
 
+    @_entitled(op)
     def function(*xs: Any, **attrs: Any) -> Any:
         lazies = promoted(*xs, floats=floats) if together else [lazy_of(x) for x in xs]
-        found = tuple([wrap(y, kind_of(*xs)) for y in record(op, lazies, attrs)])
-        return found[0] if len(found) == 1 else found
+        results = tuple([wrap(y, kind_of(*xs)) for y in record(op, lazies, attrs)])
+        return results[0] if len(results) == 1 else results
 
-    function.__name__ = function.__qualname__ = op.name
-    function.__doc__ = _documentation(op)
     return function
 
 
-def _documentation(op: Op) -> str:
-    return f"`{op.name}` of the catalogue." if op.face is None else op.face.documented()
+def _entitled(op: Op) -> Callable[[F], F]:
+    """A decorator: the name of an operation, and the documentation of its face."""
+    text = f"`{op.name}` of the catalogue." if op.face is None else op.face.documented()
+    return named(op.name, text)
 
 
 def takes_dtype(op: Op, dtype: DType) -> bool:
@@ -187,20 +186,17 @@ def of_floats(name: str, source: Any) -> Callable[..., Tensor]:
         like = kind_of(x, other)
         return run.on(like, *promoted(x, other, floats=True))
 
-    function = single if arity(source) == 1 else double
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = face.documented()
-    return function
+    return named(name, face.documented())(single if arity(source) == 1 else double)
 
 
 def with_attributes(name: str) -> Recorded:
     """A unary catalogue operation as a recorded function; attributes are keywords."""
     op: Op = REGISTRY[name]
 
+    @named(name, None)
     def function(x: Value, **attrs: Any) -> Value:
         return op(x, **attrs)
 
-    function.__name__ = function.__qualname__ = name
     return recorded(function)
 
 
@@ -215,6 +211,7 @@ def rounding(name: str) -> Unary:
     op: Op = REGISTRY[name]
     same = REGISTRY["identity"]
 
+    @_entitled(op)
     def function(x: Any) -> Tensor:
         dtype = lazy_of(x).type.dtype
         if dtype.is_complex:
@@ -222,8 +219,6 @@ def rounding(name: str) -> Unary:
             raise DTypeError(text + at_user_line())
         return unary(op if dtype.is_floating else same, x)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _documentation(op)
     return function
 
 
@@ -239,10 +234,7 @@ def of_truths(name: str) -> Callable[..., Tensor]:
         a, b = (cast(lazy_of(v), bool_) for v in (x, other))
         return wrap(record(op, (a, b), {})[0], like)
 
-    function = single if len(op.inputs) == 1 else double
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _documentation(op)
-    return function
+    return _entitled(op)(single if len(op.inputs) == 1 else double)
 
 
 def running(name: str, x: Any, dim: Any, dtype: Any = None) -> Tensor:
@@ -264,11 +256,10 @@ def _accumulated(x: Value, *, name: str, axis: int) -> Value:
 def along(name: str) -> Callable[..., Tensor]:
     """A cumulative catalogue operation whose axis is an argument, by default the first."""
 
+    @_entitled(REGISTRY[name])
     def function(x: Any, dim: Any = None, *, dtype: Any = None, axis: Any = None) -> Tensor:
         return running(name, x, either(name, dim, axis, 0), dtype)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _documentation(REGISTRY[name])
     return function
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.functions.elementwise import operator, selection
 from weft.eager.record.state import computing
 from weft.eager.tensor.argument import dims_of
@@ -28,14 +29,13 @@ T = TypeVar("T", bound=Handle)
 def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The in-place method for `function(tensor, ...)`."""
 
+    @named(name, f"`{name.strip('_=')}` in place; returns the tensor itself.")
     def method(self: T, *args: Any, **options: Any) -> T:
         with computing:  # other threads may change other elements
-            found = function(self, *args, **options)
-            return found if found is NotImplemented else write(self, found.lazy, name)
+            result = function(self, *args, **options)
+            return result if result is NotImplemented else write(self, result.lazy, name)
 
-    method.__name__ = method.__qualname__ = name
     method.__wrapped__ = function  # type: ignore[attr-defined]  # whose parameters it has
-    method.__doc__ = f"`{name.strip('_=')}` in place; returns the tensor itself."
     return method
 
 

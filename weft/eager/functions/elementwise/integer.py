@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.functions.elementwise.binary import power
 from weft.eager.functions.elementwise.declared import floor_divide, multiply, remainder
 from weft.eager.tensor.argument import dims_of, sizes
@@ -46,32 +47,33 @@ def _whole(x: Value, y: Value, *, name: str) -> Value:
     return call(_WHOLE[name], x, y, types_of=[(x.dtype, shape)], title=name, wide=wide)[0]
 
 
-def _of_integers(name: str) -> Callable[[Any, Any], Tensor]:
+def _of_integers(name: str, doc: str) -> Callable[[Any, Any], Tensor]:
     """A function of two integers.
 
     Raises:
         DTypeError: numbers that are no integers.
     """
 
+    @named(name, doc)
     def function(x: Any, other: Any) -> Tensor:
         pair = promoted(x, other)
         if not pair[0].type.dtype.is_integer:
             raise DTypeError(f"{name}: expected integers, got {pair[0].type.dtype}{at_user_line()}")
         return _whole.on(kind_of(x, other), *pair, name=name)
 
-    function.__name__ = function.__qualname__ = name
     return function
 
 
-gcd: Final = _of_integers("gcd")
-gcd.__doc__ = """The greatest common divisor of two integers.
+gcd: Final = _of_integers(
+    "gcd",
+    """The greatest common divisor of two integers.
 
->>> import weft as wf
->>> wf.gcd(wf.tensor([12, 7]), wf.tensor([18, 14])).tolist()
-[6, 7]
-"""
-lcm: Final = _of_integers("lcm")
-lcm.__doc__ = "The least common multiple of two integers."
+    >>> import weft as wf
+    >>> wf.gcd(wf.tensor([12, 7]), wf.tensor([18, 14])).tolist()
+    [6, 7]
+    """,
+)
+lcm: Final = _of_integers("lcm", "The least common multiple of two integers.")
 
 
 def ldexp(x: Any, other: Any) -> Tensor:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.record.lazy import Array
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
@@ -56,14 +57,14 @@ def polynomial(name: str, shifted: bool = False) -> Callable[[Any, Any], Tensor]
         OutOfRangeError: when computed, a degree above `HIGHEST`.
     """
 
+    title = f"shifted_{name}" if shifted else name
+
+    @named(title, f"`{title}` of degrees `n`, elementwise; no gradients flow.")
     def function(input: Any, n: Any) -> Tensor:
         return _evaluated.on(
             kind_of(input, n), *promoted(input, n, floats=True), name=name, shifted=shifted
         )
 
-    begin = "shifted_" if shifted else ""
-    function.__name__ = function.__qualname__ = begin + name
-    function.__doc__ = f"`{begin}{name}` of degrees `n`, elementwise; no gradients flow."
     return function
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from weft.documentation import named
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle
 
@@ -21,13 +22,12 @@ __all__ = [
 def _copying(name: str) -> Callable[..., Any]:
     """The function that copies the view of the method `name`; several views become a tuple."""
 
+    @named(f"{name}_copy", f"`{name}` with memory of its own.")
     def copied(x: Any, *args: Any, **options: Any) -> Tensor:
         tensor: Any = x if isinstance(x, Handle) else wrap(lazy_of(x))
-        found = getattr(tensor, name)(*args, **options)
-        return tuple([y.clone() for y in found]) if isinstance(found, tuple) else found.clone()  # pyright: ignore
+        view = getattr(tensor, name)(*args, **options)
+        return tuple([y.clone() for y in view]) if isinstance(view, tuple) else view.clone()  # pyright: ignore
 
-    copied.__name__ = copied.__qualname__ = f"{name}_copy"
-    copied.__doc__ = f"`{name}` with memory of its own."
     return copied
 
 

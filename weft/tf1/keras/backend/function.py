@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.documentation import named
 from weft.ops.optimizer.rule import averaged
 from weft.ops.special.real import log_odds
 from weft.tf1.framework.graph import emit
@@ -45,6 +46,7 @@ cumsum, cumprod, name_scope, is_tensor = tf.cumsum, tf.cumprod, tf.name_scope, t
 def _reduction(name: str):
     operation = getattr(tf, f"reduce_{name}")
 
+    @named(name, f"`tf.reduce_{name}`.")
     def function(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         x = tf.convert_to_tensor(x)
         boolean = x.dtype.is_bool
@@ -54,8 +56,6 @@ def _reduction(name: str):
             x = tf.cast(x, tf.bool)
         return operation(x, axis=axis, keepdims=keepdims)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`tf.reduce_{name}`."
     return function
 
 

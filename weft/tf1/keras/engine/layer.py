@@ -17,7 +17,7 @@ from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, 
 from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
 from weft.tf1.keras.engine.node import Node
 from weft.tf1.keras.engine.raw_history import find_history
-from weft.tf1.keras.storage.serialization import arguments_of, described
+from weft.tf1.keras.storage.serialization import as_data, constructor_arguments
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic", "activity_regularizer")
@@ -122,9 +122,9 @@ class Layer(Called):
         if self._batch_input_shape is not None:
             config["batch_input_shape"] = self._batch_input_shape
         config["dtype"] = self.dtype
-        own = vars(self)
-        names = [n for n in arguments_of(type(self), Layer) if n not in self._unconfigured]
-        return config | {n: described(own[n]) for n in names if n in own}
+        attributes = vars(self)
+        names = [n for n in constructor_arguments(type(self), Layer) if n not in self._unconfigured]
+        return config | {n: as_data(attributes[n]) for n in names if n in attributes}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -186,11 +186,11 @@ class Layer(Called):
     def _set_masks(self, inputs: Any, outputs: Any, masks: Any) -> None:
         if not nest.tensors_in(masks) and type(self).compute_mask is Layer.compute_mask:
             return
-        own = self.compute_mask(inputs, masks)
+        masks = self.compute_mask(inputs, masks)
         leaves = nest.flatten(outputs)
-        each = list(own) if isinstance(own, list | tuple) else [own]
-        for x, mask in zip(leaves, [*each, *[None] * len(leaves)], strict=False):
-            set_mask(x, mask)
+        row = list(masks) if isinstance(masks, list | tuple) else [masks]
+        for y, mask in zip(leaves, [*row, *[None] * len(leaves)], strict=False):
+            set_mask(y, mask)
 
     def _regularize_activity(self, outputs: Any) -> None:
         if self.activity_regularizer is None:
@@ -258,18 +258,18 @@ class Layer(Called):
         Raises:
             StateError: their number or shapes differ.
         """
-        own = self.weights
-        shapes = [tuple(v.shape.as_list()) for v in own]
-        given = [tuple(getattr(w, "shape", ())) for w in weights]
-        if shapes != given:
-            pairs = [f"{v.name} {s}" for v, s in zip(own, shapes, strict=True)]
+        variables = self.weights
+        shapes = [tuple(v.shape.as_list()) for v in variables]
+        new_shapes = [tuple(getattr(w, "shape", ())) for w in weights]
+        if shapes != new_shapes:
+            pairs = [f"{v.name} {s}" for v, s in zip(variables, shapes, strict=True)]
             raise fail(
                 StateError,
-                f"set_weights: expected for {self.name} {len(own)} weights {pairs}, got "
-                f"{len(given)} of shapes {given}",
+                f"set_weights: expected for {self.name} {len(shapes)} weights {pairs}, got "
+                f"{len(new_shapes)} of shapes {new_shapes}",
             )
         with self._graph_of_name.as_default():
-            sessions.assign_values(list(zip(own, weights, strict=True)))
+            sessions.assign_values(list(zip(variables, weights, strict=True)))
 
     def count_params(self) -> int:
         """The number of elements of all weights.

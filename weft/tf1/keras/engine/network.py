@@ -85,8 +85,8 @@ class Network(Layer):
         return list(self._children())
 
     def _children(self) -> list[Any]:
-        found = self.__dict__.get("_graph_layers")
-        return super()._children() if found is None else found
+        layers = self.__dict__.get("_graph_layers")
+        return super()._children() if layers is None else layers
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """The layer with a name or an index.
@@ -139,15 +139,16 @@ class Network(Layer):
         return nest.one_or_list(self._masks)
 
     def _run(self, inputs: Any, training: Any, mask: Any) -> tuple[Any, list[Any]]:
-        own = self.inputs or []
-        given = [x for x in nest.flatten(self._in_order(inputs))]
-        if len(given) != len(own):
+        old_inputs = self.inputs or []
+        new_inputs = list(nest.flatten(self._in_order(inputs)))
+        if len(new_inputs) != len(old_inputs):
             raise fail(
                 ArgumentError,
-                f"{self.name}: expected {len(own)} inputs {self.input_names}, got {len(given)}",
+                f"{self.name}: expected {len(old_inputs)} inputs {self.input_names}, got "
+                f"{len(new_inputs)}",
             )
         known: dict[Any, Any] = {}
-        for x, new in zip(own, given, strict=True):
+        for x, new in zip(old_inputs, new_inputs, strict=True):
             dtype = x.dtype.base_dtype
             known[x] = new if new.dtype.base_dtype is dtype else tf.cast(new, dtype)
         for new, m in zip(known.values(), nest.flatten(mask), strict=False):
@@ -203,18 +204,18 @@ def _was_given(node: Node) -> bool:
 
 
 def _history(x: Any) -> tuple[Any, int, int]:
-    found = history_of(x)
-    assert found is not None
-    return found
+    history = history_of(x)
+    assert history is not None
+    return history
 
 
 def _unique(names: Sequence[str]) -> list[str]:
     """Names made unique by numbers."""
-    found: list[str] = []
+    unique: list[str] = []
     for name in names:
-        count = sum(1 for n in found if n == name or n.startswith(f"{name}_"))
-        found.append(f"{name}_{count}" if name in found else name)
-    return found
+        count = sum(1 for n in unique if n == name or n.startswith(f"{name}_"))
+        unique.append(f"{name}_{count}" if name in unique else name)
+    return unique
 
 
 def _require_unique(names: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.tf1.keras import activations, regularizers
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.storage.serialization import found
+from weft.tf1.keras.storage.serialization import deserialized
 
 __all__ = ["Activation", "ActivityRegularization", "Lambda", "Masking"]
 
@@ -61,7 +61,7 @@ class Lambda(Layer):
     ) -> None:  # fmt: skip
         del output_shape
         super().__init__(**options)
-        self.function = found("function of a Lambda layer", {}, function)
+        self.function = deserialized("function of a Lambda layer", {}, function)
         self.arguments = dict(arguments or {})
         self._mask = mask
         self.supports_masking = mask is not None

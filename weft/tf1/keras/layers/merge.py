@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 import weft.tf1 as tf
-from weft.documentation import with_arguments
+from weft.documentation import named, with_arguments
 from weft.errors import ArgumentError, ShapeError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
@@ -251,11 +251,10 @@ def dot(inputs: Any, axes: Any, normalize: bool = False, **options: Any) -> Any:
 
 
 def _layer(cls: Any) -> Callable[..., Any]:
+    @named(cls.__name__.lower(), with_arguments(cls.__doc__, ["inputs", "options"], concatenate))
     def function(inputs: Any, **options: Any) -> Any:
         return cls(**options)(inputs)
 
-    function.__name__ = function.__qualname__ = cls.__name__.lower()
-    function.__doc__ = with_arguments(cls.__doc__, ["inputs", "options"], concatenate)
     return function
 
 

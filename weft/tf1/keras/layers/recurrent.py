@@ -17,7 +17,7 @@ from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import OPTIONS, Layer
 from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from weft.tf1.keras.storage.network_config import layer_from
-from weft.tf1.keras.storage.serialization import arguments_of
+from weft.tf1.keras.storage.serialization import constructor_arguments
 
 __all__ = ["GRU", "LSTM", "RNN", "SimpleRNN"]
 
@@ -190,7 +190,7 @@ def _where(flags: Any, x: Any, y: Any) -> Any:
     return tf.where(flags, x, y)
 
 
-_LAYER_OPTIONS: Final = frozenset({*arguments_of(RNN), *OPTIONS} - {"cell"})
+_LAYER_OPTIONS: Final = frozenset({*constructor_arguments(RNN), *OPTIONS} - {"cell"})
 
 
 class _OfCell(RNN):

@@ -29,7 +29,7 @@ from weft.tf1.keras.layers import (
 )  # fmt: skip
 from weft.tf1.keras.layers.weighted import described_weights
 from weft.tf1.keras.storage.network_config import LAYERS
-from weft.tf1.keras.storage.serialization import arguments_of, found, serialize
+from weft.tf1.keras.storage.serialization import constructor_arguments, deserialized, serialize
 
 __all__ = ["deserialize", "serialize"]
 
@@ -70,7 +70,7 @@ def _document(cls: Any) -> None:
     base = getattr(cls, "cell_class", cls)
     weights = list(getattr(base, "weight_options", ()))
     own = [n for n in inspect.signature(cls).parameters if n != "options"]
-    passed = [*arguments_of(cls, Layer), *arguments_of(base, Layer)]
+    passed = [*constructor_arguments(cls, Layer), *constructor_arguments(base, Layer)]
     unused: Any = getattr(cls, "_unconfigured", ())
     names = [n for n in dict.fromkeys([*own, *passed]) if n in own or n not in unused]
     bases = [c for c in (*cls.__mro__[1:], *base.__mro__) if c is not Layer]
@@ -94,4 +94,4 @@ def deserialize(config: Any, custom_objects: Any = None) -> Any:
         UnknownKeyError: the class is unknown.
     """
     importlib.import_module("weft.tf1.keras.engine.model")  # models are layers, too
-    return found("layer", LAYERS, config, custom_objects)
+    return deserialized("layer", LAYERS, config, custom_objects)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine.layer import Layer
-from weft.tf1.keras.storage.serialization import described
+from weft.tf1.keras.storage.serialization import as_data
 
 _GET: Final = {
     "initializer": initializers.get, "regularizer": regularizers.get, "constraint": constraints.get,
@@ -68,4 +68,4 @@ class WeightedLayer(Layer):
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         names = ("activity_regularizer", *self.weight_options)
-        return super().get_config() | {n: described(getattr(self, n)) for n in names}
+        return super().get_config() | {n: as_data(getattr(self, n)) for n in names}

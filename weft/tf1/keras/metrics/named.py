@@ -9,7 +9,7 @@ from weft.tf1.keras import losses
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.metrics import confusion, function, mean
 from weft.tf1.keras.metrics.mean import MeanMetricWrapper
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import deserialized, serialize
 
 __all__ = [
     "NAMES", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy",
@@ -91,7 +91,7 @@ def get(identifier: Any) -> Any:
     Raises:
         UnknownKeyError: the name is unknown; `"accuracy"` has a meaning only in `compile`.
     """
-    made = found("metric", NAMES, identifier)
+    made = deserialized("metric", NAMES, identifier)
     return made() if isinstance(made, type) else made
 
 

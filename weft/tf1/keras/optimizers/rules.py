@@ -12,7 +12,7 @@ from weft.ops.optimizer.descent import sgd, velocity
 from weft.ops.optimizer.root import adadelta, adagrad, rmsprop
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import deserialized, serialize
 from weft.tf1.train.optimizer import Optimizer as Base
 
 __all__ = [
@@ -341,7 +341,7 @@ def get(identifier: Any) -> Any:
     """
     if isinstance(identifier, str):
         identifier = identifier if identifier in NAMES else identifier.lower()
-    made = found("optimizer", NAMES, identifier)
+    made = deserialized("optimizer", NAMES, identifier)
     made = made() if isinstance(made, type) else made
     if isinstance(made, Optimizer | WrappedOptimizer):
         return made

@@ -15,7 +15,7 @@ from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.optimizers import Optimizer, get
 from weft.tf1.keras.storage import weight_file
 from weft.tf1.keras.storage.network_config import LAYERS
-from weft.tf1.keras.storage.serialization import custom_object_scope, found, plain, serialize
+from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized, plain, serialize
 
 _TOLD: Final = ("loss", "metrics", "loss_weights", "weighted_metrics")
 
@@ -60,7 +60,7 @@ def load(path: str, custom_objects: Mapping[str, Any] | None, is_compiled: bool)
                 f"load_model: expected a model's configuration in {path!r}, there is none; "
                 "load_weights reads weights alone",
             )
-        model = found("model", LAYERS, _json(file.attrs["model_config"]))
+        model = deserialized("model", LAYERS, _json(file.attrs["model_config"]))
         with model.graph.as_default():
             weight_file.read(model, file["model_weights"], False)
             if is_compiled and "training_config" in file.attrs:

@@ -11,7 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.engine.graph_state import history_of
 from weft.tf1.keras.engine.input_layer import InputLayer
-from weft.tf1.keras.storage.serialization import found, serialize
+from weft.tf1.keras.storage.serialization import deserialized, serialize
 
 LAYERS: dict[str, Any] = {}
 """Layers and models by class name; filled in by the packages that define them."""
@@ -22,7 +22,7 @@ Place = list[Any]  # a layer's name, the call's index, the output's index
 
 def layer_from(config: Mapping[str, Any]) -> Any:
     """A layer from class name and configuration."""
-    return found("layer", LAYERS, config)
+    return deserialized("layer", LAYERS, config)
 
 
 def config_of(network: Any) -> dict[str, Any]:

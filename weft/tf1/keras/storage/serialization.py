@@ -50,15 +50,15 @@ def serialize(thing: Any) -> Any:
     raise fail(ArgumentError, f"serialize: expected an object with get_config(), got {thing!r}")
 
 
-def described(value: Any) -> Any:
+def as_data(value: Any) -> Any:
     """An argument as data: functions and objects serialized, plain values as they are."""
     if isinstance(value, list):
-        return [described(item) for item in value]
+        return [as_data(item) for item in value]
     return serialize(value) if callable(value) or hasattr(value, "get_config") else value
 
 
 @functools.cache
-def arguments_of(cls: type, root: type = object) -> tuple[str, ...]:
+def constructor_arguments(cls: type, root: type = object) -> tuple[str, ...]:
     """The names of a constructor's arguments, first those that go to base classes below `root`."""
     names: list[str] = []
     for base in cls.__mro__[: cls.__mro__.index(root)]:
@@ -77,7 +77,7 @@ def table_of(namespace: Mapping[str, Any], *others: str) -> dict[str, Any]:
     return {n: namespace[n] for n in namespace["__all__"] if n not in apart}
 
 
-def found(
+def deserialized(
     what: str, table: Mapping[str, Any], given: Any, custom_objects: Mapping[str, Any] | None = None
 ) -> Any:
     """The object of a name or a configuration; other values as they are.
@@ -88,12 +88,12 @@ def found(
     if isinstance(given, str):
         return _named(what, table, given, custom_objects)
     if isinstance(given, Mapping) and "class_name" in given:
-        kind = _named(what, table, given["class_name"], custom_objects)
+        cls = _named(what, table, given["class_name"], custom_objects)
         config = dict(given.get("config") or {})
-        if not hasattr(kind, "from_config"):
-            return kind
+        if not hasattr(cls, "from_config"):
+            return cls
         with custom_object_scope(custom_objects or {}):
-            return kind.from_config(config)
+            return cls.from_config(config)
     return given
 
 
