@@ -24,7 +24,7 @@ from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.fact import Autocast
@@ -127,8 +127,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}"
         )
     return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
@@ -176,7 +176,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
         ArgumentError: `alpha` is 0.
     """
     if not alpha:
-        raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
+        raise ArgumentError.here(f"celu: expected alpha other than 0, got {alpha}")
     return _applied(celu_of, input, inplace, alpha=float(alpha))
 
 
@@ -202,7 +202,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
     return _applied(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
@@ -307,7 +307,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
         ArgumentError: `lambd` is negative or not finite.
     """
     if not 0 <= lambd < math.inf:
-        raise ArgumentError(f"softshrink: expected finite lambd >= 0, got {lambd}{at_user_line()}")
+        raise ArgumentError.here(f"softshrink: expected finite lambd >= 0, got {lambd}")
     return _softshrink(input, limit=float(lambd))
 
 
@@ -342,9 +342,9 @@ def _per_channel(weight: Value, rank: int) -> Value:
 def _prelu(x: Value, weight: Value) -> Value:
     dims, size = known(x.shape), known(weight.shape)
     if size not in ((), (1,)) and (len(dims) < 2 or size != (dims[1],)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"prelu: expected one weight, or one a channel (dimension 1) of {show(dims)}, got "
-            f"{show(size)}{at_user_line()}"
+            f"{show(size)}"
         )
     return ops.prelu(x, _per_channel(weight, len(dims)))
 
@@ -381,8 +381,7 @@ def rrelu(
         ArgumentError: the bounds are in the wrong order or not finite.
     """
     if not -math.inf < lower <= upper < math.inf:
-        text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(f"rrelu: expected finite lower <= upper, got {lower} and {upper}")
     if training:
         return _applied(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
     return _applied(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
@@ -426,9 +425,7 @@ def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]
         dim = 0 if rank in (0, 1, 3) else 1
     most = max(rank, 1)
     if not -most <= dim < most:
-        raise ShapeError(
-            f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}")
     if rank == 0:
         input, dim = _as_vector(input), 0
     return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim
