@@ -8,9 +8,90 @@ processes import this module and do without NumPy.
 
 from __future__ import annotations
 
-from typing import TypeVar
+import contextlib
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final, Self, TypeVar
 
 E = TypeVar("E", bound="WeftError")
+
+
+PACKAGE: Final = str(Path(__file__).resolve().parent) + "/"
+NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
+
+
+class Source:
+    """A line of the user's program; from the call stack, it is resolved only on request."""
+
+    __slots__ = ("_code", "_line", "file")
+
+    def __init__(self, file: str, line: int, code: CodeType | None = None) -> None:
+        """With `code`, `line` is the offset of the instruction, as in `f_lasti`."""
+        self.file: Final = file
+        self._line = line
+        self._code = code
+
+    @property
+    def line(self) -> int:
+        """The line number."""
+        if self._code is not None:
+            self._line, self._code = _line_of(self._code, self._line), None
+        return self._line
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Source) and (self.file, self.line) == (other.file, other.line)
+
+    def __hash__(self) -> int:
+        return hash((self.file, self.line))
+
+    def __str__(self) -> str:
+        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
+
+    def __repr__(self) -> str:
+        return f"Source({self.file!r}, {self.line})"
+
+
+def _line_of(code: CodeType, offset: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= offset < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+_outside: dict[str, bool] = {}  # file name -> whether it is the user's; as many as files that ran
+
+
+GENERATED: Final = "<string>"
+"""The file of generated code, such as the constructor of a dataclass; also of `python -c`."""
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith("weft.")
+
+
+def user_source() -> Source | None:
+    """The innermost line on the call stack outside the package (and `contextlib`)."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None:
+        code = frame.f_code
+        file = code.co_filename
+        outside = _outside.get(file)
+        if outside is None:
+            outside = _outside[file] = not file.startswith(NOT_THE_USER)
+        if outside and not (file == GENERATED and _is_ours(frame)):
+            return Source(file, frame.f_lasti, code)
+        frame = frame.f_back
+    return None
+
+
+PLACE: Final = " (created at "  # starts the suffix of messages
+
+
+def at_user_line() -> str:
+    """` (created at train.py:31)`, the running line outside the package, for messages."""
+    source = user_source()
+    return "" if source is None else f"{PLACE}{source})"
 
 
 class WeftError(Exception):
@@ -26,6 +107,11 @@ class WeftError(Exception):
     node: str | None = None
     serial: int | None = None
     nameless: bool = False
+
+    @classmethod
+    def here(cls, message: str) -> Self:
+        """An error whose message names the running line of the user's program."""
+        return cls(message + at_user_line())
 
     def entitle(self, name: str, line: str) -> None:
         """Prepends an operation to a nameless message, and appends the user's line."""

@@ -52,7 +52,7 @@ def _numbers(name: str, x: Any) -> Any:
     dtype = lazy.type.dtype
     if dtype in (float16, bfloat16):
         text = f"{name}: there are no complex numbers of half precision; convert {dtype} to float32"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     return wrap(lazy if dtype.is_inexact else cast(lazy, get_default_dtype()), kind_of(x))
 
 
@@ -172,7 +172,7 @@ def rfftfreq(
 def _frequencies(found: Any, dtype: Any, requires_grad: bool) -> Tensor:
     kind = get_default_dtype() if dtype is None else as_dtype(dtype)
     if not kind.is_floating:
-        raise DTypeError(f"fftfreq: expected a floating type, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"fftfreq: expected a floating type, got {kind}")
     return finished(leaf(found.astype(kind.numpy)), requires_grad)
 
 
@@ -209,15 +209,14 @@ def stft(
     whole = x.dtype.is_complex or weights.dtype.is_complex
     if whole and onesided:
         text = "stft: complex input has no redundant frequencies; omit onesided=True"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     mode = pad_mode if center else None
     dims = dims_of(x)
     if center:
         _check_continued(dims[-1], n_fft // 2, pad_mode)
     if len(dims) not in (1, 2) or dims[-1] + 2 * (n_fft // 2) * center < n_fft:
-        raise ShapeError(
+        raise ShapeError.here(
             f"stft: expected one or more signals of {n_fft} samples or more, got {x.shape}"
-            f"{at_user_line()}"
         )
     found = _stft.on(
         kind_of(x), *promoted(x, weights), size=n_fft, hop=hop, pad_mode=mode,
@@ -248,21 +247,20 @@ def istft(
     """
     dims = dims_of(input)
     if not lazy_of(input).type.dtype.is_complex:
-        raise DTypeError(f"istft: expected complex numbers, as from stft{at_user_line()}")
+        raise DTypeError.here("istft: expected complex numbers, as from stft")
     whole = dims[-2:-1] == (n_fft,) if onesided is None else not onesided
     rows = n_fft if whole else n_fft // 2 + 1
     if len(dims) not in (2, 3) or dims[-2] != rows or 0 in dims:
-        raise ShapeError(
-            f"istft: expected shape (..., {rows} frequencies, frames), got {dims}{at_user_line()}"
+        raise ShapeError.here(
+            f"istft: expected shape (..., {rows} frequencies, frames), got {dims}"
         )
     hop = n_fft // 4 if hop_length is None else hop_length
     kind = lazy_of(input).type.dtype
     kind = kind if whole and return_complex else kind.real
     weights = _weights("istft", window, win_length, n_fft, hop, zeros(0, dtype=kind.real))
     if weights.dtype.is_complex and not return_complex:
-        raise DTypeError(
-            f"istft: with a complex window the signal is complex: pass return_complex=True"
-            f"{at_user_line()}"
+        raise DTypeError.here(
+            "istft: with a complex window the signal is complex: pass return_complex=True"
         )
     begin = n_fft // 2 if center else 0
     size = n_fft + (dims[-1] - 1) * hop
@@ -284,9 +282,9 @@ def _weights(name: str, window: Any, length: int | None, n_fft: int, hop: int, l
     count = (n_fft if window is None else dims_of(window)[0]) if length is None else length
     found = like.new_ones(count, dtype=like.dtype.real) if window is None else window
     if dims_of(found) != (count,) or not 0 < count <= n_fft or hop < 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a window of 1 to {n_fft} weights and a hop above 0, got "
-            f"{dims_of(found)}, win_length={length} and {hop}{at_user_line()}"
+            f"{dims_of(found)}, win_length={length} and {hop}"
         )
     return found
 
@@ -299,9 +297,9 @@ def _check_continued(count: int, size: int, mode: str) -> None:
     least = {"constant": 0, "replicate": 1, "circular": size, "reflect": size + 1}.get(mode)
     if least is None or count < least:
         known = f"one of {', '.join(_MODES)}" if least is None else repr(mode)
-        raise ShapeError(
+        raise ShapeError.here(
             f"stft: pad_mode: expected {known}, of {least or 0} samples or more, got {mode!r} of "
-            f"{count}{at_user_line()}"
+            f"{count}"
         )
 
 

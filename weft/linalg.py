@@ -57,7 +57,6 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import lazy_of
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ops.boundary.state import LinAlgError
 
 if TYPE_CHECKING:
@@ -82,9 +81,7 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Tensor:
     """
     ranks = len(dims_of(input)), len(dims_of(other))
     if ranks[0] != ranks[1]:
-        raise ShapeError(
-            f"cross: expected tensors of one rank, got {ranks[0]} and {ranks[1]}{at_user_line()}"
-        )
+        raise ShapeError.here(f"cross: expected tensors of one rank, got {ranks[0]} and {ranks[1]}")
     axis_of("cross", dim, ranks[0])
     return cross_of(input, other, dim)
 
@@ -111,14 +108,13 @@ def multi_dot(tensors: Sequence[Any]) -> Tensor:
     """
     kinds = {lazy_of(x).type.dtype: None for x in tensors}
     if len(kinds) > 1:
-        text = f"multi_dot: expected one dtype, got {', '.join(map(str, kinds))}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"multi_dot: expected one dtype, got {', '.join(map(str, kinds))}")
     ranks = [len(dims_of(x)) for x in tensors]
     inner = builtins.all([r == 2 for r in ranks[1:-1]])
     if len(ranks) < 2 or not inner or not {ranks[0], ranks[-1]} <= {1, 2}:
-        raise ShapeError(
+        raise ShapeError.here(
             "multi_dot: expected two or more matrices, of which only the first and last may be "
-            f"vectors, got ranks {ranks}{at_user_line()}"
+            f"vectors, got ranks {ranks}"
         )
     dims = [dims_of(x) for x in tensors]
     first = 1 if ranks[0] == 1 else dims[0][0]
@@ -156,9 +152,8 @@ def tensorinv(A: Any, ind: int = 2) -> Tensor:
     dims = dims_of(A)
     rows, columns = math.prod(dims[:ind]), math.prod(dims[ind:])
     if not 0 < ind < len(dims) or rows != columns:
-        raise ShapeError(
-            f"tensorinv: expected as many elements before axis {ind} as after it, got shape "
-            f"{dims}{at_user_line()}"
+        raise ShapeError.here(
+            f"tensorinv: expected as many elements before axis {ind} as after it, got shape {dims}"
         )
     return reshape(inv(reshape(A, rows, columns)), *dims[ind:], *dims[:ind])
 
@@ -175,9 +170,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Tensor:
     rest = dims_of(whole)[len(dims_of(B)) :]
     count = math.prod(rest)
     if math.prod(dims_of(B)) != count:
-        raise ShapeError(
-            f"tensorsolve: expected {count} right sides, got shape {dims_of(B)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"tensorsolve: expected {count} right sides, got shape {dims_of(B)}")
     return reshape(solve(reshape(whole, count, count), reshape(B, -1)), *rest)
 
 

@@ -19,7 +19,7 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration.fact import Autocast
 from weft.ops.refusal import guard
@@ -44,12 +44,12 @@ def _segments(name: str, data: Any, ids: Any, size: int | None) -> int:
     """The number of segments, after checks of what is known before running."""
     if not lazy_of(ids).type.dtype.is_integer:
         kind = lazy_of(ids).type.dtype
-        raise DTypeError(f"{name}: expected ids of integers, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected ids of integers, got {kind}")
     rows = dims_of(data)[:1]
     if not rows or dims_of(ids) != rows:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected an id for each row of data, of shape {show(rows)}, got "
-            f"{show(dims_of(ids))}{at_user_line()}"
+            f"{show(dims_of(ids))}"
         )
     if size is not None:
         return int(size)
@@ -222,10 +222,10 @@ def sparse_csr_tensor(
     indptr, indices, data = map(tensor_of, (crow_indices, col_indices, values))
     rows, columns = (int(n) for n in size)
     if dims_of(indptr) != (rows + 1,) or dims_of(data) != dims_of(indices):
-        raise ShapeError(
+        raise ShapeError.here(
             f"sparse_csr_tensor: expected crow_indices of shape ({rows + 1},) and a value a column "
             f"index, got {show(dims_of(indptr))}, {show(dims_of(data))} and "
-            f"{show(dims_of(indices))}{at_user_line()}"
+            f"{show(dims_of(indices))}"
         )
     return SparseCSR(indptr, indices, data, (rows, columns))
 
@@ -247,9 +247,9 @@ def mm(sparse: SparseCSR, dense: Any) -> Tensor:
 
 def _check_columns(name: str, sparse: SparseCSR, dims: tuple[int, ...]) -> None:
     if dims[:1] != sparse.shape[1:]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected {sparse.shape[1]} rows for a matrix of shape {sparse.shape}, got "
-            f"{show(dims)}{at_user_line()}"
+            f"{show(dims)}"
         )
 
 

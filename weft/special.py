@@ -23,7 +23,6 @@ from weft.eager.functions.reduction.reduce import softmax as softmax
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.ops.declaration import exports
 from weft.ops.special.hosted import HOSTED
 
@@ -74,7 +73,7 @@ def multigammaln(input: Any, p: int) -> Tensor:
         DTypeError: `p` is less than 1.
     """
     if p < 1:
-        raise DTypeError(f"multigammaln: expected p of at least 1, got {p}{at_user_line()}")
+        raise DTypeError.here(f"multigammaln: expected p of at least 1, got {p}")
     (x,) = promoted(input, floats=True)
     return _multigammaln.on(kind_of(input), x, d=int(p))
 

@@ -21,7 +21,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, GradientError, ShapeError
 from weft.func.gradient import same, untracked
 from weft.func.level import closed, has_gradient, is_differentiated, opened, variable
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 __all__ = [
@@ -136,7 +135,7 @@ def exit_dual_level(*, level: dual_level | None = None) -> None:
 def _level(name: str, level: dual_level | None) -> dual_level:
     duals = trace.now.duals
     if not duals:
-        raise GradientError(f"{name}: expected a dual_level() around it{at_user_line()}")
+        raise GradientError.here(f"{name}: expected a dual_level() around it")
     return duals[-1] if level is None else level
 
 
@@ -155,9 +154,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: dual_level | None = None) -> 
     dual, lazy = variable(tensor, "make_dual")
     move = cast(lazy_of(tangent, lazy.type.dtype), lazy.type.dtype)
     if move.type.shape != lazy.type.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"make_dual: expected a tangent of shape {show(lazy.type.shape)}, got "
-            f"{show(move.type.shape)}{at_user_line()}"
+            f"{show(move.type.shape)}"
         )
     chosen.set(lazy, move)
     return dual
@@ -167,14 +166,14 @@ def _check(what: str, x: Handle, level: dual_level) -> None:
     """Check that a part of a dual tensor is floating-point and has no tangent itself."""
     lazy = x.lazy
     if not lazy.type.dtype.is_inexact:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"make_dual: expected a floating or complex {what}, got {lazy.type.dtype}; convert "
-            f"it with float(){at_user_line()}"
+            f"it with float()"
         )
     if lazy.tracked and level.along([lazy]):
-        raise GradientError(
+        raise GradientError.here(
             f"make_dual: expected a {what} that does not move at this level; take its part with "
-            f"unpack_dual(), or detach() it{at_user_line()}"
+            f"unpack_dual(), or detach() it"
         )
 
 

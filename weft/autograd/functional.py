@@ -21,7 +21,6 @@ from weft.errors import DTypeError, GradientError, ShapeError, TracerError
 from weft.func.derivative import columns_of, rows_of
 from weft.func.level import is_inside
 from weft.func.tree import flatten, map_structure
-from weft.ir.node import at_user_line
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.ops.refusal import check_function
@@ -69,9 +68,8 @@ class _Point:
     def _tensors(self, name: str, values: tuple[Any, ...]) -> None:
         wrong = [type(x).__name__ for x in values if not _is_one(x)]
         if wrong:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{self.what}: expected {name} of tensors alone, got {', '.join(wrong)}"
-                f"{at_user_line()}"
             )
 
     def checked(self, function: Function) -> Function:
@@ -101,8 +99,8 @@ class _Point:
         wanted: tuple[Any, ...] = (like,) if _is_one(like) else tuple(like)
         if v is None:
             if len(wanted) != 1 or wanted[0].numel() != 1:
-                raise GradientError(
-                    f"{self.what}: expected v, as there is more than one number{at_user_line()}"
+                raise GradientError.here(
+                    f"{self.what}: expected v, as there is more than one number"
                 )
             given: tuple[Any, ...] = (ones_like(wanted[0]),)
         else:
@@ -110,7 +108,7 @@ class _Point:
             self._tensors("v", given)
         shapes = [tuple(x.shape) for x in wanted]
         if [tuple(x.shape) for x in given] != shapes:
-            raise ShapeError(f"{self.what}: v: expected shapes {shapes}{at_user_line()}")
+            raise ShapeError.here(f"{self.what}: v: expected shapes {shapes}")
         return given
 
     def check(self, function: Function, order: int = 1) -> None:
@@ -130,15 +128,14 @@ class _Point:
         ys = [found] if _is_one(found) else list(found)
         for y in ys:
             if not y.lazy.tracked or None in _slopes([y], xs):
-                raise GradientError(
-                    f"{self.what}: strict: a result does not depend on an input{at_user_line()}"
+                raise GradientError.here(
+                    f"{self.what}: strict: a result does not depend on an input"
                 )
         for n in range(1, order + self.create_graph):
             ys = _slopes(ys, xs)
             if any([y is None or all(map(_is_zero, _slopes([y], xs))) for y in ys]):
-                raise GradientError(
+                raise GradientError.here(
                     f"{self.what}: strict: a derivative of order {n} does not depend on the inputs"
-                    f"{at_user_line()}"
                 )
 
     def shown(self, found: Any) -> Any:
@@ -151,9 +148,9 @@ class _Point:
             return found
         results = [x for x in flatten(found)[0] if _is_one(x)]
         if is_inside([x.lazy for x in (*self.inputs, *results)]):
-            raise GradientError(
+            raise GradientError.here(
                 f"{self.what}: its result has no gradient, and one is being taken outside; use "
-                f"weft.func, or say create_graph=True{at_user_line()}"
+                f"weft.func, or say create_graph=True"
             )
         return map_structure(lambda x: x.detach(), found)
 

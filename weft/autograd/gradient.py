@@ -9,7 +9,6 @@ from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, ShapeError
 from weft.func.vmap import vmap
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 
@@ -51,20 +50,17 @@ def grad(
     ys: list[Any] = [outputs] if isinstance(outputs, Handle) else list(outputs)
     given: Any = grad_outputs
     if given is None:
-        raise GradientError(
+        raise GradientError.here(
             "grad: is_grads_batched: expected grad_outputs with a leading batch axis, got None"
-            f"{at_user_line()}"
         )
     cotangents: list[Any] = [given] if isinstance(given, Handle) else list(given)
     if len(cotangents) != len(ys):
-        raise GradientError(
-            f"grad: expected {len(ys)} cotangents, got {len(cotangents)}{at_user_line()}"
-        )
+        raise GradientError.here(f"grad: expected {len(ys)} cotangents, got {len(cotangents)}")
     for y, g in zip(ys, cotangents, strict=True):
         if g is not None and tuple(g.shape[1:]) != tuple(y.shape):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"grad: is_grads_batched: expected a gradient of shape (batch, *{show(y.shape)}), "
-                f"got {show(g.shape)}{at_user_line()}"
+                f"got {show(g.shape)}"
             )
     reached: list[bool] = []
 

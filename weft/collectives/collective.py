@@ -20,7 +20,6 @@ from weft.collectives.work import Work, done
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -46,9 +45,6 @@ def all_reduce(
 
     Args:
         tensor: this rank's tensor, which is overwritten.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
 
     Raises:
         DistributedError: ranks make different calls, or one of them failed or ended.
@@ -83,10 +79,6 @@ def reduce(
     Args:
         tensor: this rank's tensor; overwritten on rank `dst` only.
         dst: the global rank that receives; or pass `group_dst`.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
-        group_dst: its rank in the group.
     """
     members, x = member(group, "reduce"), array(tensor)
     check(op, x, "reduce")
@@ -109,9 +101,6 @@ def broadcast(
     Args:
         tensor: the tensor that is sent or overwritten.
         src: the global rank that sends; or pass `group_src`.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
-        group_src: its rank in the group.
     """
     members, x = member(group, "broadcast"), array(tensor)
     root = root_of(members, src, group_src, "broadcast")
@@ -131,8 +120,6 @@ def barrier(
     """Wait until all ranks have called it.
 
     Args:
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         device_ids: has no effect.
         timeout: seconds, or a `timedelta`; by default the group's.
     """
@@ -168,8 +155,6 @@ def all_gather(
     Args:
         tensor_list: one output for each rank.
         tensor: this rank's tensor.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "all_gather"), array(tensor)
     outs = _outputs(tensor_list, members.size, x, "all_gather")
@@ -192,8 +177,6 @@ def all_gather_into_tensor(
     Args:
         output_tensor: the output, with as many elements as all inputs.
         input_tensor: this rank's tensor.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "all_gather_into_tensor"), array(input_tensor)
     out = _joined(output_tensor, x, members.size, "all_gather_into_tensor")
@@ -216,8 +199,6 @@ def gather(
         tensor: this rank's tensor.
         gather_list: on rank `dst` one output for each rank; else `None`.
         dst: by default 0; or `group_dst`, its rank in the group.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         group_dst: the rank in the group that receives, instead of `dst`.
     """
     members, x = member(group, "gather"), array(tensor)
@@ -243,8 +224,6 @@ def scatter(
         tensor: the output.
         scatter_list: on rank `src` one input for each rank; else `None`.
         src: by default 0; or `group_src`, its rank in the group.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
         group_src: the rank in the group that sends, instead of `src`.
     """
     members, x = member(group, "scatter"), array(tensor)
@@ -270,9 +249,6 @@ def reduce_scatter(
     Args:
         output: the output.
         input_list: one input for each rank.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "reduce_scatter"), array(output)
     check(op, x, "reduce_scatter")
@@ -290,9 +266,6 @@ def reduce_scatter_tensor(
     Args:
         output: the output.
         input: the inputs for all ranks, in rank order.
-        op: `ReduceOp.SUM` or another reduction.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x = member(group, "reduce_scatter_tensor"), array(output)
     check(op, x, "reduce_scatter_tensor")
@@ -322,15 +295,13 @@ def all_to_all(
     Args:
         output_tensor_list: one output for each rank.
         input_tensor_list: one input for each rank.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members = member(group, "all_to_all")
     counts = (len(input_tensor_list), len(output_tensor_list))
     if counts != (members.size, members.size):
-        raise ShapeError(
+        raise ShapeError.here(
             f"all_to_all: expected lists of {members.size}, got {counts[0]} inputs and {counts[1]} "
-            f"outputs{at_user_line()}"
+            f"outputs"
         )
     xs = [array(x) for x in input_tensor_list]
     outs = [np.empty_like(array(y)) for y in output_tensor_list]
@@ -354,8 +325,6 @@ def all_to_all_single(
         input: rows for all ranks, in rank order.
         output_split_sizes: the number of rows from each rank; by default equal.
         input_split_sizes: the number of rows for each rank; by default equal.
-        group: the ranks that take part; by default all.
-        async_op: whether to return a `Work` at once instead of blocking.
     """
     members, x, out = member(group, "all_to_all_single"), array(input), np.empty_like(array(output))
     xs = _split(x, input_split_sizes, members.size)
@@ -371,15 +340,14 @@ def _split(x: Array, sizes: Sequence[int] | None, count: int) -> list[Array]:
     rows = x.shape[0] if x.ndim else 0
     if sizes is None:
         if rows % count:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"all_to_all_single: expected rows in {count} equal parts, got {rows}"
-                f"{at_user_line()}"
             )
         sizes = [rows // count] * count
     if len(sizes) != count or sum(sizes) != rows:
-        raise ShapeError(
+        raise ShapeError.here(
             f"all_to_all_single: expected {count} sizes that add up to {rows} rows, got "
-            f"{list(sizes)}{at_user_line()}"
+            f"{list(sizes)}"
         )
     ends = np.cumsum([0, *sizes])
     return [x[a:b] for a, b in itertools.pairwise(ends)]
@@ -393,7 +361,6 @@ def monitored_barrier(
     """A barrier whose error names the ranks that are missing.
 
     Args:
-        group: the ranks that take part; by default all.
         timeout: seconds, or a `timedelta`; by default the group's.
         wait_all_ranks: has no effect: the error always names all missing ranks.
 
@@ -416,11 +383,11 @@ def check(op: ReduceOp, x: Array, name: str) -> None:
         DTypeError: the element type does not support it.
     """
     if not isinstance(op, ReduceOp):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(f"{name}: expected a ReduceOp, got {op!r}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected a ReduceOp, got {op!r}")
     try:
         check_reduction(op.value, x.dtype)
     except DTypeError as error:
-        raise DTypeError(f"{name}: {error}{at_user_line()}") from None
+        raise DTypeError.here(f"{name}: {error}") from None
 
 
 def _outputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> list[Array]:
@@ -432,9 +399,7 @@ def _inputs(tensors: Sequence[Tensor], count: int, like: Array, name: str) -> li
     wrong = [x for x in arrays if (x.dtype, x.shape) != (like.dtype, like.shape)]
     if len(arrays) != count or wrong:
         got = kind(wrong[0]) if wrong else f"{len(arrays)} tensors"
-        raise ShapeError(
-            f"{name}: expected a list of {count} tensors {kind(like)}, got {got}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a list of {count} tensors {kind(like)}, got {got}")
     return arrays
 
 
@@ -442,7 +407,5 @@ def _joined(tensor: Tensor, part: Array, count: int, name: str) -> Array:
     """An output for `count` shards; checks that the tensor has its shape."""
     x: Any = array(tensor)
     if x.dtype != part.dtype or x.size != count * part.size:
-        raise ShapeError(
-            f"{name}: expected {count} times {kind(part)}, got {kind(x)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected {count} times {kind(part)}, got {kind(x)}")
     return np.empty_like(x)

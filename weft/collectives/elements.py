@@ -14,7 +14,6 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group, bytes_of
@@ -33,7 +32,7 @@ def array(tensor: Tensor) -> Array:
         DTypeError: it is not a tensor.
     """
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise DTypeError(f"expected a tensor of weft, got {tensor!r:.200}{at_user_line()}")
+        raise DTypeError.here(f"expected a tensor of weft, got {tensor!r:.200}")
     compute_pending()
     elements = array_of(tensor.lazy)
     return elements if elements.flags.c_contiguous else elements.copy()

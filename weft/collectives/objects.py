@@ -17,7 +17,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.formats.nested_arrays import built, parts
 from weft.ir.dtype import NAMED, as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -35,7 +34,6 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     Args:
         object_list: a list with one item for each rank, which is overwritten.
         obj: this rank's object.
-        group: the ranks that take part; by default all.
 
     Raises:
         DTypeError: an object contains something else.
@@ -68,8 +66,6 @@ def gather_object(
         obj: this rank's object.
         object_gather_list: on rank `dst` a list with one item for each rank; else `None`.
         dst: the global rank that receives, by default 0; or pass `group_dst`.
-        group: the ranks that take part; by default all.
-        group_dst: its rank in the group.
     """
     members = member(group, "gather_object")
     root = root_of(members, dst, group_dst, "gather_object", 0)
@@ -92,9 +88,7 @@ def broadcast_object_list(
     Args:
         object_list: the objects that are sent or overwritten; of equal length on all ranks.
         src: the global rank that sends; or pass `group_src`.
-        group: the ranks that take part; by default all.
         device: has no effect.
-        group_src: its rank in the group.
     """
     members = member(group, "broadcast_object_list")
     check_device(device)
@@ -119,8 +113,6 @@ def scatter_object_list(
         scatter_object_output_list: a list, whose first item is overwritten.
         scatter_object_input_list: on rank `src` one object for each rank; else `None`.
         src: the global rank that sends, by default 0; or pass `group_src`.
-        group: the ranks that take part; by default all.
-        group_src: its rank in the group.
     """
     members = member(group, "scatter_object_list")
     objects = list(scatter_object_input_list or ())
@@ -135,7 +127,7 @@ def scatter_object_list(
 
 def _check(objects: Sequence[Any], count: int, name: str) -> None:
     if len(objects) != count:
-        raise ShapeError(f"{name}: expected a list of {count}, got {len(objects)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected a list of {count}, got {len(objects)}")
 
 
 def _is_tensor(x: Any) -> bool:

@@ -28,8 +28,6 @@ def send(
         tensor: what is sent.
         dst: the global rank that receives; or pass `group_dst`.
         group: the group of both ranks; by default all.
-        tag: must be equal on both ranks.
-        group_dst: its rank in the group.
     """
     isend(tensor, dst, group, tag, group_dst).wait()
 
@@ -71,8 +69,6 @@ def isend(
         tensor: what is sent.
         dst: the global rank that receives; or pass `group_dst`.
         group: the group of both ranks; by default all.
-        tag: must be equal on both ranks.
-        group_dst: its rank in the group.
     """
     members, x = member(group, "send"), array(tensor).copy()
     peer = root_of(members, dst, group_dst, "send")
@@ -91,8 +87,6 @@ def irecv(
         tensor: the output; its shape and type must be those of the sent tensor.
         src: the global rank that sends; or pass `group_src`; by default the first that sends.
         group: the group of both ranks; by default all.
-        tag: must be equal on both ranks.
-        group_src: its rank in the group.
     """
     members, out = member(group, "recv"), np.empty_like(array(tensor))
     peer = root_of(members, src, group_src, "recv")

@@ -13,10 +13,10 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from weft import config
+from weft.documentation import with_arguments
 from weft.eager.tensor.device import check_device
 from weft.errors import ArgumentError, DistributedError
 from weft.host.cores import launched, pin, tasks_without_mpi
-from weft.ir.node import at_user_line
 from weft.runtime.all_reduce import all_reduce_function
 from weft.runtime.execution import driver
 from weft.runtime.execution.team import TEAM
@@ -72,15 +72,15 @@ def init_process_group(
     _check_arguments(backend, init_method, store)
     check_device(device_id)
     if not launched() and world_size > 1:
-        raise DistributedError(
+        raise DistributedError.here(
             f"init_process_group: expected {world_size} ranks, got this process alone; start them "
-            f"with: weft launch -n {world_size} SCRIPT{at_user_line()}"
+            f"with: weft launch -n {world_size} SCRIPT"
         )
     tasks = tasks_without_mpi()
     if tasks > 1:
-        raise DistributedError(
+        raise DistributedError.here(
             f"init_process_group: srun has started {tasks} tasks without what MPI finds others by; "
-            f"start them with: srun --mpi=pmi2{at_user_line()}"
+            f"start them with: srun --mpi=pmi2"
         )
     if not launched() and not _told:
         _told.append("alone")
@@ -95,25 +95,23 @@ def init_process_group(
             ("world_size", world_size, joined.size), ("rank", rank, joined.rank),
         ][wrong.index(True)]  # fmt: skip
         session.end()
-        raise DistributedError(
-            f"init_process_group: the launcher says {name} {actual}, got {expected}{at_user_line()}"
+        raise DistributedError.here(
+            f"init_process_group: the launcher says {name} {actual}, got {expected}"
         )
 
 
 def _check_arguments(backend: str | None, init_method: str | None, store: object) -> None:
     if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError(
-            f"init_process_group: expected the backend 'mpi', got {backend!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"init_process_group: expected the backend 'mpi', got {backend!r}")
     if store is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "
-            f"with weft launch{at_user_line()}"
+            f"with weft launch"
         )
     if init_method not in (None, "env://"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"init_process_group: expected init_method 'env://', got {init_method!r}; start ranks "
-            f"with weft launch{at_user_line()}"
+            f"with weft launch"
         )
 
 
@@ -244,9 +242,9 @@ def get_group_rank(group: Group, global_rank: int) -> int:
         DistributedError: the rank is not a member.
     """
     if global_rank not in _chosen(group, "get_group_rank").ranks:
-        raise DistributedError(
+        raise DistributedError.here(
             f"get_group_rank: rank {global_rank} is no member of the group of ranks "
-            f"{list(group.ranks)}{at_user_line()}"
+            f"{list(group.ranks)}"
         )
     return group.ranks.index(global_rank)
 
@@ -262,9 +260,8 @@ def get_global_rank(group: Group, group_rank: int) -> int:
         DistributedError: the rank is out of range.
     """
     if not 0 <= group_rank < _chosen(group, "get_global_rank").size:
-        raise DistributedError(
+        raise DistributedError.here(
             f"get_global_rank: expected a number from 0 to {group.size - 1}, got {group_rank}"
-            f"{at_user_line()}"
         )
     return group.ranks[group_rank]
 
@@ -295,7 +292,7 @@ def new_group(
     assert joined is not None
     chosen = world.ranks if ranks is None else list(ranks)
     if not all(isinstance(rank, int | np.integer) for rank in chosen):  # pyright: ignore
-        raise DistributedError(f"new_group: expected ranks, got {ranks!r}{at_user_line()}")
+        raise DistributedError.here(f"new_group: expected ranks, got {ranks!r}")
     chosen = sorted(chosen)
     seconds = None if timeout is None else seconds_of(timeout)
     return joined.new_group(chosen, seconds, use_local_synchronization)
@@ -305,7 +302,7 @@ def _chosen(group: Group | None, name: str) -> Group:
     if group is None:
         return session.world()
     if not isinstance(group, Group):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise DistributedError(f"{name}: expected a process group, got {group!r}{at_user_line()}")
+        raise DistributedError.here(f"{name}: expected a process group, got {group!r}")
     return group
 
 
@@ -317,9 +314,9 @@ def member(group: Group | None, name: str) -> Group:
     """
     chosen = _chosen(group, name)
     if chosen.index < 0:
-        raise DistributedError(
+        raise DistributedError.here(
             f"{name}: rank {chosen.transport.rank} is no member of the group of ranks "
-            f"{list(chosen.ranks)}{at_user_line()}"
+            f"{list(chosen.ranks)}"
         )
     return chosen
 
@@ -328,9 +325,26 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class _Common:
+    """Arguments of collectives that need no description of their own.
+
+    Args:
+        op: `ReduceOp.SUM` or another reduction.
+        group: the ranks that take part; by default all.
+        async_op: whether to return a `Work` at once instead of blocking.
+        tag: must be equal on both ranks.
+        group_src, group_dst: its rank in the group.
+    """
+
+
 def for_members(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a collective to only warn if this process is not in its `group`, as in PyTorch."""
-    place = list(inspect.signature(function).parameters).index("group")
+    """Decorate a collective to only warn if this process is not in its `group`, as in PyTorch.
+
+    Arguments that its docstring leaves out are described as in `_Common`.
+    """
+    names = list(inspect.signature(function).parameters)
+    place = names.index("group")
+    function.__doc__ = with_arguments(function.__doc__, names, _Common)
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -362,16 +376,15 @@ def root_of(
     if (rank is None) == (group_rank is None):
         if rank is not None or default is None:
             got = "neither" if rank is None else f"both, {rank} and {group_rank}"
-            raise DistributedError(
-                f"{name}: expected a global rank or one of the group, got {got}{at_user_line()}"
+            raise DistributedError.here(
+                f"{name}: expected a global rank or one of the group, got {got}"
             )
         rank = default
     if group_rank is None:
         return index_of(group, rank, name)
     if not 0 <= group_rank < group.size:
-        raise DistributedError(
+        raise DistributedError.here(
             f"{name}: expected a rank of the group from 0 to {group.size - 1}, got {group_rank}"
-            f"{at_user_line()}"
         )
     return group_rank
 
@@ -383,8 +396,7 @@ def index_of(group: Group, rank: int | None, name: str) -> int:
         DistributedError: the rank is not a member.
     """
     if rank not in group.ranks:
-        raise DistributedError(
+        raise DistributedError.here(
             f"{name}: expected one of the group's ranks {list(group.ranks)}, got {rank}"
-            f"{at_user_line()}"
         )
     return group.ranks.index(rank)

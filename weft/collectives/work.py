@@ -7,7 +7,6 @@ from concurrent.futures import Future
 from typing import Any
 
 from weft.errors import DistributedError
-from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 
@@ -44,7 +43,7 @@ class Work:
             DistributedError: it has been waited for already, or the call failed.
         """
         if self._ended:
-            raise DistributedError(f"wait: the request has ended already{at_user_line()}")
+            raise DistributedError.here("wait: the request has ended already")
         self._future.result()
         self._ended = True
         self._put()

@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 
 from weft.cuda import amp
 from weft.errors import ConfigError
-from weft.ir.node import at_user_line
 
 __all__ = [
     "amp", "device_count", "empty_cache", "get_rng_state_all", "is_available", "is_bf16_supported",
@@ -78,9 +77,9 @@ def set_rng_state_all(new_states: Sequence[Any]) -> None:
         ConfigError: a state is given.
     """
     if len(new_states):
-        raise ConfigError(
+        raise ConfigError.here(
             f"set_rng_state_all: expected no states, as there is no CUDA device, got "
-            f"{len(new_states)}{at_user_line()}"
+            f"{len(new_states)}"
         )
 
 

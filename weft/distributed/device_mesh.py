@@ -12,7 +12,6 @@ from weft.collectives.process_group import init_process_group
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DistributedError, ShapeError, UnknownKeyError
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -47,9 +46,7 @@ def init_device_mesh(
     """
     shape = tuple([int(n) for n in mesh_shape])
     if not shape or min(shape) < 1:
-        raise ShapeError(
-            f"init_device_mesh: expected positive sizes, got {list(shape)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"init_device_mesh: expected positive sizes, got {list(shape)}")
     ranks = np.arange(math.prod(shape)).reshape(shape)
     return DeviceMesh(device_type, ranks, mesh_dim_names=mesh_dim_names)
 
@@ -81,9 +78,7 @@ class DeviceMesh:
         self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None
     ) -> None:
         if device_type not in _DEVICES:
-            raise ArgumentError(
-                f"DeviceMesh: expected the device 'cpu', got {device_type!r}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"DeviceMesh: expected the device 'cpu', got {device_type!r}")
         if session.current() is None:
             init_process_group()
         ranks = np.array(mesh, dtype=np.int64)
@@ -170,9 +165,9 @@ class DeviceMesh:
         names = (mesh_dim_names,) if isinstance(mesh_dim_names, str) else tuple(mesh_dim_names)
         places = [self._axis(name, "DeviceMesh") for name in names]
         if not places or places != sorted(set(places)):
-            raise UnknownKeyError(
+            raise UnknownKeyError.here(
                 f"DeviceMesh: expected dimensions in the mesh's order {self.mesh_dim_names}, got "
-                f"{names}{at_user_line()}"
+                f"{names}"
             )
         groups = self._own_groups("DeviceMesh")
         axes = tuple([self._axes[i] for i in places])
@@ -193,31 +188,26 @@ class DeviceMesh:
 
     def _own_groups(self, name: str) -> list[Group]:
         if not self._inside:
-            raise DistributedError(
+            raise DistributedError.here(
                 f"{name}: rank {self.get_rank()} is not in the mesh {self._ranks.tolist()}"
-                f"{at_user_line()}"
             )
         return [group for group in self._groups if group is not None]
 
     def _axis(self, mesh_dim: int | str | None, name: str) -> int:
         """The index of a dimension."""
         if mesh_dim is None and self.ndim > 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected one of {self.ndim} dimensions{self._known()}, got none"
-                f"{at_user_line()}"
             )
         if isinstance(mesh_dim, str):
             if mesh_dim not in (self.mesh_dim_names or ()):
-                raise UnknownKeyError(
+                raise UnknownKeyError.here(
                     f"{name}: expected a dimension of the mesh{self._known()}, got {mesh_dim!r}"
-                    f"{at_user_line()}"
                 )
             return (self.mesh_dim_names or ()).index(mesh_dim)
         axis = mesh_dim or 0
         if not -self.ndim <= axis < self.ndim:
-            raise ArgumentError(
-                f"{name}: expected a dimension below {self.ndim}, got {axis}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"{name}: expected a dimension below {self.ndim}, got {axis}")
         return axis % self.ndim
 
     def _known(self) -> str:
@@ -251,17 +241,16 @@ def _check(ranks: Ranks) -> None:
     """Check that a mesh consists of different ranks of the job."""
     count = session.world().size
     if not ranks.ndim or not ranks.size:
-        raise ShapeError(f"DeviceMesh: expected a grid of ranks, got {ranks}{at_user_line()}")
+        raise ShapeError.here(f"DeviceMesh: expected a grid of ranks, got {ranks}")
     if ranks.size > count:
-        raise DistributedError(
+        raise DistributedError.here(
             f"DeviceMesh: expected at most {count} ranks, as many as there are, got a mesh of "
             f"{' x '.join(map(str, ranks.shape))} = {ranks.size}; start them with: weft launch -n "
-            f"{ranks.size} SCRIPT{at_user_line()}"
+            f"{ranks.size} SCRIPT"
         )
     if len(np.unique(ranks)) != ranks.size or ranks.min() < 0 or ranks.max() >= count:
-        raise DistributedError(
+        raise DistributedError.here(
             f"DeviceMesh: expected different ranks from 0 to {count - 1}, got {ranks.tolist()}"
-            f"{at_user_line()}"
         )
 
 
@@ -270,9 +259,8 @@ def _names(dim_names: Sequence[str] | None, ndim: int) -> tuple[str, ...] | None
         return None
     names = tuple(dim_names)
     if len(names) != ndim or len(set(names)) != ndim:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"DeviceMesh: expected {ndim} different names, one for each dimension, got {names}"
-            f"{at_user_line()}"
         )
     return names
 

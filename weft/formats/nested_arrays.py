@@ -14,7 +14,6 @@ import numpy as np
 
 from weft.errors import DTypeError, TreeError
 from weft.formats.safetensors_header import METADATA
-from weft.ir.node import at_user_line
 
 Array = np.ndarray[Any, Any]
 TREE: Final = "weft.tree"  # metadata key: the nesting of the arrays, and all other values
@@ -109,14 +108,14 @@ def _free_name(place: _Place | None, letters: int, arrays: Mapping[str, Array]) 
 
 def _plain(x: Any, place: _Place | None) -> Any:
     if not isinstance(x, _PLAIN):
-        raise DTypeError(
+        raise DTypeError.here(
             f"save: expected tensors, numbers or strings in dicts and lists, got "
-            f"{type(x).__name__} {_at(place)}; save its parts{at_user_line()}"
+            f"{type(x).__name__} {_at(place)}; save its parts"
         )
     if _is_long(x):
-        raise DTypeError(
+        raise DTypeError.here(
             f"save: expected {MOST_BITS} bits at most, got an integer of {x.bit_length()} bits "
-            f"{_at(place)}{at_user_line()}"
+            f"{_at(place)}"
         )
     return x
 
@@ -134,8 +133,8 @@ def _key(key: Any) -> str | int:
     if type(key) in (str, int) and not _is_long(key):
         return key
     got = "a longer one" if _is_long(key) else repr(key)
-    raise DTypeError(
-        f"save: expected strings or integers of {MOST_BITS} bits as keys, got {got}{at_user_line()}"
+    raise DTypeError.here(
+        f"save: expected strings or integers of {MOST_BITS} bits as keys, got {got}"
     )
 
 

@@ -16,7 +16,7 @@ from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.errors import GradientError
 from weft.func.function import Arguments, Function, take_apart, trace_function
 from weft.func.tree import Tree, flatten
-from weft.ir.node import TensorType, Value, at_user_line
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.ops.call import Subgraph, inline
 from weft.ops.declaration import constant_of
@@ -82,9 +82,7 @@ class CustomVjp:
             TracerError: a function reads the value of an argument.
         """
         if self._forward is None or self._backward is None:
-            raise GradientError(
-                f"custom_vjp: call {self.__name__}.defvjp(fwd, bwd) first{at_user_line()}"
-            )
+            raise GradientError.here(f"custom_vjp: call {self.__name__}.defvjp(fwd, bwd) first")
         apart = take_apart((args, {}))
         plain = trace_function(self.function, apart, constants=True)
         forward = trace_function(self._forward, apart, constants=True)
@@ -97,21 +95,19 @@ class CustomVjp:
         self, apart: Arguments, plain: Traced, forward: Traced, args: Sequence[Any]
     ) -> _Backward:
         if any([t.result.written or t.changed for t in (plain, forward)]):
-            raise GradientError(
+            raise GradientError.here(
                 "custom_vjp: expected functions that change no tensor in place but their own; "
-                f"change a clone(){at_user_line()}"
+                "change a clone()"
             )
         if forward.captured or plain.captured:
-            raise GradientError(
+            raise GradientError.here(
                 "custom_vjp: expected functions of their arguments only, but they use tensors "
-                f"from outside; pass those as arguments{at_user_line()}"
+                "from outside; pass those as arguments"
             )
         results = len(plain.function.outputs)
         pair: Tree = forward.result.tree
         if pair.kind is not tuple or len(pair.children) != 2 or pair.children[0].size != results:
-            raise GradientError(
-                f"custom_vjp: expected fwd to return (result, residuals){at_user_line()}"
-            )
+            raise GradientError.here("custom_vjp: expected fwd to return (result, residuals)")
         assert self._backward is not None
         backward, given = _trace_backward(self._backward, forward, plain, apart, args)
         return _Backward(forward.function, backward, results, given)
@@ -133,7 +129,7 @@ def _trace_backward(
 
     traced = trace_tensors(run, [*outputs[count:], *outputs[:count]], constants=True)
     if traced.captured:
-        raise GradientError(f"custom_vjp: expected bwd to use its arguments only{at_user_line()}")
+        raise GradientError.here("custom_vjp: expected bwd to use its arguments only")
     return traced.function, traced.result
 
 
@@ -143,9 +139,9 @@ def _cotangents(
     """A cotangent for each tensor of the arguments, if there is one."""
     parts = list(found) if isinstance(found, tuple | list) else [found]
     if len(parts) != len(args):
-        raise GradientError(
+        raise GradientError.here(
             f"custom_vjp: expected bwd to return {len(args)} cotangents, one an argument, got "
-            f"{len(parts)}{at_user_line()}"
+            f"{len(parts)}"
         )
     lazies: list[Lazy] = []
     given: list[bool] = []

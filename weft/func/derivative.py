@@ -19,7 +19,6 @@ from weft.func.level import kind_of_leaf
 from weft.func.transformed import transformed
 from weft.func.tree import LEAF, flatten
 from weft.func.vmap import vmap
-from weft.ir.node import at_user_line
 from weft.ir.shape import known, size
 
 __all__ = ["hessian", "hessian_vector_product", "jacfwd", "jacobian"]
@@ -70,9 +69,9 @@ def rows_of(
 def _check_real(name: str, what: str, values: Sequence[Lazy]) -> None:
     for x in values:
         if x.type.dtype.is_complex:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{name}: expected real {what}, got {x.type.dtype}; take real and imaginary parts "
-                f"(view_as_real()){at_user_line()}"
+                f"(view_as_real())"
             )
 
 

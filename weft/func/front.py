@@ -8,7 +8,6 @@ from weft.eager.record.lazy import Lazy, begun
 from weft.eager.record.plan import intern
 from weft.eager.tensor.dispatch import record
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
 from weft.ops.declaration import REGISTRY
@@ -22,9 +21,8 @@ def to_front(x: Lazy, axis: int | None) -> Lazy:
         return x
     rank = len(known(x.type.shape))
     if not -rank <= axis < rank:
-        raise ShapeError(
+        raise ShapeError.here(
             f"vmap: expected an axis of a tensor of shape {listed(x.type.shape)}, got {axis}"
-            f"{at_user_line()}"
         )
     return moved(x, axis % rank, 0)
 

@@ -20,7 +20,6 @@ from weft.errors import DTypeError, GradientError, ShapeError, TreeError
 from weft.func.level import Variables, is_differentiated, kind_of_leaf
 from weft.func.transformed import transformed
 from weft.func.tree import flatten, leaves_like
-from weft.ir.node import at_user_line
 from weft.ir.shape import show, size
 from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import check_function
@@ -124,18 +123,17 @@ def _check_tensors(leaves: Sequence[Any], what: str) -> None:
     """
     wrong = [type(y).__name__ for y in leaves if not isinstance(y, _ARRAYS)]
     if wrong or not leaves:
-        raise GradientError(
-            f"{what}: expected the function to return tensors, got "
-            f"{', '.join(wrong) or 'nothing'}{at_user_line()}"
+        raise GradientError.here(
+            f"{what}: expected the function to return tensors, got {', '.join(wrong) or 'nothing'}"
         )
 
 
 def _pair(found: Any, what: str) -> tuple[Any, Any]:
     """The pair returned by a function with `has_aux`."""
     if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
-        raise GradientError(
+        raise GradientError.here(
             f"{what}: has_aux: expected the function to return a tuple of a result and what goes "
-            f"with it, got {type(found).__name__}{at_user_line()}"
+            f"with it, got {type(found).__name__}"
         )
     return found  # pyright: ignore[reportUnknownVariableType]
 
@@ -148,17 +146,17 @@ def positions(argnums: Argnums, count: int, what: str) -> list[int]:
     """
     chosen: list[Any] = list(argnums) if isinstance(argnums, Sequence) else [argnums]
     if not chosen or any(not isinstance(i, int) for i in chosen):
-        raise GradientError(
-            f"{what}: argnums: expected an integer or several, got {argnums!r}{at_user_line()}"
+        raise GradientError.here(
+            f"{what}: argnums: expected an integer or several, got {argnums!r}"
         )
     if any(not -count <= i < count for i in chosen):
-        raise GradientError(
+        raise GradientError.here(
             f"{what}: expected argnums below {count}, the number of positional arguments, got "
-            f"{argnums}{at_user_line()}"
+            f"{argnums}"
         )
     found = [i % count for i in chosen]
     if len(set(found)) != len(found):
-        raise GradientError(f"{what}: expected different argnums, got {argnums}{at_user_line()}")
+        raise GradientError.here(f"{what}: expected different argnums, got {argnums}")
     return found
 
 
@@ -183,20 +181,20 @@ def untracked(x: Lazy) -> Lazy:
 def _scalar(run: Run, what: str) -> None:
     for y in run.ys:
         if not y.type.dtype.is_inexact:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{what}: expected the function to return a real number, got {y.type.dtype}, which "
-                f"has no derivative{at_user_line()}"
+                f"has no derivative"
             )
         if y.type.dtype.is_complex:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{what}: expected the function to return a real number, got {y.type.dtype}; take "
-                f"its real or imaginary part, or use vjp{at_user_line()}"
+                f"its real or imaginary part, or use vjp"
             )
     if len(run.ys) != 1 or size(run.ys[0].type.shape) != 1:
         shapes = ", ".join(show(y.type.shape) for y in run.ys)
-        raise GradientError(
+        raise GradientError.here(
             f"{what}: expected the function to return one scalar, got {shapes}; use vjp or "
-            f"jacobian for more{at_user_line()}"
+            f"jacobian for more"
         )
 
 
@@ -316,9 +314,8 @@ def make_vjp(fun: Function, argnum: Argnums = 0) -> Function:
 def _cotangent(y: Lazy, given: Any) -> Lazy:
     g = cast(lazy_of(given, y.type.dtype), y.type.dtype)
     if g.type.shape != y.type.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"vjp: expected a cotangent of shape {show(y.type.shape)}, got {show(g.type.shape)}"
-            f"{at_user_line()}"
         )
     return g
 
@@ -348,20 +345,18 @@ def jvp(
     """
     for given in (primals, tangents):
         if type(given) is not type(primals) or not isinstance(given, tuple | list) or not given:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TreeError(
+            raise TreeError.here(
                 "jvp: expected tuples of primals and of tangents, one entry an argument, got "
-                f"{type(primals).__name__} and {type(tangents).__name__}{at_user_line()}"
+                f"{type(primals).__name__} and {type(tangents).__name__}"
             )
     if flatten(primals)[1] != flatten(tangents)[1]:
-        raise TreeError(
+        raise TreeError.here(
             "jvp: expected primals and tangents of the same structure, got "
-            f"{flatten(primals)[1]} and {flatten(tangents)[1]}{at_user_line()}"
+            f"{flatten(primals)[1]} and {flatten(tangents)[1]}"
         )
     run = Run(fun, primals, {}, None, has_aux, "jvp")
     if strict and not all(y.tracked for y in run.ys):
-        raise GradientError(
-            f"jvp: strict: a result does not depend on the arguments{at_user_line()}"
-        )
+        raise GradientError.here("jvp: strict: a result does not depend on the arguments")
     result = run.push(tangents)
     return (run.result(), result, run.aux) if has_aux else (run.result(), result)
 

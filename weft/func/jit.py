@@ -19,7 +19,7 @@ from weft.eager.tensor.dtype.promotion import get_default_dtype
 from weft.eager.tensor.handle import Handle
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
-from weft.ir.node import TensorType, at_user_line
+from weft.ir.node import TensorType
 from weft.ops.refusal import REFUSABLE, check_function, refuse
 
 
@@ -168,8 +168,8 @@ class Jitted:
         try:
             found = self._entries.get(key, ())
         except TypeError as error:
-            raise TracerError(
-                f"jit: expected static arguments that can be hashed: {error}{at_user_line()}"
+            raise TracerError.here(
+                f"jit: expected static arguments that can be hashed: {error}"
             ) from None
         return next((entry for entry in found if entry.holds()), None)
 

@@ -18,7 +18,7 @@ from weft.errors import GradientError
 from weft.func.function import changed
 from weft.func.tree import Tree, flatten
 from weft.host.garbage_collection import FirstRead
-from weft.ir.node import TensorType, at_user_line
+from weft.ir.node import TensorType
 from weft.ops.declaration import REGISTRY
 
 _IDENTITY: Final = REGISTRY["identity"]
@@ -49,9 +49,9 @@ def variable(x: Any, what: str) -> tuple[Any, Lazy]:
     """
     lazy = lazy_of(x)
     if not lazy.type.dtype.is_inexact:
-        raise GradientError(
+        raise GradientError.here(
             f"{what}: expected floating arguments, got {lazy.type}; make it floating, or choose "
-            f"other arguments with argnums{at_user_line()}"
+            f"other arguments with argnums"
         )
     found = trace.now.record(_plan(lazy.type), (lazy,))[0]
     found.tracked = True

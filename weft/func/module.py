@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from weft.eager.functions.shape.joining import stack
 from weft.errors import ArgumentError, GradientError, ShapeError
-from weft.ir.node import at_user_line
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -107,7 +106,7 @@ def _together(dicts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         twice = [name for name in part if name in found]
         if twice:
             text = f"functional_call: expected each name once, got {twice[0]!r} more than once"
-            raise ArgumentError(text + at_user_line())
+            raise ArgumentError.here(text)
         found.update(part)
     return found
 
@@ -125,9 +124,9 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
     """
     kinds = {(type(m), getattr(m, "training", None)) for m in models}
     if len(kinds) != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             "stack_module_state: expected modules of one class, all in training mode or none, got "
-            f"{sorted(str(kind.__name__) for kind, _ in kinds) or 'none'}{at_user_line()}"
+            f"{sorted(str(kind.__name__) for kind, _ in kinds) or 'none'}"
         )
     parameters = {
         name: _leaf(name, [dict(m.named_parameters())[name] for m in models])
@@ -143,9 +142,9 @@ def stack_module_state(models: Sequence[Swappable]) -> tuple[dict[str, Any], dic
 def _leaf(name: str, tensors: Sequence[Any]) -> Any:
     """Stacked and detached tensors."""
     if len({x.requires_grad for x in tensors}) != 1:
-        raise GradientError(
+        raise GradientError.here(
             f"stack_module_state: expected {name} to need a gradient in all modules or in none: "
-            f"let all have the same .requires_grad{at_user_line()}"
+            f"let all have the same .requires_grad"
         )
     stacked = stack([x.detach() for x in tensors])
     return stacked.requires_grad_(tensors[0].requires_grad)

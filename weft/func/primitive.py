@@ -19,7 +19,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError, TracerError, UndefinedRuleError
 from weft.func.function import take_apart
 from weft.ir.dtype import as_dtype
-from weft.ir.node import TensorType, Value, at_user_line
+from weft.ir.node import TensorType, Value
 from weft.ops.call import inline
 from weft.ops.declaration import REGISTRY
 
@@ -73,10 +73,10 @@ class _Once:
     name: str
 
     def __call__(self, *_: Any) -> list[Value | None]:
-        raise UndefinedRuleError(
+        raise UndefinedRuleError.here(
             f"{self.name}: its gradient rule is called with values, because it is written in NumPy "
             "or calls a primitive, so it has no derivatives itself: neither second ones nor those "
-            f"of forward mode; write it with tensor operations{at_user_line()}"
+            f"of forward mode; write it with tensor operations"
         )
 
 
@@ -98,9 +98,9 @@ class _Rule:
     def _pull(self, i: int, g: Value, y: Value, xs: Sequence[Value]) -> Value | None:
         position = self.positions[i]
         if position not in self.owner.makers:
-            raise UndefinedRuleError(
+            raise UndefinedRuleError.here(
                 f"{self.owner.__name__}: has no gradient by argument {position}; say one with "
-                f"defvjp{at_user_line()}"
+                f"defvjp"
             )
         maker = self.owner.makers[position]
         if maker is None:
@@ -117,9 +117,9 @@ class _Rule:
         except TracerError:  # it is written in NumPy, so it is called with arrays
             return self._called(maker, g, y, xs, i)
         if traced.captured:
-            raise GradientError(
+            raise GradientError.here(
                 f"{self.owner.__name__}: expected a gradient rule that uses its arguments only, "
-                f"but it uses tensors that need gradients themselves{at_user_line()}"
+                f"but it uses tensors that need gradients themselves"
             )
         return inline(traced.function, [g, y, *xs])[0]
 

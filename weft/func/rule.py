@@ -20,7 +20,6 @@ from weft.func.front import example, to_front
 from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
 from weft.func.level import is_begun_since
 from weft.func.tree import prefix
-from weft.ir.node import at_user_line
 from weft.ops.call import Subgraph
 from weft.transform.vmap import batch
 
@@ -96,9 +95,9 @@ class Mapping:
             TreeError: the rule does not return results and their batch axes.
         """
         if function.generate_vmap_rule:
-            raise GradientError(
+            raise GradientError.here(
                 f"{function.__name__}: has both generate_vmap_rule=True and a static method vmap; "
-                f"choose one{at_user_line()}"
+                f"choose one"
             )
         if trace.now.depth != self.depth:
             return None
@@ -149,9 +148,9 @@ class Mapping:
         """The rule's results, and their batch axes."""
         found = function.vmap(self.info, in_dims, *args)
         if not isinstance(found, tuple) or len(found) != 2:  # pyright: ignore[reportUnknownArgumentType]
-            raise TreeError(
+            raise TreeError.here(
                 f"{function.__name__}.vmap: expected two values, results and their axes of "
-                f"examples, got {found!r}{at_user_line()}"
+                f"examples, got {found!r}"
             )
         return found  # pyright: ignore[reportUnknownVariableType]
 

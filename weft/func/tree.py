@@ -181,7 +181,7 @@ def prefix(axes: Any, tree: Tree, leaf: type | tuple[type, ...] = int) -> list[A
     elif tree.kind in (list, tuple):
         fits = fits and type(axes) is tree.kind
     if not fits:
-        raise TreeError(f"axes: expected one for each part of {tree}, got {axes}{at_user_line()}")
+        raise TreeError.here(f"axes: expected one for each part of {tree}, got {axes}")
     parts = [axes[key] for key in tree.keys] if isinstance(axes, dict) else axes
     return [
         a

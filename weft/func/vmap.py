@@ -24,7 +24,6 @@ from weft.func.function import DATA, Arguments, Function, Result, take_apart
 from weft.func.rule import Given, Mapping
 from weft.func.transformed import transformed
 from weft.func.tree import Tree, flatten, prefix
-from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ir.shape import show as listed
 from weft.ops.declaration import REGISTRY
@@ -67,9 +66,8 @@ def vmap(
     """
 
     if randomness not in _RANDOMNESS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"vmap: expected randomness {', '.join(_RANDOMNESS)}, got {randomness!r}"
-            f"{at_user_line()}"
         )
     torch = in_dims is not _UNSAID or out_dims is not _UNSAID
     taken = in_axes if in_dims is _UNSAID else in_dims
@@ -120,7 +118,7 @@ class _Examples(NamedTuple):
             ShapeError: a count below 1.
         """
         if count < 1:
-            raise ShapeError(f"vmap: chunk_size: expected 1 or more, got {count}{at_user_line()}")
+            raise ShapeError.here(f"vmap: chunk_size: expected 1 or more, got {count}")
         begins = range(0, self.end, count)
         return [self._replace(begin=a, end=min(a + count, self.end)) for a in begins]
 
@@ -172,14 +170,11 @@ def _axes(
 ) -> list[int | None]:
     """The batch axis of each tensor in the arguments; `named` for those in keyword arguments."""
     if not isinstance(in_axes, int | list | tuple | type(None)):
-        raise ShapeError(
-            f"vmap: expected in_axes as a number or a tuple, got {in_axes!r}{at_user_line()}"
-        )
+        raise ShapeError.here(f"vmap: expected in_axes as a number or a tuple, got {in_axes!r}")
     wanted = [in_axes] * len(args) if isinstance(in_axes, int) or in_axes is None else in_axes
     if len(wanted) != len(args):
-        raise ShapeError(
+        raise ShapeError.here(
             f"vmap: expected {len(args)} in_axes, one an argument, got {len(wanted)}"
-            f"{at_user_line()}"
         )
     found: list[int | None] = []
     for argument, axes in zip([*args, kwargs], [*wanted, named], strict=True):
@@ -188,8 +183,7 @@ def _axes(
         found += [a for s, a in zip(part.static, entries, strict=True) if s is DATA]
         for x, a in zip(part.static, entries, strict=True):
             if argument is not kwargs and type(x) in (int, float, complex) and a is not None:
-                text = f"vmap: expected an axis of None for the number {x}, got {a}"
-                raise ShapeError(text + at_user_line())
+                raise ShapeError.here(f"vmap: expected an axis of None for the number {x}, got {a}")
     return found
 
 
@@ -204,9 +198,8 @@ def _call(fun: Function, examples: _Examples, out_axes: Any, randomness: str) ->
     # examples.
     draws = any([isinstance(x, Drawn) and x.serial > mapping.since for x in traced.captured])
     if draws and randomness == "error":
-        raise TracerError(
+        raise TracerError.here(
             "vmap: the function draws random numbers; say randomness='different' or 'same'"
-            f"{at_user_line()}"
         )
     captured = list(map(mapping.source, traced.captured))
     results = [g.axis is not None for g in captured]
@@ -237,9 +230,9 @@ def _check_static(leaves: Sequence[Any], axes: Sequence[Any]) -> None:
     """
     for x, axis in zip(leaves, axes, strict=True):
         if x is not DATA and axis is not None:
-            raise TreeError(
+            raise TreeError.here(
                 f"vmap: expected the function to return tensors, got {type(x).__name__}; make it "
-                f"one, or say out_axes=None for it{at_user_line()}"
+                f"one, or say out_axes=None for it"
             )
 
 
@@ -260,9 +253,9 @@ def _change(
     written = traced.result.written
     flags = [*[examples.flags[i] for i in written], *[False] * len(traced.changed)]
     if any([m and not f for m, f in zip(mapped, flags, strict=True)]):
-        raise ShapeError(
+        raise ShapeError.here(
             "vmap: a tensor that all examples share cannot be changed in place to what differs "
-            f"from example to example; map over it, or change a copy{at_user_line()}"
+            "from example to example; map over it, or change a copy"
         )
     values = [
         _placed(y, m, 0, examples.size) if f else y
@@ -310,7 +303,7 @@ def _size(inputs: Sequence[Lazy], axes: Sequence[int | None]) -> int:
     sizes = {known(x.type.shape)[0] for x, a in zip(inputs, axes, strict=True) if a is not None}
     if len(sizes) != 1:
         text = "none is mapped" if not sizes else f"got lengths {sorted(sizes)}"
-        raise ShapeError(f"vmap: expected mapped axes of one length, {text}{at_user_line()}")
+        raise ShapeError.here(f"vmap: expected mapped axes of one length, {text}")
     return sizes.pop()
 
 
@@ -319,17 +312,16 @@ def _placed(y: Lazy, mapped: bool, axis: int | None, size: int) -> Lazy:
     shape = known(y.type.shape)
     if axis is None:
         if mapped:
-            raise ShapeError(
-                f"vmap: out_axes is None for a result that differs from example to example"
-                f"{at_user_line()}"
+            raise ShapeError.here(
+                "vmap: out_axes is None for a result that differs from example to example"
             )
         return y
     if not mapped:
         y = record(_BROADCAST, (y,), {"shape": (size, *shape)})[0]
         shape = (size, *shape)
     if not -len(shape) <= axis < len(shape):
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"vmap: expected out_axes from {-len(shape)} to {len(shape) - 1} for a result that is "
-            f"{listed(shape)} with the examples in front, got {axis}{at_user_line()}"
+            f"{listed(shape)} with the examples in front, got {axis}"
         )
     return moved(y, 0, axis % len(shape))

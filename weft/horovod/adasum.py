@@ -8,7 +8,6 @@ import numpy as np
 
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -29,13 +28,12 @@ def adasum(group: Group, x: Array) -> Array:
         DTypeError: the elements are not real floating-point numbers.
     """
     if group.size & (group.size - 1):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Adasum: expected a power of two as the number of ranks, got {group.size}"
-            f"{at_user_line()}"
         )
     dtype = as_dtype(x.dtype)
     if not dtype.is_inexact or dtype.is_complex:
-        raise DTypeError(f"Adasum: expected real floating elements, got {dtype}{at_user_line()}")
+        raise DTypeError.here(f"Adasum: expected real floating elements, got {dtype}")
     out = np.empty((group.size, x.size), x.dtype)
     what = f"adasum of {dtype}[{','.join(map(str, x.shape))}]"
     collective.all_gather(group, x.reshape(-1), list(out), what)

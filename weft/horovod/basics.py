@@ -13,7 +13,6 @@ from weft.horovod import timeline
 from weft.horovod.process_set import ProcessSet, add_process_set
 from weft.host.cores import local_rank as _local_rank
 from weft.host.cores import local_size as _local_size
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.join import join_all
 
@@ -154,7 +153,7 @@ def join(device: int = -1) -> int:
 
 def _check(name: str) -> None:
     if session.current() is None:
-        raise DistributedError(f"{name}: call hvd.init() first{at_user_line()}")
+        raise DistributedError.here(f"{name}: call hvd.init() first")
 
 
 __all__ = [

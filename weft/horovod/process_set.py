@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.errors import ArgumentError, DistributedError
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -46,9 +45,8 @@ class ProcessSet:
             return session.world()
         joined = session.current()
         if self._group is None or joined is None or self._group.transport is not joined.transport:
-            raise DistributedError(
+            raise DistributedError.here(
                 f"process set of ranks {self.ranks}: call hvd.add_process_set on all ranks first"
-                f"{at_user_line()}"
             )
         return self._group
 
@@ -56,15 +54,15 @@ class ProcessSet:
         """Make the group; all ranks call it."""
         joined = session.current()
         if joined is None:
-            raise DistributedError(f"add_process_set: call hvd.init() first{at_user_line()}")
+            raise DistributedError.here("add_process_set: call hvd.init() first")
         ranks = self.ranks or []
         registered = [each for each in _registered if each.is_current]
         equal = [each for each in registered if each.ranks == ranks and each is not self]
         size = joined.transport.size
         if equal or (size > 1 and ranks == list(range(size))):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"add_process_set: expected ranks of no other process set, got {ranks}, those of "
-                f"{equal[0] if equal else 'all ranks: hvd.global_process_set'}{at_user_line()}"
+                f"{equal[0] if equal else 'all ranks: hvd.global_process_set'}"
             )
         self._group = joined.new_group(ranks)
         self.process_set_id = self._group.number

@@ -16,7 +16,6 @@ from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.horovod.adasum import adasum
 from weft.horovod.compression import Compressor, NoneCompressor
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 from weft.ops.communication.collective import reduced
 from weft.transport import collective
 from weft.transport.base import Array
@@ -40,11 +39,11 @@ def reduction_of(op: Any, average: bool | None, name: str = "allreduce") -> Op:
         ArgumentError: both are given, or `op` is not a reduction.
     """
     if average is not None and op is not None:
-        raise ArgumentError(f"{name}: expected op or average, got both{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected op or average, got both")
     chosen = (ReduceOp.SUM if average is False else ReduceOp.AVG) if op is None else op
     if not isinstance(chosen, ReduceOp | _Adasum):
         text = f"{name}: expected hvd.Average, hvd.Sum, hvd.Adasum, ..., got {op!r}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
     return chosen
 
 
@@ -128,15 +127,15 @@ def gather(group: Group, x: Array) -> Gathered:
         ShapeError: other dimensions or types differ.
     """
     if not x.ndim:
-        raise ShapeError(f"allgather: expected a first dimension, got a scalar{at_user_line()}")
+        raise ShapeError.here("allgather: expected a first dimension, got a scalar")
     told = json.dumps([str(as_dtype(x.dtype)), x.shape]).encode()
     kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "allgather: shapes")]
     for member, each in enumerate(kinds):
         if (each[0], each[1][1:]) != (kinds[0][0], kinds[0][1][1:]):
-            raise ShapeError(
+            raise ShapeError.here(
                 "allgather: expected tensors that differ in their first dimension alone, got "
                 f"{_shown(kinds[0])} on rank {group.ranks[0]} and {_shown(each)} on rank "
-                f"{group.ranks[member]}{at_user_line()}"
+                f"{group.ranks[member]}"
             )
     rows = [int(each[1][0]) for each in kinds]
     out = np.empty((sum(rows), *x.shape[1:]), x.dtype)
@@ -158,15 +157,13 @@ def exchange(group: Group, x: Array, splits: Sequence[int] | None) -> tuple[Arra
     """
     rows = x.shape[0] if x.ndim else 0
     if splits is None and rows % group.size:
-        raise ShapeError(
+        raise ShapeError.here(
             f"alltoall: expected rows in {group.size} equal parts, got {rows}; or pass splits"
-            f"{at_user_line()}"
         )
     shares = [rows // group.size] * group.size if splits is None else list(splits)
     if len(shares) != group.size or sum(shares) != rows or min(shares) < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"alltoall: expected {group.size} splits that add up to {rows} rows, got {shares}"
-            f"{at_user_line()}"
         )
     taken = list(np.zeros((group.size, 1), np.int64))
     collective.all_to_all(group, [np.array([n]) for n in shares], taken, "alltoall: splits")
@@ -185,11 +182,11 @@ def scatter(group: Group, x: Array, reduction: Reduction) -> Array:
         ArgumentError: the reduction is neither a sum nor a mean.
     """
     if reduction.op not in (ReduceOp.SUM, ReduceOp.AVG):
-        raise ArgumentError(
-            f"reducescatter: expected hvd.Average or hvd.Sum, got {reduction.op}{at_user_line()}"
+        raise ArgumentError.here(
+            f"reducescatter: expected hvd.Average or hvd.Sum, got {reduction.op}"
         )
     if not x.ndim:
-        raise ShapeError(f"reducescatter: expected rows, got a scalar{at_user_line()}")
+        raise ShapeError.here("reducescatter: expected rows, got a scalar")
     parts = np.array_split(reduction.scaled(x, reduction.prescale), group.size)
     out = np.empty_like(parts[group.index])
     what = f"reducescatter({reduction.op.value}) of {kind(x)}"
@@ -211,7 +208,7 @@ def root_index(group: Group, root_rank: int, name: str) -> int:
         DistributedError: the rank is not a member.
     """
     if root_rank not in group.ranks:
-        raise DistributedError(
-            f"{name}: expected root_rank among {list(group.ranks)}, got {root_rank}{at_user_line()}"
+        raise DistributedError.here(
+            f"{name}: expected root_rank among {list(group.ranks)}, got {root_rank}"
         )
     return group.ranks.index(root_rank)

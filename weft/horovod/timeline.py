@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 from weft.transport.tally import Span
@@ -89,7 +88,7 @@ def start_timeline(file_path: str | os.PathLike[str], mark_cycles: bool = False)
     """
     world = session.world()
     if _active:
-        raise ArgumentError(f"start_timeline: there is a timeline already{at_user_line()}")
+        raise ArgumentError.here("start_timeline: there is a timeline already")
     _active.append(Timeline(file_path, world.index == 0))
 
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from weft.errors import GraphError
-from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line, user_source
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, user_source
 
 Context = tuple[str, str, Source | None]
 """Name scope, device and source line of the nodes under construction."""
@@ -45,7 +45,7 @@ class Graph:
             GraphError: an input belongs to another graph, or the name is not a str.
         """
         if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise GraphError(f"{op}: expected a name of type str, got {name!r}{at_user_line()}")
+            raise GraphError.here(f"{op}: expected a name of type str, got {name!r}")
         by_name = self._by_name
         with self._lock:
             for value in inputs:

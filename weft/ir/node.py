@@ -8,95 +8,22 @@ graph evaluates them, so that later passes see only attributes.
 
 from __future__ import annotations
 
-import contextlib
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from weft.errors import NOT_THE_USER as NOT_THE_USER
+from weft.errors import PACKAGE as PACKAGE
+from weft.errors import PLACE as PLACE
+from weft.errors import Source as Source
+from weft.errors import at_user_line as at_user_line
+from weft.errors import user_source as user_source
 from weft.ir.dtype import DType
 from weft.ir.hooks import HOOKS
 from weft.ir.shape import Shape, show
 
-PACKAGE: Final = str(Path(__file__).resolve().parent.parent) + "/"
-NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
 Attrs = Mapping[str, Any]
-
-
-class Source:
-    """A line of the user's program; from the call stack, it is resolved only on request."""
-
-    __slots__ = ("_code", "_line", "file")
-
-    def __init__(self, file: str, line: int, code: CodeType | None = None) -> None:
-        """With `code`, `line` is the offset of the instruction, as in `f_lasti`."""
-        self.file: Final = file
-        self._line = line
-        self._code = code
-
-    @property
-    def line(self) -> int:
-        """The line number."""
-        if self._code is not None:
-            self._line, self._code = _line_of(self._code, self._line), None
-        return self._line
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Source) and (self.file, self.line) == (other.file, other.line)
-
-    def __hash__(self) -> int:
-        return hash((self.file, self.line))
-
-    def __str__(self) -> str:
-        return f"{self.file.rsplit('/', 1)[-1]}:{self.line}"
-
-    def __repr__(self) -> str:
-        return f"Source({self.file!r}, {self.line})"
-
-
-def _line_of(code: CodeType, offset: int) -> int:
-    for start, end, line in code.co_lines():
-        if start <= offset < end and line is not None:
-            return line
-    return code.co_firstlineno
-
-
-_outside: dict[str, bool] = {}  # file name -> whether it is the user's; as many as files that ran
-
-
-GENERATED: Final = "<string>"
-"""The file of generated code, such as the constructor of a dataclass; also of `python -c`."""
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith("weft.")
-
-
-def user_source() -> Source | None:
-    """The innermost line on the call stack outside the package (and `contextlib`)."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        code = frame.f_code
-        file = code.co_filename
-        outside = _outside.get(file)
-        if outside is None:
-            outside = _outside[file] = not file.startswith(NOT_THE_USER)
-        if outside and not (file == GENERATED and _is_ours(frame)):
-            return Source(file, frame.f_lasti, code)
-        frame = frame.f_back
-    return None
-
-
-PLACE: Final = " (created at "  # starts the suffix of messages
-
-
-def at_user_line() -> str:
-    """` (created at train.py:31)`, the running line outside the package, for messages."""
-    source = user_source()
-    return "" if source is None else f"{PLACE}{source})"
 
 
 class TensorType(NamedTuple):

@@ -10,7 +10,6 @@ from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.func.control.loop import while_loop
 from weft.ir.dtype import bool_, float32, float64, int32, int64
-from weft.ir.node import at_user_line
 from weft.models.decoding import Cache, Decodable, check_request, ends, prepared, stops
 
 
@@ -35,9 +34,7 @@ class Search(NamedTuple):
             ArgumentError: there are no beams.
         """
         if self.beams < 1:
-            raise ArgumentError(
-                f"beam_search: beams: expected 1 or more, got {self.beams}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"beam_search: beams: expected 1 or more, got {self.beams}")
 
     def normalized(self, sums: Tensor, lengths: Tensor) -> Tensor:
         """Length-normalized log probabilities."""

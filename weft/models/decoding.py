@@ -31,7 +31,6 @@ from weft.errors import ArgumentError, ShapeError
 from weft.func.control.loop import while_loop
 from weft.func.jit import jit
 from weft.ir.dtype import bool_, int32, int64
-from weft.ir.node import at_user_line
 
 Cache = Sequence[Tensor]
 Stream = Callable[[Tensor], Any]
@@ -101,9 +100,7 @@ class Sampling:
         ):
             if not fine:
                 got = getattr(self, name)
-                raise ArgumentError(
-                    f"generate: {name}: expected {wanted}, got {got}{at_user_line()}"
-                )
+                raise ArgumentError.here(f"generate: {name}: expected {wanted}, got {got}")
 
     def draw(self, logits: Tensor, counter: Tensor) -> Tensor:
         """Sample tokens (N,) from logits (N, vocabulary).
@@ -147,12 +144,11 @@ def check_request(what: str, ids: Tensor, count: int) -> None:
         ArgumentError: the count is negative.
     """
     if ids.ndim != 2 or ids.shape[1] == 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{what}: ids: expected tokens (N, L) with L of 1 or more, got {tuple(ids.shape)}"
-            f"{at_user_line()}"
         )
     if count < 0:
-        raise ArgumentError(f"{what}: count: expected 0 or more, got {count}{at_user_line()}")
+        raise ArgumentError.here(f"{what}: count: expected 0 or more, got {count}")
 
 
 def first_counter(generator: Generator | None) -> Tensor:

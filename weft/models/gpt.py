@@ -9,7 +9,6 @@ from weft import nn
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.generator import Generator
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.models.beam import beam_search
 from weft.models.decoding import (
     Cache,
@@ -64,9 +63,7 @@ class GPT(nn.Module):
         """
         length = ids.shape[1]
         if length > self.context:
-            raise ShapeError(
-                f"GPT: expected at most {self.context} tokens, got {length}{at_user_line()}"
-            )
+            raise ShapeError.here(f"GPT: expected at most {self.context} tokens, got {length}")
         x = self.drop(self.tokens(ids) + self.positions[:length])
         for block in self.blocks:
             x = block(x)
@@ -142,9 +139,9 @@ class GPT(nn.Module):
         """
         check_request("beam_search", ids, count)
         if ids.shape[1] + count > self.context:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"beam_search: expected at most {self.context} tokens, got {ids.shape[1]} and"
-                f" {count} more{at_user_line()}"
+                f" {count} more"
             )
         return beam_search(
             self, ids, count, cache=self.cache(ids.shape[0]), room=self.context, beams=beams,

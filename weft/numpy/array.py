@@ -15,7 +15,6 @@ import numpy as np
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.numpy.promotion import NUMPY
 
 
@@ -46,7 +45,7 @@ class ndarray(Tensor):
         """The array itself: the only device is the CPU."""
         check_device(device)
         if stream is not None:
-            raise DTypeError(f"to_device: expected no stream, got {stream!r}{at_user_line()}")
+            raise DTypeError.here(f"to_device: expected no stream, got {stream!r}")
         return self
 
     # -- conversions

@@ -67,7 +67,7 @@ def _of_number(x: Any) -> Any:
         return np.array(x, np.int64 if type(x) is int else None)
     except OverflowError:
         if x < 0 or x >= 2**64:
-            raise DTypeError(f"asarray: {x} fits no integer type{at_user_line()}") from None
+            raise DTypeError.here(f"asarray: {x} fits no integer type") from None
         return np.array(x, np.uint64)
 
 
@@ -92,7 +92,7 @@ def _has_values(array: Any) -> bool:
     """
     for v in array.reshape(-1):
         if isinstance(v, int) and not -(2**63) <= v < 2**64:
-            raise DTypeError(f"asarray: {v} fits no integer type{at_user_line()}")
+            raise DTypeError.here(f"asarray: {v} fits no integer type")
     return all([isinstance(v, int | float | np.generic) for v in array.reshape(-1)])
 
 
@@ -130,7 +130,7 @@ def _stacked(x: Any) -> Any:
     shapes = {known(y.type.shape) for y in lazies}
     if len(shapes) != 1:
         listed = ", ".join(map(show, shapes))
-        raise ShapeError(f"array: expected entries of one shape, got {listed}{at_user_line()}")
+        raise ShapeError.here(f"array: expected entries of one shape, got {listed}")
     like = next((r for r in rows if isinstance(r, NEW.kind)), NEW)
     return wrap(record(REGISTRY["stack"], lazies, {"axis": 0})[0], like)
 
@@ -220,7 +220,5 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> n
     check_device(device)
     x, kind = array_like(x), as_dtype(dtype)
     if x.dtype.is_complex and not kind.is_complex and kind.name != "bool":
-        raise DTypeError(
-            f"astype: expected a complex type, got {kind}; take real(x) first{at_user_line()}"
-        )
+        raise DTypeError.here(f"astype: expected a complex type, got {kind}; take real(x) first")
     return x.clone() if copy and kind is x.dtype else typed(x, kind)

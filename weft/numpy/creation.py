@@ -60,9 +60,9 @@ def asarray(
     check_device(device)
     kind = None if dtype is None else as_dtype(dtype)
     if copy is False and not _shares(obj, kind):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"asarray: expected a copy to be allowed, as {type(obj).__name__} is no array of "
-            f"{kind or 'numbers'}{at_user_line()}"
+            f"{kind or 'numbers'}"
         )
     if isinstance(obj, Handle):
         x: Any = obj if isinstance(obj, NEW.kind) else of_kind(obj)
@@ -98,7 +98,7 @@ def array(object: Any, dtype: Any = None, *, copy: bool = True, ndmin: int = 0) 
     """
     most = conversion.MOST_DIMENSIONS
     if ndmin > most:
-        raise ShapeError(f"array: expected ndmin of at most {most}, got {ndmin}{at_user_line()}")
+        raise ShapeError.here(f"array: expected ndmin of at most {most}, got {ndmin}")
     x: Any = asarray(object, dtype)
     if isinstance(object, Handle):
         x = x.clone() if copy and x is object else x
@@ -227,9 +227,9 @@ def arange(
     whole = all([isinstance(v, int) for v in (first, last, step)])
     kind = as_dtype(dtype or (int64 if whole else float64))
     if step == 0:
-        raise DTypeError(f"arange: expected a step other than 0{at_user_line()}")
+        raise DTypeError.here("arange: expected a step other than 0")
     if kind is bool_ and len(range(first, last, step) if whole else ()) > 2:
-        raise DTypeError(f"arange: expected at most 2 booleans{at_user_line()}")
+        raise DTypeError.here("arange: expected at most 2 booleans")
     if whole and kind.is_integer and (last - first) * step >= 0:
         _check_held(kind, range(first, last, step))
         return _made(sequence.arange(first, last, step, dtype=kind), device)

@@ -10,7 +10,6 @@ import numpy as np
 from weft.eager.tensor.dispatch import cast, record, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, int64, uint64
-from weft.ir.node import at_user_line
 from weft.numpy.convert import array_like, typed
 from weft.numpy.manipulation import axis_within, concat, ravel
 from weft.ops.declaration import Op
@@ -57,9 +56,7 @@ def _running(op: Op, x: Any, axis: Any, dtype: Any, initial: bool = False) -> An
     x = counted(x, dtype)
     if axis is None:
         if x.ndim > 1:
-            raise ShapeError(
-                f"{op.name}: expected an axis for an array of rank {x.ndim}{at_user_line()}"
-            )
+            raise ShapeError.here(f"{op.name}: expected an axis for an array of rank {x.ndim}")
         x, axis = ravel(x), 0
     at = axis_within(op.name, axis, x.ndim)
     y = wrap(record(op, (x.lazy,), {"axis": at})[0], x)

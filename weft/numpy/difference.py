@@ -10,7 +10,6 @@ from weft.eager.functions.reduction import numerical_gradient, statistic
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_
-from weft.ir.node import at_user_line
 from weft.numpy.convert import array_like, floats
 from weft.numpy.manipulation import axis_within, concat
 from weft.numpy.statistical import axes_within, sum
@@ -83,9 +82,8 @@ def gradient(f: Any, *varargs: Any, axis: Any = None) -> Any:
     axes = list(axes_within("gradient", axis, x.ndim)) if axes is None else axes
     steps = varargs * len(axes) if len(varargs) == 1 else varargs or (1.0,) * len(axes)
     if len(steps) != len(axes) or any([np.ndim(_plain(s)) for s in steps]):
-        raise ShapeError(
-            f"gradient: expected a number as distance for each of axes {tuple(axes)}, got "
-            f"{steps!r}{at_user_line()}"
+        raise ShapeError.here(
+            f"gradient: expected a number as distance for each of axes {tuple(axes)}, got {steps!r}"
         )
     found = [_slope(x, a, s) for a, s in zip(axes, steps, strict=True)]
     return found[0] if len(found) == 1 else found
@@ -97,8 +95,7 @@ def _plain(step: Any) -> Any:
 
 def _slope(x: Any, axis: int, step: Any) -> Any:
     if x.shape[axis] < 2:
-        raise ShapeError(
+        raise ShapeError.here(
             f"gradient: expected at least 2 samples along axis {axis}, got {x.shape[axis]}"
-            f"{at_user_line()}"
         )
     return numerical_gradient.slope(x, axis, step)

@@ -17,7 +17,6 @@ from weft.eager.record.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.errors import AliasError, ArgumentError
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 from weft.numpy import declared
 from weft.numpy.convert import NUMBERS, array_like, floats
 from weft.numpy.declared import *  # noqa: F403
@@ -63,7 +62,7 @@ def nan_to_num(
         return found
     if not isinstance(x, Handle):
         text = f"expected an array of weft.numpy to change in place, got {type(x).__name__}"
-        raise AliasError(f"nan_to_num: copy=False: {text}{at_user_line()}")
+        raise AliasError.here(f"nan_to_num: copy=False: {text}")
     given: Any = x
     given[...] = found
     return given
@@ -131,9 +130,9 @@ def _check_powers(x1: Any, x2: Any) -> None:
         if isinstance(x, bool | float | complex) or not array_like(x).lazy.type.dtype.is_integer:
             return
     if (array_like(x2).array < 0).any():
-        raise ArgumentError(
+        raise ArgumentError.here(
             "power: expected no negative powers of integers; convert the base to a floating-point "
-            f"type{at_user_line()}"
+            "type"
         )
 
 

@@ -13,7 +13,6 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.numpy.convert import array_like, floats, new, typed
 from weft.numpy.elementwise import conj
 from weft.numpy.manipulation import roll
@@ -42,9 +41,7 @@ def other_norm(name: str, norm: str | None) -> str:
 def _norm(name: str, norm: str | None) -> str:
     found: Any = "backward" if norm is None else norm
     if not isinstance(found, str) or found not in OTHER_NORM:
-        raise ArgumentError(
-            f"{name}: expected norm backward, ortho or forward, got {norm!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"{name}: expected norm backward, ortho or forward, got {norm!r}")
     return found
 
 
@@ -61,18 +58,15 @@ def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[
     sizes = [x.shape[a] for a in found] if s is None else [int(n) for n in s]
     sizes = [x.shape[a] if n == -1 else n for a, n in zip(found, sizes, strict=False)]
     if len(sizes) != len(found) or len(sizes) > rank or any([n < 1 for n in sizes]):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a size of 1 or more for each of axes {found}, got {tuple(sizes)}"
-            f"{at_user_line()}"
         )
     return tuple([a - rank for a in found]), tuple(sizes)
 
 
 def _check_some(name: str, axes: Sequence[int]) -> None:
     if not axes:
-        raise ShapeError(
-            f"{name}: expected one axis or more, of which one is halved{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected one axis or more, of which one is halved")
 
 
 def _run_complex(name: str, x: Any, s: Any, axes: Any, inverse: bool, norm: str | None) -> Any:
@@ -85,7 +79,7 @@ def _run_complex(name: str, x: Any, s: Any, axes: Any, inverse: bool, norm: str 
 def _run_of_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
     x = floats(x)
     if x.dtype.is_complex:
-        raise DTypeError(f"{name}: expected real numbers, got {x.dtype}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected real numbers, got {x.dtype}")
     found, sizes = _plan(name, x, s, axes)
     _check_some(name, found)
     return _of_real(x, sizes=sizes, axes=found, norm=_norm(name, norm))

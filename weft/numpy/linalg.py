@@ -15,7 +15,7 @@ from weft.eager.functions.linalg.solve import SlogDet
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy import manipulation, product
 from weft.numpy.convert import alike, array_like, floats, typed
@@ -47,7 +47,7 @@ def _matrices(name: str, x: Any, square: bool = True) -> Any:
     x = floats(x)
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
-        raise ShapeError(f"{name}: expected {kind}, got shape {show(x.shape)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected {kind}, got shape {show(x.shape)}")
     return x
 
 
@@ -171,9 +171,8 @@ def solve(x1: Any, x2: Any, /) -> ndarray:
     a, b = alike(x1, x2)
     a, b = _matrices("solve", a), floats(b)
     if not b.ndim or b.shape[-1 if b.ndim == 1 else -2] != a.shape[-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"solve: expected right sides of {a.shape[-1]} rows, got shape {show(b.shape)}"
-            f"{at_user_line()}"
         )
     return _solve(a, b, vector=b.ndim == 1)
 
@@ -235,9 +234,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarr
     """
     x = _matrices("matrix_norm", x, square=False)
     if ord not in MATRIX_NORMS:
-        raise ShapeError(
-            f"matrix_norm: expected fro, nuc, 1, 2, inf or less, got {ord!r}{at_user_line()}"
-        )
+        raise ShapeError.here(f"matrix_norm: expected fro, nuc, 1, 2, inf or less, got {ord!r}")
     return _matrix_norm(x, ord=ord, axes=(x.ndim - 2, x.ndim - 1), keepdims=keepdims)
 
 
@@ -283,7 +280,7 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> ndarray:
 def _stacked(name: str, x: Any) -> Any:
     x = array_like(x)
     if x.ndim < 2:
-        raise ShapeError(f"{name}: expected matrices, got shape {show(x.shape)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected matrices, got shape {show(x.shape)}")
     return x
 
 
@@ -296,9 +293,9 @@ def multi_dot(arrays: Sequence[Any]) -> ndarray:
     given = [array_like(x) for x in arrays]
     ranks = [x.ndim for x in given]
     if len(ranks) < 2 or set(ranks[1:-1]) - {2} or {ranks[0], ranks[-1]} - {1, 2}:
-        raise LinAlgError(
+        raise LinAlgError.here(
             "multi_dot: expected two or more matrices, of which only the first and last may be "
-            f"vectors, got ranks {ranks}{at_user_line()}"
+            f"vectors, got ranks {ranks}"
         )
     found = given[0]
     for x in given[1:]:

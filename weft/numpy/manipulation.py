@@ -20,7 +20,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy.convert import alike, array_like, typed
 from weft.ops.declaration import catalogue, constant_of
@@ -65,7 +65,7 @@ def axis_within(name: str, axis: Any, rank: int) -> int:
         OutOfRangeError: it is outside the rank.
     """
     if not rank:
-        raise OutOfRangeError(f"{name}: a scalar has no axis {axis}{at_user_line()}")
+        raise OutOfRangeError.here(f"{name}: a scalar has no axis {axis}")
     return axis_of(name, axis, rank)
 
 
@@ -123,9 +123,8 @@ def squeeze(x: Any, /, axis: Any = None) -> ndarray:
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
     gone = [axis_within("squeeze", a, x.ndim) for a in axes]
     if any([x.shape[a] != 1 for a in gone]):
-        raise ShapeError(
+        raise ShapeError.here(
             f"squeeze: expected axes {axes} of one element, got shape {show(x.shape)}"
-            f"{at_user_line()}"
         )
     return reshape(x, tuple([d for i, d in enumerate(x.shape) if i not in gone]))
 
@@ -176,7 +175,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> ndarray:
     """Move the axes `source` to the positions `destination`; the others keep their order."""
     x = array_like(x)
     if not x.ndim and (source != () or destination != ()):
-        raise OutOfRangeError(f"moveaxis: a scalar has no axis {source}{at_user_line()}")
+        raise OutOfRangeError.here(f"moveaxis: a scalar has no axis {source}")
     return permutation.moveaxis(x, source, destination)
 
 
@@ -295,9 +294,9 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """
     x, given = array_like(ary), indices_or_sections
     if isinstance(given, int) and x.shape[axis] % given:
-        raise ShapeError(
+        raise ShapeError.here(
             f"split: expected a number of parts that divides {x.shape[axis]}, got {given}; "
-            f"array_split takes any{at_user_line()}"
+            f"array_split takes any"
         )
     return array_split(x, given, axis)
 
@@ -399,9 +398,8 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
     if mode == "constant":
         return _padded(x, typed(constant_values, x.dtype), pads=pads)
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise ShapeError(
-            "pad: expected mode constant, edge, reflect, symmetric or wrap, got "
-            f"{mode!r}{at_user_line()}"
+        raise ShapeError.here(
+            f"pad: expected mode constant, edge, reflect, symmetric or wrap, got {mode!r}"
         )
     found: Any = x
     for axis, ends in enumerate(pads):

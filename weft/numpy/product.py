@@ -15,7 +15,6 @@ from weft.eager.functions.shape import joining, movement
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import int64, uint64
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.numpy.convert import alike, typed
 from weft.numpy.elementwise import conj
@@ -73,9 +72,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> ndarray:
     x, y = alike(x1, x2)
     a, b = (axis_within("vecdot", axis, v.ndim) for v in (x, y))
     if x.shape[a] != y.shape[b]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"vecdot: expected vectors of one length, got {x.shape[a]} and {y.shape[b]}"
-            f"{at_user_line()}"
         )
     return product.vecdot(moveaxis(x, a, -1), moveaxis(y, b, -1))
 
@@ -102,9 +100,8 @@ def cross(
     places = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     x, y = moveaxis(x, places[0], -1), moveaxis(y, places[1], -1)
     if x.shape[-1] != 3 or y.shape[-1] != 3:
-        raise ShapeError(
-            f"cross: expected vectors of 3 elements, got shapes {show(x.shape)} and "
-            f"{show(y.shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"cross: expected vectors of 3 elements, got shapes {show(x.shape)} and {show(y.shape)}"
         )
     found: Any = product.cross(*movement.broadcast_tensors(x, y), dim=-1)
     return moveaxis(found, -1, places[2])

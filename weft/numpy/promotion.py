@@ -18,7 +18,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import TensorType, at_user_line
+from weft.ir.node import TensorType
 
 __all__ = ["can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -91,7 +91,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     numbers = [x for x in arrays_and_dtypes if type(x) in (bool, int, float, complex)]
     rest = [_type_of(x) for x in arrays_and_dtypes if type(x) not in (bool, int, float, complex)]
     if not rest:
-        raise DTypeError(f"result_type: expected an array or a dtype{at_user_line()}")
+        raise DTypeError.here("result_type: expected an array or a dtype")
     found = functools.reduce(promote, rest)
     for x in numbers:
         found = NUMPY.number(x, found)
@@ -131,7 +131,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     if isinstance(kind, str):
         if kind not in _GROUPS:
             names = ", ".join(_GROUPS)
-            raise DTypeError(f"isdtype: expected one of {names}, got {kind!r}{at_user_line()}")
+            raise DTypeError.here(f"isdtype: expected one of {names}, got {kind!r}")
         return as_dtype(dtype).kind in _GROUPS[kind]
     return as_dtype(dtype) is as_dtype(kind)
 
@@ -174,7 +174,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     kind = _type_of(type).real
     if not kind.is_floating:
-        raise DTypeError(f"finfo: expected a floating type, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"finfo: expected a floating type, got {kind}")
     found: Any = ml_dtypes.finfo(kind.numpy)
     eps, most, least, normal = map(float, (found.eps, found.max, found.min, found.smallest_normal))
     return FloatInfo(found.bits, eps, most, least, normal, kind)
@@ -188,6 +188,6 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """
     kind = _type_of(type)
     if not kind.is_integer:
-        raise DTypeError(f"iinfo: expected an integer type, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"iinfo: expected an integer type, got {kind}")
     found = np.iinfo(kind.numpy)
     return IntegerInfo(found.bits, int(found.max), int(found.min), kind)

@@ -20,7 +20,6 @@ from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import kind_of, lazy_of
 from weft.errors import ArgumentError, DTypeError, OutOfRangeError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, array_like, hosted, operands, typed
 from weft.numpy.manipulation import axis_within, broadcast_arrays, ravel
 
@@ -97,7 +96,7 @@ def partition(a: Any, kth: Any, axis: int | None = -1) -> ndarray:
     for index in np.ravel(kth).tolist():
         if not -size <= index < size:
             text = f"expected {-size} <= kth < {size}, got {index}"
-            raise OutOfRangeError(f"partition: {text}{at_user_line()}")
+            raise OutOfRangeError.here(f"partition: {text}")
     return found
 
 
@@ -132,7 +131,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> ndarray:
         return searchsorted(bins, x, side="left" if right else "right")
     if (steps <= 0).all():
         return bins.shape[0] - searchsorted(bins[::-1], x, side="left" if right else "right")
-    raise ArgumentError(f"digitize: expected bins that increase or decrease{at_user_line()}")
+    raise ArgumentError.here("digitize: expected bins that increase or decrease")
 
 
 # Choices
@@ -189,7 +188,7 @@ def whole(name: str, indices: Any) -> Any:
     found = array_like(indices)
     dtype = found.lazy.type.dtype
     if not dtype.is_integer and dtype is not bool_ and math.prod(found.shape):
-        raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected indices of integers, got {dtype}")
     return found
 
 

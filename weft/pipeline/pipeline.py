@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from weft.errors import ArgumentError, DTypeError
-from weft.ir.node import at_user_line
 from weft.ops.refusal import guard_methods
 from weft.pipeline.combination import Sample, Zip
 from weft.pipeline.failure import IgnoreErrors
@@ -41,10 +40,9 @@ class Pipeline(FileSources):
         name = type(self).__name__
         if not isinstance(stage, Stage):
             got = "" if stage is None else type(stage).__name__
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{name}: expected one of the class methods that make a dataset, such as "
                 f"{name}.from_tensor_slices(...) or {name}.range(...), got {name}({got})"
-                f"{at_user_line()}"
             )
         super().__init__(stage)
         self._epoch = 0

@@ -9,7 +9,6 @@ from typing import Any
 from weft.documentation import named
 from weft.eager.functions.elementwise.hosted import run_hosted
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, floats
 from weft.ops.special.hosted import HOSTED
 
@@ -22,9 +21,7 @@ def function(name: str) -> Callable[..., Any]:
     @named(name, known.face.doc)
     def run(*xs: Any) -> Any:
         if len(xs) != len(known.slopes):
-            raise DTypeError(
-                f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}{at_user_line()}"
-            )
+            raise DTypeError.here(f"{name}: expected {len(known.slopes)} arguments, got {len(xs)}")
         return run_hosted(name, alike(*[floats(x) for x in xs]), name)
 
     return run

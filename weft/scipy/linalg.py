@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.numpy.convert import alike
 from weft.numpy.creation import eye, tril, triu
@@ -74,9 +73,8 @@ def solve_banded(l_and_u: Sequence[int], ab: Any, b: Any) -> ndarray:
     below, above = l_and_u
     bands, right = alike(ab, b)
     if bands.ndim != 2 or bands.shape[0] != below + above + 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"solve_banded: expected {below + above + 1} diagonals, got shape {show(bands.shape)}"
-            f"{at_user_line()}"
         )
     n = bands.shape[1]
     i, j = np.indices((n, n))

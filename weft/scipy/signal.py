@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.numpy.convert import alike
 from weft.numpy.manipulation import flip, pad
 from weft.numpy.product import einsum
@@ -57,9 +56,7 @@ def convolve(
         [1.0, 3.0, 3.0, 2.0]
     """
     if mode not in _MODES:
-        raise ShapeError(
-            f"convolve: expected mode full, same or valid, got {mode!r}{at_user_line()}"
-        )
+        raise ShapeError.here(f"convolve: expected mode full, same or valid, got {mode!r}")
     x, w = alike(A, B)
     left, right = axes if axes is not None else (range(x.ndim), range(x.ndim))
     pairs = [(a % x.ndim, b % w.ndim) for a, b in zip(left, right, strict=True)]

@@ -12,7 +12,6 @@ from weft.eager.functions.elementwise.from_op import of_floats
 from weft.eager.functions.reduction import reduce
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
 from weft.ops.declaration import exports
@@ -64,7 +63,7 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     """
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
-        raise DTypeError(f"polygamma: expected an integer n, got {order}{at_user_line()}")
+        raise DTypeError.here(f"polygamma: expected an integer n, got {order}")
     found: Any = unary.polygamma(int(order), floats(x)) if order else _FUNCTIONS["digamma"](x)
     return found
 

@@ -21,7 +21,6 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import float32, float64
-from weft.ir.node import at_user_line
 from weft.ops.refusal import guard
 from weft.ops.signal import window as formulas
 
@@ -41,7 +40,7 @@ _gaussian = recorded(formulas.gaussian)
 
 def _check(name: str, expected: str, holds: bool, got: Any) -> None:
     if not holds:
-        raise ArgumentError(f"{name}: expected {expected}, got {got}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected {expected}, got {got}")
 
 
 def _window(
@@ -71,8 +70,7 @@ def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: A
         DTypeError: `a` is no list.
     """
     if not isinstance(a, list | tuple):
-        text = f"general_cosine: expected a list of coefficients, got {a!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"general_cosine: expected a list of coefficients, got {a!r}")
     _check("general_cosine", "coefficients", len(a) > 0, "none")
     return _of_cosines("general_cosine", M, a, sym, options)
 

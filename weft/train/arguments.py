@@ -7,7 +7,6 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.train.batches import is_number
 from weft.train.callbacks.callback import Callback
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint
@@ -39,8 +38,8 @@ def whole(name: str, value: Any, least: int) -> int:
         isinstance(value, float | np.floating) and float(value).is_integer()
     )
     if not number or value < least:
-        raise ArgumentError(
-            f"Trainer: expected {name} as an integer from {least} on, got {value!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"Trainer: expected {name} as an integer from {least} on, got {value!r}"
         )
     return int(value)
 
@@ -52,14 +51,13 @@ def check_clipping(gradient_clip_val: Any, gradient_clip_algorithm: str | None) 
         ArgumentError: an argument is out of range.
     """
     if gradient_clip_val is not None and not is_number(gradient_clip_val):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected gradient_clip_val as a number, got {gradient_clip_val!r}"
-            f"{at_user_line()}"
         )
     if gradient_clip_algorithm not in (None, "norm", "value"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "Trainer: expected gradient_clip_algorithm 'norm' or 'value', got "
-            f"{gradient_clip_algorithm!r}{at_user_line()}"
+            f"{gradient_clip_algorithm!r}"
         )
 
 
@@ -70,16 +68,16 @@ def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
         ArgumentError: an argument is out of range.
     """
     if not is_number(interval) or interval <= 0 or (isinstance(interval, float) and interval > 1):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "Trainer: expected val_check_interval as a part from 0.0 to 1.0 or a number of "
-            f"batches, got {interval!r}{at_user_line()}"
+            f"batches, got {interval!r}"
         )
     if every_n_epoch is not None:
         whole("check_val_every_n_epoch", every_n_epoch, 1)
     elif not isinstance(interval, int):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "Trainer: expected an integer val_check_interval with check_val_every_n_epoch=None,"
-            f" got {interval!r}{at_user_line()}"
+            f" got {interval!r}"
         )
 
 

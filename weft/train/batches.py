@@ -12,7 +12,6 @@ from weft.checkpoint import RandomState
 from weft.eager.functions.api import Tensor, from_numpy
 from weft.errors import ArgumentError, DataError
 from weft.host.nested import NESTED
-from weft.ir.node import at_user_line
 
 Limit = float | int | None
 _END: Final = object()
@@ -67,14 +66,14 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
     if limit in (0.0, 1.0):
         return known if limit else 0
     if known == math.inf:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected {name} as a number of batches, as the loader has no length, got "
-            f"{limit!r}{at_user_line()}"
+            f"{limit!r}"
         )
     if known and not int(known * limit):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected {name} of at least one of the {known} batches, got {limit!r}, "
-            f"which is none; give a number of batches{at_user_line()}"
+            f"which is none; give a number of batches"
         )
     return int(known * limit)
 
@@ -88,9 +87,9 @@ def check_limit(limit: Any, name: str) -> None:
     if limit is None:
         return
     if not is_number(limit) or limit < 0 or (isinstance(limit, float) and limit > 1):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected {name} as a part from 0.0 to 1.0 or a number of batches, got "
-            f"{limit!r}{at_user_line()}"
+            f"{limit!r}"
         )
 
 
@@ -211,9 +210,9 @@ class Batches:
         iterator = iter(self.loader)
         for number in range(taken):
             if next(iterator, _END) is _END:
-                raise DataError(
+                raise DataError.here(
                     f"Trainer.fit: expected {taken} batches before the place to go on from, got "
-                    f"{number}; the data is not that of the run that was saved{at_user_line()}"
+                    f"{number}; the data is not that of the run that was saved"
                 )
         if taken:
             self._random.load_state_dict(now)

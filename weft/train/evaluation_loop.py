@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from weft.eager.functions.api import inference_mode, no_grad
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.train.batches import count_of, tensors
 from weft.train.events import defines
 from weft.train.hooks import Hooks
@@ -45,9 +44,9 @@ class EvaluationLoop:
         self._predicts = stage == "predict"
         self._step = getattr(module, f"{self._name}_step")
         if self._step is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Trainer.{stage}: expected {type(module).__name__} to define {self._name}_step, "
-                f"got None{at_user_line()}"
+                f"got None"
             )
         self._steps = 0  # batches of all passes
         option = f"limit_{'val' if stage == 'validate' else stage}_batches"

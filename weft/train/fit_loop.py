@@ -110,16 +110,16 @@ class FitLoop:
         interval, count = self._trainer.val_check_interval, self.batches.most
         if isinstance(interval, int):
             if self._trainer.check_val_every_n_epoch is not None and interval > count:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"Trainer: expected val_check_interval up to the {count} batches of an epoch, "
                     f"got {interval}; with check_val_every_n_epoch=None it counts batches of all "
-                    f"epochs{at_user_line()}"
+                    f"epochs"
                 )
             return interval
         if count == math.inf and interval != 1.0:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer: expected val_check_interval as a number of batches, as the loader has no "
-                f"length, got {interval!r}{at_user_line()}"
+                f"length, got {interval!r}"
             )
         return count if interval == 1.0 else max(int(count * interval), 1)
 
@@ -205,9 +205,8 @@ class FitLoop:
             if self._stops_here():
                 return self._trainer.interruption.came or not self.batches.ends_here()
         if not progress.batch:
-            raise DataError(
+            raise DataError.here(
                 f"Trainer.fit: expected batches, got an empty loader: {self.batches.loader!r:.80}"
-                f"{at_user_line()}"
             )
         return False
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.nn.utils import clip_grad_norm_, clip_grad_value_
 from weft.ops.declaration import catalogue
 
@@ -43,9 +43,8 @@ def clip(parameters: Iterable[Any], value: float | None, algorithm: str | None) 
     elif algorithm == "value":
         clip_grad_value_(parameters, value)
     else:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected gradient_clip_algorithm 'norm' or 'value', got {algorithm!r}"
-            f"{at_user_line()}"
         )
 
 

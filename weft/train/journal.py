@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.train.batches import size_of
 from weft.train.progress import Progress
@@ -199,9 +198,8 @@ def _loggable(name: str, value: Any) -> float:
     array = np.asarray(value)
     if array.size != 1 or array.dtype.kind not in "biuf":
         shown = f"shape {array.shape}" if array.ndim else f"{value!r:.80}"
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"log: expected a number, a tensor of one element or a metric for {name!r}, got {shown}"
-            f"{at_user_line()}"
         )
     return float(array.item())
 

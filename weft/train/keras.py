@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.eager.functions.api import as_tensor
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
 from weft.serialization import load, save
 from weft.train.keras_methods import KerasMethods, expected_compile, told
@@ -53,7 +52,7 @@ class Model(KerasMethods):
     def compile(self, optimizer: Any = "rmsprop", loss: Any = None, metrics: Any = None) -> None:
         """Configure training: see `weft.train.fit` for the arguments."""
         if loss is None:
-            raise ArgumentError(f"compile: expected a loss, got None{at_user_line()}")
+            raise ArgumentError.here("compile: expected a loss, got None")
         self._supervised = Supervised(self.module, loss, optimizer, metrics)
 
     @property
@@ -117,9 +116,9 @@ class Model(KerasMethods):
         owner = self._owner("set_weights")
         names = list(owner.state_dict())
         if len(names) != len(weights):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_weights: expected {len(names)} arrays, as get_weights() gives, got "
-                f"{len(weights)}{at_user_line()}"
+                f"{len(weights)}"
             )
         state = {n: as_tensor(np.asarray(w)) for n, w in zip(names, weights, strict=True)}
         owner.load_state_dict(state)
@@ -134,9 +133,9 @@ class Model(KerasMethods):
 
     def _owner(self, name: str) -> NNModule:
         if not isinstance(self.module, NNModule):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected a Model of a module, got one of a function, whose parameters "
-                f"are not known{at_user_line()}"
+                f"are not known"
             )
         return self.module
 

@@ -50,9 +50,8 @@ class KerasMethods:
         """Batches (x, y) or (x, y, weights) of arrays; or x itself if it is a loader."""
         if y is None:
             if weights is not None:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     "fit: expected weights of rows from the loader itself, got both"
-                    f"{at_user_line()}"
                 )
             return x
         return Arrays((x, y) if weights is None else (x, y, weights), size, shuffle)
@@ -140,7 +139,7 @@ class KerasMethods:
         data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
         passes = trainer.test(module, data)
         if not passes:
-            raise DataError(f"evaluate: expected data, got no batches{at_user_line()}")
+            raise DataError.here("evaluate: expected data, got no batches")
         (figures,) = passes
         found = {name.removeprefix("test_"): figure for name, figure in figures.items()}
         return told(found, return_dict)
@@ -202,9 +201,8 @@ def told(figures: dict[str, Any], return_dict: bool) -> Any:
 def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, Any]:
     """The arrays split into training rows and the last, validation rows."""
     if y is None or not 0 < part < 1:
-        raise ArgumentError(
-            "fit: expected arrays x and y for a validation_split between 0 and 1, got "
-            f"{part}{at_user_line()}"
+        raise ArgumentError.here(
+            f"fit: expected arrays x and y for a validation_split between 0 and 1, got {part}"
         )
     whole = Arrays((x, y) if weights is None else (x, y, weights), 1)
     place = int(len(whole) * (1 - part))

@@ -13,7 +13,6 @@ from weft import metrics as m
 from weft import nn, optim
 from weft.eager.functions.api import Tensor, as_tensor, clamp, log, tensor, where
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
 from weft.nn import functional as F
 
@@ -27,10 +26,10 @@ def _logs(p: Tensor) -> Tensor:
 
 def _sparse(p: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     if p.shape[:-1] != y.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             "sparse_categorical_crossentropy: expected class numbers of shape "
             f"{tuple(p.shape[:-1])} for probabilities {tuple(p.shape)}, classes last, got "
-            f"{tuple(y.shape)}{at_user_line()}"
+            f"{tuple(y.shape)}"
         )
     losses = F.nll_loss(_logs(p).reshape(-1, p.shape[-1]), y.reshape(-1).long(), reduction="none")
     return losses.mean() if reduction == "mean" else losses.reshape(y.shape)
@@ -38,10 +37,9 @@ def _sparse(p: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
 
 def _categorical(p: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
     if p.shape != y.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"categorical_crossentropy: expected targets of shape {tuple(p.shape)}, one-hot, got "
             f"{tuple(y.shape)}; sparse_categorical_crossentropy takes class numbers"
-            f"{at_user_line()}"
         )
     losses = -(y * _logs(p)).sum(-1)
     return losses.mean() if reduction == "mean" else losses
@@ -155,9 +153,9 @@ def _takes_binary_logits(loss: Loss | None) -> bool:
 
 def _named(what: str, table: Mapping[str, Any], given: Any) -> Any:
     if not isinstance(given, str) or given not in table:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"train: expected as {what} an object, a function or a name of {sorted(table)}, got "
-            f"{given!r}{at_user_line()}"
+            f"{given!r}"
         )
     return table[given]
 
@@ -186,9 +184,9 @@ def weighted(loss: Loss, outputs: Any, targets: Any, weights: Sequence[Any]) -> 
     """
     losses, reduction = _unreduced(loss, outputs, targets)
     if not isinstance(losses, Tensor) or losses.ndim == 0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "train: expected a loss with an argument `reduction`, or one number an item, as items "
-            f"have weights; got one number{at_user_line()}"
+            "have weights; got one number"
         )
     for factors in weights:
         losses = losses * _fitted(factors, losses)
@@ -213,9 +211,9 @@ def _fitted(factors: Any, losses: Tensor) -> Tensor:
     while w.ndim and w.shape[-1] == 1 and w.shape != losses.shape[: w.ndim]:
         w = w.squeeze(-1)
     if w.shape != losses.shape[: w.ndim]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"train: expected weights of rows, ({losses.shape[0]},), or of the losses' shape "
-            f"{tuple(losses.shape)}, got {given}{at_user_line()}"
+            f"{tuple(losses.shape)}, got {given}"
         )
     return w.to(losses.dtype).reshape(*w.shape, *[1] * (losses.ndim - w.ndim))
 
@@ -233,9 +231,8 @@ class ClassWeights:
     def __init__(self, factors: Mapping[Any, Any]) -> None:
         odd = [k for k in factors if isinstance(k, str) or int(k) != k]
         if odd:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"fit: expected class_weight as a dictionary of class numbers, got keys {odd!r}"
-                f"{at_user_line()}"
             )
         numbers = [int(k) for k in factors]
         self._first, self._last = min(numbers, default=0), max(numbers, default=-1)
@@ -250,9 +247,9 @@ class ClassWeights:
             ArgumentError: there are several targets.
         """
         if not isinstance(targets, Tensor):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "fit: expected one tensor of targets with class_weight, got "
-                f"{type(targets).__name__}; give sample_weight instead{at_user_line()}"
+                f"{type(targets).__name__}; give sample_weight instead"
             )
         y = class_numbers(outputs, targets)
         y = y.round().long() if y.dtype.is_floating else y.long()

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from weft.errors import ArgumentError, StateError
-from weft.ir.node import at_user_line
 from weft.nn import Module as NNModule
 from weft.train.gradient import clip, parameters_of
 from weft.train.hooks import Hooks
@@ -100,9 +99,8 @@ class Module(Hooks, NNModule):
         """
         found = None if self._trainer is None else self._trainer()
         if found is None:
-            raise StateError(
+            raise StateError.here(
                 f"{type(self).__name__}.trainer: expected a trainer that runs the module, got none"
-                f"{at_user_line()}"
             )
         return found
 
@@ -312,9 +310,7 @@ def _arguments_of_constructor(module: Any, frame: Any) -> dict[str, Any]:
             found = frame
         frame = frame.f_back
     if found is None:
-        raise ArgumentError(
-            f"save_hyperparameters: expected a call inside of the constructor{at_user_line()}"
-        )
+        raise ArgumentError.here("save_hyperparameters: expected a call inside of the constructor")
     arguments = inspect.getargvalues(found)
     values = arguments.locals
     rest = dict(values[arguments.keywords]) if arguments.keywords else {}

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.optim import LBFGS
 from weft.train.batches import size_of
 from weft.train.events import defines
@@ -61,31 +60,31 @@ class Step:
     def _check(self, trainer: Any, module: Any) -> None:
         automatic = module.automatic_optimization
         if automatic and len(trainer.optimizers) > 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Trainer.fit: expected one optimizer with automatic optimization, got "
                 f"{len(trainer.optimizers)}; set self.automatic_optimization = False and call "
-                f"manual_backward() and step() in training_step{at_user_line()}"
+                f"manual_backward() and step() in training_step"
             )
         scaled = self._precision.scaler is not None
         if scaled and (not automatic or self._by_closure):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer.fit: precision '16-mixed' scales the loss of automatic optimization, "
-                f"without a closure; use 'bf16-mixed'{at_user_line()}"
+                "without a closure; use 'bf16-mixed'"
             )
         if isinstance(self._optimizer, LBFGS) and self._accumulate > 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer.fit: LBFGS computes a batch several times, so accumulate_grad_batches "
-                f"must be 1, got {self._accumulate}{at_user_line()}"
+                f"must be 1, got {self._accumulate}"
             )
         if not automatic and trainer.gradient_clip_val:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer.fit: gradient_clip_val is of automatic optimization; call "
-                f"self.clip_gradients(optimizer, value) in training_step{at_user_line()}"
+                "self.clip_gradients(optimizer, value) in training_step"
             )
         if not automatic and self._accumulate > 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer.fit: accumulate_grad_batches is of automatic optimization; count batches "
-                f"in training_step{at_user_line()}"
+                "in training_step"
             )
 
     def __call__(self, batch: Any, index: int, is_last: bool) -> Any:
@@ -220,8 +219,7 @@ class Step:
 def _loss_of(output: dict[str, Any]) -> Any:
     loss = output.get("loss")
     if loss is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"training_step: expected a loss, or a dictionary with 'loss', got {sorted(output)}"
-            f"{at_user_line()}"
         )
     return loss

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler import ReduceLROnPlateau
 from weft.optim.optimizer import Optimizer
 
@@ -39,15 +38,13 @@ class Schedule:
         if isinstance(self.scheduler, ReduceLROnPlateau):
             self.reduce_on_plateau = True
         if self.interval not in ("epoch", "step"):
-            raise ArgumentError(
-                f"configure_optimizers: expected interval 'epoch' or 'step', got "
-                f"{self.interval!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"configure_optimizers: expected interval 'epoch' or 'step', got {self.interval!r}"
             )
         if self.reduce_on_plateau and self.monitor is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "configure_optimizers: ReduceLROnPlateau needs the name of a metric; return "
                 "{'optimizer': ..., 'lr_scheduler': {'scheduler': ..., 'monitor': 'val_loss'}}"
-                f"{at_user_line()}"
             )
 
 
@@ -78,9 +75,9 @@ class Optimizers:
         """
         for name, own in (("optimizer_states", self.optimizers), ("lr_schedulers", self.schedules)):
             if len(state[name]) != len(own):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"Trainer: expected the {name.replace('_', ' ')} of {len(own)}, as "
-                    f"configure_optimizers gives, got {len(state[name])}{at_user_line()}"
+                    f"configure_optimizers gives, got {len(state[name])}"
                 )
         for x, saved in zip(self.optimizers, state["optimizer_states"], strict=True):
             x.load_state_dict(saved)
@@ -140,9 +137,9 @@ def _schedule(given: Any, monitor: str | None = None) -> Schedule:
     known = {f.name for f in fields(Schedule) if f.init}
     odd = sorted(given.keys() - known)
     if odd or "scheduler" not in given:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"configure_optimizers: expected a dictionary with 'scheduler' and any of "
-            f"{sorted(known - {'scheduler'})}, got {sorted(given)}{at_user_line()}"
+            f"{sorted(known - {'scheduler'})}, got {sorted(given)}"
         )
     options: dict[str, Any] = {"monitor": monitor, **given}
     return Schedule(**options)
@@ -150,4 +147,4 @@ def _schedule(given: Any, monitor: str | None = None) -> Schedule:
 
 def _refuse(given: Any) -> None:
     shown = given if isinstance(given, list) else type(given).__name__
-    raise ArgumentError(f"configure_optimizers: {MISSING}, got {shown}{at_user_line()}")
+    raise ArgumentError.here(f"configure_optimizers: {MISSING}, got {shown}")

@@ -9,7 +9,6 @@ from weft.eager.functions.api import GradScaler, Tensor, autocast
 from weft.errors import ArgumentError
 from weft.host.nested import NESTED
 from weft.ir.dtype import DType, bfloat16, float16, float64
-from weft.ir.node import at_user_line
 
 _MIXED: Final[dict[str, DType]] = {"bf16-mixed": bfloat16, "16-mixed": float16}
 _TRUE: Final[dict[str, DType]] = {"64-true": float64, "bf16-true": bfloat16}
@@ -31,8 +30,8 @@ class Precision:
         self.name = _NAMES.get(str(name), str(name))
         known = ("32-true", *_MIXED, *_TRUE)
         if self.name not in known:
-            raise ArgumentError(
-                f"Trainer: expected precision of {', '.join(known)}, got {name!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"Trainer: expected precision of {', '.join(known)}, got {name!r}"
             )
         self.dtype = _MIXED.get(self.name)
         self.scaler = GradScaler() if self.name == "16-mixed" else None

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.train.strategy import Strategy
 
@@ -229,9 +228,8 @@ def number(value: Any, name: str) -> float:
         return float(value)
     array = value.array
     if array.size != 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"log: expected one number for {name!r}, got shape {array.shape}; log its mean"
-            f"{at_user_line()}"
         )
     return float(array.item())
 
@@ -241,7 +239,5 @@ def _name_of(given: Any) -> str:
     name = given if isinstance(given, str) else getattr(given, "__name__", "")
     name = {"avg": "mean", "amin": "min", "amax": "max"}.get(name, name)
     if name not in REDUCTIONS:
-        raise ArgumentError(
-            f"log: expected reduce_fx of {sorted(REDUCTIONS)}, got {given!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"log: expected reduce_fx of {sorted(REDUCTIONS)}, got {given!r}")
     return name

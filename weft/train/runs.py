@@ -11,7 +11,6 @@ from typing import Any
 from weft import config
 from weft.checkpoint import RandomState
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.serialization import save
 from weft.train.arguments import in_order
 from weft.train.batches import Batches, Limit, as_loaders, count_of
@@ -106,9 +105,9 @@ class Runs(Journal):
 
     def _attach(self, model: Any, datamodule: Any, stage: str) -> None:
         if not isinstance(model, Module):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Trainer.{stage}: expected a weft.train.Module, got {type(model).__name__}; for a "
-                f"plain module there is weft.train.fit(model, data, loss=...){at_user_line()}"
+                f"plain module there is weft.train.fit(model, data, loss=...)"
             )
         self.module, self.datamodule, self.stage = model, datamodule, stage
         model.trainer = self
@@ -206,9 +205,9 @@ class Runs(Journal):
     def _fit(self, train: Any, val: Any, ckpt_path: Any) -> None:
         loader = self._loader(train, "fit")
         if loader is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "Trainer.fit: expected train_dataloaders, or a module that defines "
-                f"train_dataloader, got neither{at_user_line()}"
+                "train_dataloader, got neither"
             )
         loaders = as_loaders(self._loader(val, "validate"))
         limit = self.limits["validate"]
@@ -294,7 +293,7 @@ class Runs(Journal):
             restore_weights(self, self._read(ckpt_path))
         loaders = as_loaders(self._loader(given, stage))
         if not loaders:
-            raise ArgumentError(f"Trainer.{stage}: expected dataloaders, got none{at_user_line()}")
+            raise ArgumentError.here(f"Trainer.{stage}: expected dataloaders, got none")
         self.validating = stage == "validate"
         loop = EvaluationLoop(self, self.module, stage, loaders, self.limits[stage])
         return loop.run() if any(loop.counts) else []

@@ -10,7 +10,6 @@ from typing import Any
 from weft.checkpoint import Checkpointer, RandomState, Restored
 from weft.errors import DataError, StateError
 from weft.formats.checkpoint_folder.layout import MANIFEST, step_of
-from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.ops.warning import warn
 from weft.serialization import load
@@ -75,9 +74,9 @@ def restore(trainer: Any, state: Mapping[str, Any]) -> None:
     """
     module = trainer.module
     if "loops" not in state:
-        raise StateError(
+        raise StateError.here(
             "Trainer.fit: expected the state of a run, got weights alone; load them into the "
-            f"module by load_from_checkpoint, and begin anew{at_user_line()}"
+            "module by load_from_checkpoint, and begin anew"
         )
     if trainer.datamodule is not None and "datamodule" in state:
         trainer.datamodule.load_state_dict(state["datamodule"])
@@ -111,12 +110,12 @@ def read(path: Any) -> dict[str, Any]:
         DataError: there is no such file, or it is not a trainer's checkpoint.
     """
     if not Path(path).exists():
-        raise DataError(f"checkpoint: expected a file, got {str(path)!r}{at_user_line()}")
+        raise DataError.here(f"checkpoint: expected a file, got {str(path)!r}")
     found = restored(Path(path)) if Path(path).is_dir() else None
     state: Any = load(path) if found is None else found.state
     if not isinstance(state, dict) or "state_dict" not in state:
-        raise DataError(
-            f"checkpoint: expected a state that a trainer saved, got {str(path)!r}{at_user_line()}"
+        raise DataError.here(
+            f"checkpoint: expected a state that a trainer saved, got {str(path)!r}"
         )
     return state
 

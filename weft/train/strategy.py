@@ -7,7 +7,6 @@ from typing import Any, Literal
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 
 Array = np.ndarray[Any, Any]
 Reduction = Literal["sum", "mean", "min", "max"]
@@ -58,19 +57,18 @@ def strategy_of(given: Any, devices: Any, accelerator: Any, num_nodes: int) -> S
         ArgumentError: no strategy supports the accelerator or the number of processes.
     """
     if accelerator not in ("auto", "cpu"):
-        raise ArgumentError(
-            f"Trainer: expected accelerator 'cpu' or 'auto', got {accelerator!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"Trainer: expected accelerator 'cpu' or 'auto', got {accelerator!r}"
         )
     if isinstance(given, Strategy):
         return given
     if given not in ("auto", "single"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected strategy 'auto', 'single' or a Strategy, got {given!r}"
-            f"{at_user_line()}"
         )
     if devices not in ("auto", 1, "1", [0]) or num_nodes != 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"Trainer: expected devices 1 and num_nodes 1, got {devices!r} and {num_nodes!r}; one "
-            f"process uses all cores, and several need their own Strategy{at_user_line()}"
+            f"process uses all cores, and several need their own Strategy"
         )
     return Strategy()

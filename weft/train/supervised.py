@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, randperm
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.metrics import Metric
 from weft.nn import Module as NNModule
 from weft.pipeline.structure import leaves, map_leaves
@@ -48,9 +47,8 @@ class Arrays:
         self._arrays = map_leaves(_array, arrays)
         sizes = {len(x) for x in leaves(self._arrays)}
         if len(sizes) != 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"train: expected arrays with as many rows each, got {sorted(sizes)}"
-                f"{at_user_line()}"
             )
         self._rows, self._size, self._shuffle = sizes.pop(), batch_size, shuffle
 
@@ -102,9 +100,9 @@ class Supervised(Module):
         """The same optimizer for all runs."""
         if self._optimizer is None:
             if self.model is None and isinstance(self._optimizer_given, str):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     "train: expected an optimizer, as the model is a function and its parameters "
-                    f"are not known, got {self._optimizer_given!r}{at_user_line()}"
+                    f"are not known, got {self._optimizer_given!r}"
                 )
             self._optimizer = optimizer_of(self._optimizer_given, self)
         return self._optimizer
@@ -128,9 +126,8 @@ class Supervised(Module):
 
     def _step(self, batch: Any, stage: str, class_weight: ClassWeights | None = None) -> Any:
         if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-            raise ArgumentError(
-                "train: expected batches (x, y) or (x, y, weights), got "
-                f"{type(batch).__name__}{at_user_line()}"
+            raise ArgumentError.here(
+                f"train: expected batches (x, y) or (x, y, weights), got {type(batch).__name__}"
             )
         x, y, *weights = batch
         outputs, y = _aligned(self.loss, self(x), y)

@@ -11,7 +11,6 @@ import numpy as np
 
 from weft.eager.functions.api import manual_seed
 from weft.errors import ArgumentError, StateError
-from weft.ir.node import at_user_line
 from weft.train.arguments import (
     LIMITS,
     callbacks_of,
@@ -51,9 +50,9 @@ def _only_given(name: str) -> Any:
     """An argument of the constructor that cannot be changed later."""
 
     def change(trainer: Trainer, value: Any) -> None:
-        raise StateError(
+        raise StateError.here(
             f"Trainer.{name}: expected it as an argument of Trainer(...), which alone reads it, "
-            f"got {value!r} later{at_user_line()}"
+            f"got {value!r} later"
         )
 
     return property(None, change)
@@ -322,7 +321,7 @@ class Trainer(Runs):
     def manual_backward(self, loss: Any, **options: Any) -> None:
         """The backward pass of manual optimization; see `Module.manual_backward`."""
         if self._step is None:
-            raise StateError(f"manual_backward: expected a call inside of fit(){at_user_line()}")
+            raise StateError.here("manual_backward: expected a call inside of fit()")
         self._step.backward(loss, **options)
 
     # -- runs
@@ -381,9 +380,7 @@ def seed_everything(seed: int) -> int:
     """
     given: Any = seed
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
-        raise ArgumentError(
-            f"seed_everything: expected seed as an integer, got {given!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"seed_everything: expected seed as an integer, got {given!r}")
     seed = int(given)
     manual_seed(seed)
     np.random.seed(seed % 2**32)

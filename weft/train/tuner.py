@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.train.callbacks.callback import Callback
 from weft.train.trainer import Trainer
 
@@ -103,14 +102,14 @@ class Tuner:
         Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2015.
         """
         if mode not in ("exponential", "linear"):
-            raise ArgumentError(
-                f"lr_find: expected mode 'exponential' or 'linear', got {mode!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"lr_find: expected mode 'exponential' or 'linear', got {mode!r}"
             )
         name = attr_name or next((n for n in ("lr", "learning_rate") if hasattr(model, n)), "")
         if update_attr and not (name and hasattr(model, name)):
-            raise ArgumentError(
-                f"lr_find: expected a module with an attribute 'lr' or 'learning_rate', got none; "
-                f"give attr_name, or update_attr=False{at_user_line()}"
+            raise ArgumentError.here(
+                "lr_find: expected a module with an attribute 'lr' or 'learning_rate', got none; "
+                "give attr_name, or update_attr=False"
             )
         space = np.geomspace if mode == "exponential" else np.linspace
         sweep = _Sweep(space(min_lr, max_lr, num_training).tolist(), early_stop_threshold)
@@ -135,10 +134,10 @@ class Tuner:
         """
         owner = next((x for x in (model, datamodule) if hasattr(x, batch_arg_name)), None)
         if owner is None or mode not in ("power", "binsearch"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"scale_batch_size: expected mode 'power' or 'binsearch' and an attribute "
                 f"{batch_arg_name!r} of module or data module, got {mode!r} and "
-                f"{'none' if owner is None else 'one'}{at_user_line()}"
+                f"{'none' if owner is None else 'one'}"
             )
 
         def fits(size: int) -> bool:

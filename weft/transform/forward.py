@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from weft.errors import DTypeError, GraphError, NotDifferentiableError, ShapeError
 from weft.ir.graph import current_graph, toposort
-from weft.ir.node import Node, Value, at_user_line
+from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
 from weft.ops.boundary.state import identity, read
 from weft.ops.call import Subgraph, call, inline
@@ -75,14 +75,14 @@ def _checked(x: Value, t: Value | None) -> Value | None:
     if t is None:
         return None
     if t.dtype is not x.dtype or not x.dtype.is_inexact:
-        raise DTypeError(
+        raise DTypeError.here(
             f"pushforward: expected a tangent of {x.dtype} for {x.name}, or None if that is"
-            f" not floating-point, got {t.dtype}{at_user_line()}"
+            f" not floating-point, got {t.dtype}"
         )
     if not compatible(t.shape, x.shape):
-        raise ShapeError(
+        raise ShapeError.here(
             f"pushforward: expected a tangent of shape {show(x.shape)} for {x.name},"
-            f" got {show(t.shape)}{at_user_line()}"
+            f" got {show(t.shape)}"
         )
     return t
 

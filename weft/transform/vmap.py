@@ -16,7 +16,7 @@ import numpy as np
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.graph import current_graph
-from weft.ir.node import Node, TensorType, Value, at_user_line
+from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, normal_axis, show
 from weft.ops.boundary.host import Host
 from weft.ops.call import Subgraph, inline, trace, trace_closure
@@ -343,9 +343,8 @@ def _size(xs: Sequence[Value], axes: Sequence[int | None]) -> int:
     sizes = [known(x.shape)[a] for x, a in pairs if a is not None]
     if len(set(sizes)) != 1:
         shapes = ", ".join(show(x.shape) for x in xs)
-        raise ShapeError(
+        raise ShapeError.here(
             f"vmap: expected batch axes of one size, got {sizes} in arguments of shapes {shapes}"
-            + at_user_line()
         )
     return sizes[0]
 
@@ -353,9 +352,9 @@ def _size(xs: Sequence[Value], axes: Sequence[int | None]) -> int:
 def _placed(y: Value, mapped: bool, axis: int | None, size: int) -> Value:
     """Moves a result's batch axis to where it is wanted."""
     if axis is None and mapped:
-        raise GraphError(
+        raise GraphError.here(
             "vmap: expected an out_axes of None only where a result does not depend on the batch,"
-            f" got {y}{at_user_line()}"
+            f" got {y}"
         )
     if axis is None:
         return y

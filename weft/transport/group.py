@@ -127,9 +127,9 @@ class Group:
             DistributedError: it is not.
         """
         if self.index < 0:
-            raise DistributedError(
+            raise DistributedError.here(
                 f"{what}: rank {self.transport.rank} is no member of the group of "
-                f"ranks {list(self.ranks)}{at_user_line()}"
+                f"ranks {list(self.ranks)}"
             )
 
     @property

@@ -13,7 +13,6 @@ import numpy as np
 
 from weft.errors import DistributedError
 from weft.ir.dtype import NAMED
-from weft.ir.node import at_user_line
 from weft.transport import collective, session
 from weft.transport.base import Zeros
 from weft.transport.group import Group
@@ -55,9 +54,9 @@ def join_all(name: str) -> int:
 def _contribute(world: Group, told: dict[str, Any], name: str) -> None:
     """Contribute zeros to a call in which another rank waits."""
     if told["neutral"] is None:
-        raise DistributedError(
+        raise DistributedError.here(
             f"{name}: rank {told['rank']} is in {told['what']}{told['line']}; ranks that have "
-            f"joined take part only in sums and means over all ranks{at_user_line()}"
+            f"joined take part only in sums and means over all ranks"
         )
     zeros = Zeros(*told["neutral"])
     x = np.zeros(zeros.size, NAMED[zeros.dtype].numpy)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from weft.errors import DistributedError
 from weft.host.cores import launched
 from weft.ir.hooks import HOOKS
-from weft.ir.node import NOT_THE_USER, at_user_line
+from weft.ir.node import NOT_THE_USER
 from weft.transport.arrival import note_failure, tell
 from weft.transport.base import Transport, described
 from weft.transport.group import TIMEOUT_SECONDS, Group
@@ -71,9 +71,9 @@ class Session:
         """
         wrong = [r for r in ranks if not 0 <= r < self.transport.size]
         if wrong or len(set(ranks)) != len(ranks):
-            raise DistributedError(
+            raise DistributedError.here(
                 f"new_group: expected different ranks from 0 to {self.transport.size - 1}, got "
-                f"{list(ranks)}{at_user_line()}"
+                f"{list(ranks)}"
             )
         number = self._local_number(tuple(ranks)) if local else next(self._numbers)
         group = Group(self.transport, ranks, number, self.timeout if timeout is None else timeout)
@@ -159,8 +159,8 @@ def world() -> Group:
         DistributedError: there is no job.
     """
     if not _current:
-        raise DistributedError(
-            "no process group: call weft.distributed.init_process_group() first" + at_user_line()
+        raise DistributedError.here(
+            "no process group: call weft.distributed.init_process_group() first"
         )
     return _current[-1].world
 
@@ -179,9 +179,9 @@ def begin(
         DistributedError: this process is already in a job, or there is no MPI.
     """
     if _current:
-        raise DistributedError(
+        raise DistributedError.here(
             "init_process_group: there is a process group already; call destroy_process_group() "
-            f"first{at_user_line()}"
+            "first"
         )
     transport = MpiTransport(timeout, exchange) if launched() else LocalTransport()
     session = Session(transport, timeout, native)

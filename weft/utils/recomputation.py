@@ -19,7 +19,7 @@ from weft.eager.tensor.dispatch import recorded, unowned, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.func.tree import Tree, flatten
-from weft.ir.node import TensorType, Value, at_user_line
+from weft.ir.node import TensorType, Value
 from weft.ops.call import barrier
 from weft.ops.declaration.fact import Autocast
 
@@ -112,9 +112,9 @@ class _Call:
         made = [results[i].lazy for i in _made(results, since)]
         types = [y.type for y in made]
         if len(made) != len(gs) or (self.checks and types != list(self.types)):
-            raise GradientError(
+            raise GradientError.here(
                 "checkpoint: expected the function to give in the backward pass what it gave "
-                f"before: {_listed(self.types)}; got {_listed(types)}{at_user_line()}"
+                f"before: {_listed(self.types)}; got {_listed(types)}"
             )
         starts = [(y, conjugated(g.lazy)) for y, g in zip(made, gs, strict=True)]
         past = history(made, self.sources)

@@ -22,7 +22,6 @@ from weft.formats.checkpoint_folder.reader import readable
 from weft.formats.checkpoint_folder.state import PIECE, RANK, SLICE, Joining, merged, stored_state
 from weft.formats.nested_arrays import TREE, built
 from weft.formats.safetensors import opened_arrays
-from weft.ir.node import at_user_line
 
 __all__ = ["FileSystemReader", "FileSystemWriter"]
 
@@ -114,22 +113,21 @@ def folder_of(
         ArgumentError: neither is given, or it is not a folder.
     """
     if storage is not None and not isinstance(storage, storage_class):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected a {storage_class.__name__}, got a {type(storage).__name__}; "
-            f"checkpoints are in folders{at_user_line()}"
+            f"checkpoints are in folders"
         )
     if storage is not None:
         storage.reset(checkpoint_id)
         checkpoint_id = storage.path
     if not checkpoint_id:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected checkpoint_id, the path of a folder, or a {storage_class.__name__}"
-            f"{at_user_line()}"
         )
     if not storage_class.validate_checkpoint_id(checkpoint_id):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected the path of a folder, got {os.fspath(checkpoint_id)!r}; save to a "
-            f"folder and copy it{at_user_line()}"
+            f"folder and copy it"
         )
     return Path(checkpoint_id)
 

@@ -17,7 +17,6 @@ from weft.distributed.tensor.layout import own_place
 from weft.distributed.tensor.placement import Partial
 from weft.eager.tensor.interchange.serialization import is_tensor
 from weft.errors import ArgumentError, DTypeError, TreeError
-from weft.ir.node import at_user_line
 
 
 class Left:
@@ -58,9 +57,8 @@ def leaves(state: Any) -> dict[str, Any]:
         if is_inner(item):
             continue
         if path in by_path:
-            raise TreeError(
+            raise TreeError.here(
                 f"checkpoint: expected different paths, got {path!r} twice; rename a key"
-                f"{at_user_line()}"
             )
         by_path[path] = item
     return by_path
@@ -108,15 +106,15 @@ def as_piece(path: str, x: Any) -> Any:
     """
     if not isinstance(x, DTensor):
         if has_state(x):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"checkpoint: {path!r}: expected objects with state_dict at the top alone, got a "
-                f"{type(x).__name__} below; give its state_dict(){at_user_line()}"
+                f"{type(x).__name__} below; give its state_dict()"
             )
         return x
     if any([isinstance(p, Partial) for p in x.placements]):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"checkpoint: {path!r}: expected a DTensor of Shard and Replicate, got "
-            f"{x.placements}; redistribute() it first{at_user_line()}"
+            f"{x.placements}; redistribute() it first"
         )
     if x.device_mesh.get_coordinate() is None:
         return LEFT

@@ -10,7 +10,6 @@ from weft.distributed.checkpoint.gathering import whole
 from weft.distributed.checkpoint.names import parameter_names
 from weft.eager.tensor.interchange.serialization import is_tensor
 from weft.errors import ArgumentError, DTypeError, StateError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.optim.optimizer import Optimizer
 
@@ -52,9 +51,9 @@ def _names(
     names: Mapping[int, list[str]], optimizer: Optimizer, number: int, p: Any
 ) -> list[str]:  # fmt: skip
     if id(p) not in names:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{type(optimizer).__name__}: expected parameters of the model, got another as number "
-            f"{number}, of shape {tuple(p.shape)}{at_user_line()}"
+            f"{number}, of shape {tuple(p.shape)}"
         )
     return names[id(p)]
 
@@ -83,9 +82,9 @@ def _flatten(path: str, entries: Mapping[Any, Any], flat: dict[str, Any]) -> Non
         elif is_tensor(value) or isinstance(value, Slice | int | float):
             flat[where] = value
         else:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"flatten_optimizer_state_dict: {where!r}: expected a tensor or a number, got a "
-                f"{type(value).__name__}{at_user_line()}"
+                f"{type(value).__name__}"
             )
 
 
@@ -105,9 +104,9 @@ def nested(flat: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         section, _, rest = key.partition(".")
         name = next((n for n in order if rest.startswith(f"{n}.")), None)
         if name is None or section not in (STATE, GROUPS):
-            raise StateError(
+            raise StateError.here(
                 f"set_optimizer_state_dict: expected keys as 'state.{(*names, 'name')[0]}.step', "
-                f"got {key!r}{at_user_line()}"
+                f"got {key!r}"
             )
         option = rest[len(name) + 1 :]
         if section == GROUPS:
@@ -156,9 +155,9 @@ def _take(into: dict[str, Any], state: Mapping[str, Any], name: str, needed: boo
     if name in state:
         into[name] = state[name]
     elif needed and state:
-        raise StateError(
+        raise StateError.here(
             f"set_optimizer_state_dict: expected the state of {name!r}, got none; give "
-            f"StateDictOptions(strict=False) to begin it anew{at_user_line()}"
+            f"StateDictOptions(strict=False) to begin it anew"
         )
 
 
@@ -170,16 +169,16 @@ def _options(
     if not own:
         numbers = [i for i, group in enumerate(groups) if not group[_PARAMS]]
     if not numbers:
-        raise StateError(
+        raise StateError.here(
             f"set_optimizer_state_dict: expected a group with {', '.join(own) or 'no parameters'}, "
-            f"got none in param_groups{at_user_line()}"
+            f"got none in param_groups"
         )
     options: dict[str, Any] = {}
     for number in numbers:
         for key, value in groups[number].items():
             if key != _PARAMS and options.setdefault(key, value) != value:
-                raise StateError(
+                raise StateError.here(
                     f"set_optimizer_state_dict: expected one value of {key!r} for the group with "
-                    f"{', '.join(own)}, got {options[key]} and {value}{at_user_line()}"
+                    f"{', '.join(own)}, got {options[key]} and {value}"
                 )
     return options

@@ -9,7 +9,6 @@ from weft.collectives.process_group import is_initialized, member
 from weft.errors import ArgumentError
 from weft.formats.checkpoint_folder.background import Background
 from weft.host.cores import launched
-from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 pending = Background()
@@ -42,9 +41,9 @@ def check_planner(name: str, planner: Any, planner_class: type) -> None:
         ArgumentError: another planner, or a class derived from one.
     """
     if planner is not None and type(planner) is not planner_class:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected a {planner_class.__name__}, got a {type(planner).__name__}; "
-            f"planners of one's own do not exist{at_user_line()}"
+            f"planners of one's own do not exist"
         )
 
 
@@ -55,4 +54,4 @@ def refuse(name: str, option: str, value: Any, expected: Any) -> None:
         ArgumentError: the option is not the expected value.
     """
     if value != expected:
-        raise ArgumentError(f"{name}: expected {option}={expected}, got {value!r}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected {option}={expected}, got {value!r}")

@@ -17,7 +17,6 @@ from weft.distributed.checkpoint.optimizer_state import (
     own_groups,
 )
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.module.state_dict import IncompatibleKeys
 from weft.optim.optimizer import Optimizer
@@ -121,9 +120,7 @@ def get_optimizer_state_dict(
     _tell_deprecated(submodules)
     listed = _listed("get_optimizer_state_dict", optimizers)
     if not listed:
-        raise ArgumentError(
-            f"get_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
-        )
+        raise ArgumentError.here("get_optimizer_state_dict: expected optimizers, got none")
     return _optimizer_state(model, listed, chosen)
 
 
@@ -224,9 +221,7 @@ def set_optimizer_state_dict(
     chosen = _checked("set_optimizer_state_dict", options)
     listed = _listed("set_optimizer_state_dict", optimizers)
     if not listed:
-        raise ArgumentError(
-            f"set_optimizer_state_dict: expected optimizers, got none{at_user_line()}"
-        )
+        raise ArgumentError.here("set_optimizer_state_dict: expected optimizers, got none")
     _set_optimizers(model, listed, optim_state_dict, chosen)
 
 
@@ -291,9 +286,8 @@ def _listed(name: str, optimizers: Optimizers) -> list[Optimizer]:
     listed: list[Any] = [optimizers] if hasattr(optimizers, "step") else list(optimizers or ())  # type: ignore[arg-type]
     for one in listed:
         if not isinstance(one, Optimizer):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected optimizers of weft.optim, got a {type(one).__name__}"
-                f"{at_user_line()}"
             )
     return listed
 
@@ -301,13 +295,13 @@ def _listed(name: str, optimizers: Optimizers) -> list[Optimizer]:
 def _checked(name: str, options: StateDictOptions | None) -> StateDictOptions:
     chosen = options or StateDictOptions()
     if chosen.broadcast_from_rank0 and not chosen.full_state_dict:
-        raise ArgumentError(
-            f"{name}: expected full_state_dict=True with broadcast_from_rank0=True{at_user_line()}"
+        raise ArgumentError.here(
+            f"{name}: expected full_state_dict=True with broadcast_from_rank0=True"
         )
     if chosen.dsd_fqn_modifiers != StateDictOptions.dsd_fqn_modifiers:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected dsd_fqn_modifiers={StateDictOptions.dsd_fqn_modifiers!r}, got "
-            f"{chosen.dsd_fqn_modifiers!r}; names are those of modules{at_user_line()}"
+            f"{chosen.dsd_fqn_modifiers!r}; names are those of modules"
         )
     return chosen
 
@@ -320,7 +314,7 @@ def _for_rank(state: dict[str, Any], options: StateDictOptions) -> dict[str, Any
 def _nothing(name: str, options: StateDictOptions) -> IncompatibleKeys:
     """The result of loading an empty state, if that is allowed."""
     if options.strict and not (options.full_state_dict and options.cpu_offload):
-        raise ArgumentError(f"{name}: expected a state, got an empty one{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected a state, got an empty one")
     return IncompatibleKeys([], [])
 
 

@@ -15,7 +15,6 @@ from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
 from weft.distributed.tensor.placement import Shard
 from weft.errors import ArgumentError, DistributedError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
@@ -112,13 +111,9 @@ def _tensors(
 def _check(module: Module) -> None:
     """Raise for what is not a module or is already sharded."""
     if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(
-            f"fully_shard: expected a module, got {type(module).__name__}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"fully_shard: expected a module, got {type(module).__name__}")
     if isinstance(module, FSDPModule):
-        raise DistributedError(
-            f"fully_shard: this {type(module).__name__} is sharded already{at_user_line()}"
-        )
+        raise DistributedError.here(f"fully_shard: this {type(module).__name__} is sharded already")
 
 
 def _join(module: Module, unit: Unit, place: str) -> None:
@@ -136,9 +131,9 @@ def _groups(mesh: DeviceMesh | None) -> tuple[Group, Group | None]:
     if mesh is None:
         return member(None, "fully_shard"), None
     if mesh.ndim > 2:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"fully_shard: expected a mesh of one or two dimensions, got {mesh.ndim}; take a part "
-            f'of it, as mesh["dp"]{at_user_line()}'
+            f'of it, as mesh["dp"]'
         )
     *replicas, group = mesh.get_all_groups()
     return group, replicas[0] if replicas else None
@@ -152,14 +147,13 @@ def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping
         if id(p) in ignored:
             continue
         if is_lazy(p):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"fully_shard: {path!r} has no shape yet; call the module with an input first"
-                f"{at_user_line()}"
             )
         if not p.ndim:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"fully_shard: {path!r} is a scalar, which has no rows; make it a vector of one "
-                f"element{at_user_line()}"
+                f"element"
             )
         if path.startswith(below):
             taken[id(p)] = path
@@ -167,9 +161,9 @@ def _paths(module: Module, below: tuple[str, ...], ignored: set[int]) -> Mapping
             paths[path] = p
     for path, p in paths.items():
         if id(p) in taken:
-            raise DistributedError(
+            raise DistributedError.here(
                 f"fully_shard: {path!r} is the parameter {taken[id(p)]!r}, which another unit has; "
-                f"both have to be in one{at_user_line()}"
+                f"both have to be in one"
             )
     return paths
 
@@ -191,9 +185,9 @@ def _dim(path: str, p: Parameter, placement: object) -> int:
     if placement is None:
         return 0
     if not isinstance(placement, Shard) or not -p.ndim <= placement.dim < p.ndim:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"fully_shard: expected shard_placement_fn to give None or Shard() of one of the "
-            f"{p.ndim} dimensions of {path!r}, got {placement!r}{at_user_line()}"
+            f"{p.ndim} dimensions of {path!r}, got {placement!r}"
         )
     return placement.dim % p.ndim
 

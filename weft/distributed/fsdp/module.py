@@ -12,7 +12,6 @@ from typing import Any
 
 from weft.distributed.fsdp.unit import Unit
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 
 __all__ = ["FSDPModule", "UnshardHandle", "register_fsdp_forward_method"]
@@ -111,9 +110,8 @@ class FSDPModule(Module):
             ArgumentError: it is not a positive number.
         """
         if not isinstance(factor, int | float) or not 0 < factor < math.inf:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_gradient_divide_factor: expected a positive number, got {factor!r}"
-                f"{at_user_line()}"
             )
         for unit in self._units(recurse=False):
             unit.divisor = float(factor)
@@ -132,9 +130,8 @@ class FSDPModule(Module):
             ArgumentError: an integer, which only `fully_shard` accepts.
         """
         if not isinstance(reshard_after_forward, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"set_reshard_after_forward: expected a bool, got {reshard_after_forward!r}"
-                f"{at_user_line()}"
             )
         for unit in self._units(recurse):
             unit.again, unit.within = reshard_after_forward, None
@@ -188,9 +185,8 @@ class FSDPModule(Module):
         units: list[Unit] = []
         for module in modules:
             if not isinstance(module, FSDPModule):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{name}: expected modules that are sharded, got a {type(module).__name__}"
-                    f"{at_user_line()}"
                 )
             units.append(module._sharded_unit)
         return list(dict.fromkeys(units))
@@ -230,9 +226,8 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
         return
     method = getattr(module, method_name, None)
     if not callable(method):
-        raise ArgumentError(
-            f"register_fsdp_forward_method: {type(module).__name__} has no method "
-            f"{method_name!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"register_fsdp_forward_method: {type(module).__name__} has no method {method_name!r}"
         )
     function = getattr(method, "__func__", method)
 

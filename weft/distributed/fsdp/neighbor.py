@@ -6,7 +6,6 @@ import weakref
 from typing import Final
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -20,9 +19,9 @@ def neighbors(group: Group, count: int) -> Group:
         ArgumentError: `count` does not divide the size of the group.
     """
     if count < 1 or group.size % count:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"fully_shard: expected reshard_after_forward to be a bool or a number that divides "
-            f"{group.size}, the number of ranks, got {count}{at_user_line()}"
+            f"{group.size}, the number of ranks, got {count}"
         )
     made = _made.setdefault(group, {})
     if count not in made:

@@ -9,7 +9,6 @@ from weft.eager.functions.api import cat
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
 from weft.func.tree import flatten
-from weft.ir.node import at_user_line
 
 
 def split(x: Any, count: int, what: str) -> list[Any]:
@@ -30,9 +29,9 @@ def _parts(x: Any, count: int, what: str) -> list[Any]:
     rows = tensor.shape[0] if tensor.ndim else 0
     if rows == 0 or rows % count:
         shape = tuple(tensor.shape)
-        raise ShapeError(
+        raise ShapeError.here(
             f"step: {what}: expected a first dimension that the {count} micro-batches divide, got "
-            f"shape {shape}; drop the rest of the data, or pad it{at_user_line()}"
+            f"shape {shape}; drop the rest of the data, or pad it"
         )
     size = rows // count
     return [tensor[i * size : (i + 1) * size] for i in range(count)]

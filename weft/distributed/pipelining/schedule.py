@@ -13,7 +13,6 @@ from weft.distributed.pipelining.order import Pass
 from weft.distributed.pipelining.stage import PipelineStage
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 
 __all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B"]
 
@@ -44,11 +43,11 @@ class _Schedule(abc.ABC):
     ) -> None:  # fmt: skip
         name = type(self).__name__
         if n_microbatches < 1:
-            raise ArgumentError(
-                f"{name}: expected n_microbatches from 1, got {n_microbatches}{at_user_line()}"
+            raise ArgumentError.here(
+                f"{name}: expected n_microbatches from 1, got {n_microbatches}"
             )
         if not stages:
-            raise ArgumentError(f"{name}: expected stages, got none{at_user_line()}")
+            raise ArgumentError.here(f"{name}: expected stages, got none")
         self.stages = list(stages)
         self.n_microbatches = n_microbatches
         self._loss_fn = loss_fn
@@ -162,10 +161,9 @@ class _Single(_Schedule):
     ) -> None:  # fmt: skip
         super().__init__([stage], n_microbatches, loss_fn, scale_grads)
         if stage.num_stages != stage.group.size:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected one stage for each of the {stage.group.size} "
                 f"ranks, got {stage.num_stages}; use ScheduleInterleaved1F1B for several"
-                f"{at_user_line()}"
             )
 
 
@@ -213,9 +211,9 @@ class Schedule1F1B(_Single):
     ) -> None:  # fmt: skip
         super().__init__(stage, n_microbatches, loss_fn, scale_grads)
         if n_microbatches < stage.num_stages:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Schedule1F1B: expected at least as many micro-batches as there are stages, "
-                f"{stage.num_stages}, got {n_microbatches}{at_user_line()}"
+                f"{stage.num_stages}, got {n_microbatches}"
             )
 
     def _order(self) -> list[Pass]:
@@ -247,15 +245,15 @@ class ScheduleInterleaved1F1B(_Schedule):
         ranks, rank = self._group.size, self._group.index
         wanted = list(range(rank, stages[0].num_stages, ranks))
         if list(self._by_index) != wanted or len(stages) != len(wanted):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"ScheduleInterleaved1F1B: expected the stages {wanted} on rank {rank}, got "
-                f"{[s.stage_index for s in stages]}{at_user_line()}"
+                f"{[s.stage_index for s in stages]}"
             )
         rounds = max(1, n_microbatches // ranks)
         if n_microbatches % rounds:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"ScheduleInterleaved1F1B: expected a number of micro-batches that its {rounds} "
-                f"rounds divide, such as {rounds * ranks}, got {n_microbatches}{at_user_line()}"
+                f"rounds divide, such as {rounds * ranks}, got {n_microbatches}"
             )
 
     def _order(self) -> list[Pass]:

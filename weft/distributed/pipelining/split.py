@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from weft.distributed.pipelining.stage import PipelineStage
 from weft.eager.record.mode import no_grad
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
@@ -77,9 +76,9 @@ class Pipe:
             ArgumentError: there is no such stage.
         """
         if not 0 <= stage_idx < self.num_stages:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"get_stage_module: expected a stage from 0 to {self.num_stages - 1}, got "
-                f"{stage_idx}{at_user_line()}"
+                f"{stage_idx}"
             )
         return self._stages[stage_idx]
 
@@ -153,9 +152,9 @@ def _check_untied(stages: list[Module]) -> None:
         own = dict(stage.named_parameters())
         for name, p in own.items():
             if id(p) in seen:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"pipeline: expected stages without a parameter in common, got {name}, which "
-                    f"is {seen[id(p)]} of a stage before{at_user_line()}"
+                    f"is {seen[id(p)]} of a stage before"
                 )
         seen |= {id(p): name for name, p in own.items()}
 
@@ -170,9 +169,9 @@ def _links(
     names = {link.path for link in chain}
     wrong = [n for n in spec if n.startswith(prefix) and _first(n, prefix) not in names]
     if wrong:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"pipeline: split_spec: expected names of modules among {', '.join(sorted(names))} or "
-            f"inside of them, got {wrong[0]!r}{at_user_line()}"
+            f"inside of them, got {wrong[0]!r}"
         )
     for link in chain:
         inside = link.path + "."
@@ -221,15 +220,15 @@ def _check_chain(
     names = ["its beginning", *[link.path for link in links], "its end"]
     for i, (a, b) in enumerate(zip(inputs, taken, strict=True)):
         if len(a) != len(b) or any(x is not y for x, y in zip(a, b, strict=True)):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"pipeline: expected {prefix[:-1] or 'the model'} to call its modules one after "
                 f"another, but between {names[i]} and {names[i + 1]} it does something else; make "
-                f"that a module, or build stages by hand with PipelineStage{at_user_line()}"
+                f"that a module, or build stages by hand with PipelineStage"
             )
     twice = [link.path for i, link in enumerate(links) if link.path in names[1 : i + 1]]
     if twice or not links:
         what = f"{twice[0]} twice" if twice else "none"
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"pipeline: expected {prefix[:-1] or 'the model'} to call each of its modules once, "
-            f"got {what}{at_user_line()}"
+            f"got {what}"
         )

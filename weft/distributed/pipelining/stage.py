@@ -14,7 +14,6 @@ from weft.eager.record.mode import is_grad_enabled, no_grad
 from weft.eager.record.state import flush
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
@@ -56,15 +55,15 @@ class PipelineStage:
     ) -> None:  # fmt: skip
         self.group = member(group, "PipelineStage")
         if not 0 <= stage_index < num_stages:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"PipelineStage: expected a stage_index from 0 to {num_stages - 1}, got "
-                f"{stage_index}{at_user_line()}"
+                f"{stage_index}"
             )
         if num_stages % self.group.size or stage_index % self.group.size != self.group.index:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "PipelineStage: expected a multiple of the group's ranks as num_stages, and stage "
                 f"i on rank i % {self.group.size}; got stage {stage_index} of {num_stages} on rank "
-                f"{self.group.index}{at_user_line()}"
+                f"{self.group.index}"
             )
         self.submod = submodule
         self.stage_index = stage_index
@@ -114,9 +113,9 @@ class PipelineStage:
             self._sent = kinds
             after.announce(kinds)
         if kinds != self._sent:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"step: expected results of stage {self.stage_index} like those of the first "
-                f"micro-batch, {self._sent}, got {kinds}{at_user_line()}"
+                f"micro-batch, {self._sent}, got {kinds}"
             )
         after.send([x.detach() for x in outputs], f"the output of stage {self.stage_index}")
 
@@ -156,8 +155,8 @@ def tensors_of(y: Any, what: str) -> list[Tensor]:
     tensors: list[Any] = list(y) if isinstance(y, tuple | list) else [y]  # pyright: ignore[reportUnknownArgumentType]
     wrong = [type(x).__name__ for x in tensors if not isinstance(x, Tensor)]
     if wrong:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what}: expected the module to return a tensor or a tuple of tensors, got "
-            f"{', '.join(wrong)}{at_user_line()}"
+            f"{', '.join(wrong)}"
         )
     return tensors

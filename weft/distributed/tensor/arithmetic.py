@@ -11,7 +11,6 @@ from weft.distributed.tensor.placement import Shard
 from weft.distributed.tensor.pointwise import Arithmetic, of_one, of_two
 from weft.distributed.tensor.propagation import Labels, Operand, Rule, applied
 from weft.errors import ArgumentError, DTypeError, ShapeError
-from weft.ir.node import at_user_line
 
 Dims = int | Sequence[int] | None
 _FIRST, _INNER, _LAST = 1 << 20, (1 << 20) + 1, (1 << 20) + 2  # labels of a product's matrices
@@ -44,9 +43,9 @@ class Operations(Arithmetic):
     def _applied(self, rule: Rule, function: Callable[..., Any], *others: Operations) -> Self:
         for x in others:
             if x.device_mesh != self.device_mesh:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{rule.name}: expected tensors on equal meshes, got {self.device_mesh} and "
-                    f"{x.device_mesh}{at_user_line()}"
+                    f"{x.device_mesh}"
                 )
         operands = [x.operand() for x in (self, *others)]
         return self.of(applied(rule, function, operands, self.device_mesh))
@@ -58,9 +57,8 @@ class Operations(Arithmetic):
         """The given dimensions, or all if none is given."""
         dims = range(self.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
         if any([not -self.ndim <= d < self.ndim for d in dims]):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{name}: expected dimensions of a tensor that has {self.ndim}, got {dim}"
-                f"{at_user_line()}"
             )
         return tuple([d % self.ndim for d in dims])
 
@@ -74,9 +72,9 @@ class Operations(Arithmetic):
 
         if not isinstance(other, Operations):
             if not isinstance(other, int | float):
-                raise DTypeError(
+                raise DTypeError.here(
                     f"{name.strip('_')}: expected a DTensor or a number, got a "
-                    f"{type(other).__name__}; distribute_tensor() makes a DTensor{at_user_line()}"
+                    f"{type(other).__name__}; distribute_tensor() makes a DTensor"
                 )
             name = f"__r{name[2:]}" if swapped else name
             scales = name in ("__mul__", "__rmul__", "__truediv__")
@@ -99,16 +97,16 @@ class Operations(Arithmetic):
     def matmul(self, other: Any) -> Self:
         """The matrix product, with batch dimensions as those of `Tensor.matmul`."""
         if not isinstance(other, Operations):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"matmul: expected a DTensor, got a {type(other).__name__}; distribute_tensor() "
-                f"makes one{at_user_line()}"
+                f"makes one"
             )
         if not self.ndim or not other.ndim:
-            raise ShapeError(f"matmul: expected vectors or matrices{at_user_line()}")
+            raise ShapeError.here("matmul: expected vectors or matrices")
         inner = self.shape[-1], other.shape[-2] if other.ndim > 1 else other.shape[0]
         if inner[0] != inner[1]:
-            raise ShapeError(
-                f"matmul: inner dimensions differ: {self.shape} and {other.shape}{at_user_line()}"
+            raise ShapeError.here(
+                f"matmul: inner dimensions differ: {self.shape} and {other.shape}"
             )
         batches = _aligned("matmul", self.shape[:-2], other.shape[:-2])
         x = (*batches[0], _FIRST, _INNER)[-self.ndim :]
@@ -132,7 +130,7 @@ class Operations(Arithmetic):
     def mean(self, dim: Dims = None, keepdim: bool = False) -> Self:
         """The mean over dimensions."""
         if not self.operand().local.dtype.is_inexact:
-            raise DTypeError(f"mean: expected floating elements{at_user_line()}")
+            raise DTypeError.here("mean: expected floating elements")
         count = 1
         for d in self._dims("mean", dim):
             count *= self.shape[d]
@@ -174,7 +172,7 @@ class Operations(Arithmetic):
         """The dimensions in another order."""
         order = self._dims("permute", dims)
         if sorted(order) != list(range(self.ndim)):
-            raise ShapeError(f"permute: expected each dimension once, got {dims}{at_user_line()}")
+            raise ShapeError.here(f"permute: expected each dimension once, got {dims}")
         rule = Rule("permute", (self._labels(),), order, additive=True)
         return self._applied(rule, lambda x: x.permute(*order))
 
@@ -188,7 +186,7 @@ class Operations(Arithmetic):
     def t(self) -> Self:
         """A matrix transposed."""
         if self.ndim > 2:
-            raise ShapeError(f"t: expected a matrix, got shape {self.shape}{at_user_line()}")
+            raise ShapeError.here(f"t: expected a matrix, got shape {self.shape}")
         return self.permute(*range(self.ndim)[::-1])
 
     @property
@@ -205,7 +203,7 @@ class Operations(Arithmetic):
         """One more dimension, of size 1."""
         rank = self.ndim + 1
         if not -rank <= dim < rank:
-            raise ShapeError(f"unsqueeze: expected a place of {rank}, got {dim}{at_user_line()}")
+            raise ShapeError.here(f"unsqueeze: expected a place of {rank}, got {dim}")
         place, own = dim % rank, list(self._labels())
         labels = (*own[:place], None, *own[place:])
         rule = Rule("unsqueeze", (self._labels(),), labels, additive=True)
@@ -218,9 +216,9 @@ class Operations(Arithmetic):
             ArgumentError: it is sharded.
         """
         if any([isinstance(p, Shard) for p in self.operand().placements]):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"reshape: expected a tensor that is cut along no dimension, got "
-                f"{self.operand().placements}; redistribute() it first{at_user_line()}"
+                f"{self.operand().placements}; redistribute() it first"
             )
         operand = self.operand()
         local = operand.local.reshape(*shape)
@@ -273,9 +271,8 @@ def _aligned(name: str, x: Sequence[int], y: Sequence[int]) -> tuple[Labels, Lab
         labels: list[int | None] = []
         for place, n in enumerate(z, rank - len(z)):
             if n not in (1, sizes[place]):
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{name.strip('_')}: shapes {tuple(x)} and {tuple(y)} do not fit together"
-                    f"{at_user_line()}"
                 )
             labels.append(place if n == sizes[place] else None)
         aligned.append(tuple(labels))

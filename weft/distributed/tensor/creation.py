@@ -15,7 +15,6 @@ from weft.eager.functions import api
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.transport import collective
 
 __all__ = ["distribute_tensor", "empty", "full", "ones", "rand", "randn", "zeros"]
@@ -49,9 +48,8 @@ def distribute_tensor(
         >>> dist.destroy_process_group()
     """
     if src_data_rank not in (0, None):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"distribute_tensor: expected src_data_rank 0 or None, got {src_data_rank}"
-            f"{at_user_line()}"
         )
     mesh = DeviceMesh("cpu", get_process_group_ranks()) if device_mesh is None else device_mesh
     layout = normalized(placements, mesh, tensor.ndim, "distribute_tensor")

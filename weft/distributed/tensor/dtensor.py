@@ -21,7 +21,6 @@ from weft.distributed.tensor.redistribute import for_divided_work
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, KindError, ShapeError
 from weft.ir.dtype import DType
-from weft.ir.node import at_user_line
 
 
 class DTensor(Operations):
@@ -81,16 +80,16 @@ class DTensor(Operations):
             >>> dist.destroy_process_group()
         """
         if not isinstance(local_tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(
-                f"from_local: expected a tensor, got {type(local_tensor).__name__}{at_user_line()}"
+            raise ArgumentError.here(
+                f"from_local: expected a tensor, got {type(local_tensor).__name__}"
             )
         own = tuple(local_tensor.shape)
         layout = normalized(placements, device_mesh, len(own), "from_local")
         whole = whole_shape(own, layout, device_mesh) if shape is None else tuple(shape)
         if len(whole) != len(own) or own_sizes(whole, layout, device_mesh) != own:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"from_local: expected this rank's part of a tensor of shape {whole} with "
-                f"{layout}, got shape {own}{at_user_line()}"
+                f"{layout}, got shape {own}"
             )
         return DTensor(local_tensor, device_mesh, layout, whole)
 
@@ -114,9 +113,9 @@ class DTensor(Operations):
             if isinstance(own, Replicate) and isinstance(wanted, Partial):
                 local = for_divided_work(local, own, self.device_mesh.get_all_groups()[i])
             elif own != wanted:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"to_local: expected a gradient as {own}, or Partial() of Replicate(), got "
-                    f"{wanted}{at_user_line()}"
+                    f"{wanted}"
                 )
         return local
 
@@ -133,9 +132,9 @@ class DTensor(Operations):
             ArgumentError: another mesh, or `Partial()` where the tensor does not have it.
         """
         if device_mesh is not None and device_mesh != self.device_mesh:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"redistribute: expected the tensor's mesh {self.device_mesh}, got {device_mesh}; "
-                f"full_tensor() and distribute_tensor() go to another{at_user_line()}"
+                f"full_tensor() and distribute_tensor() go to another"
             )
         target = normalized(placements, self.device_mesh, self.ndim, "redistribute")
         local = moved(self._local, self._shape, self.placements, target, self.device_mesh)
@@ -206,9 +205,9 @@ class DTensor(Operations):
             ArgumentError: it has several elements.
         """
         if self.ndim:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"backward: expected a tensor of one element, got shape {self.shape}; call sum() "
-                f"or mean() first{at_user_line()}"
+                f"or mean() first"
             )
         self._local.backward()
 
@@ -224,8 +223,8 @@ class DTensor(Operations):
 
     def __getattr__(self, name: str) -> Any:
         if hasattr(Tensor, name) and not name.startswith("__"):
-            raise KindError(
+            raise KindError.here(
                 f"DTensor.{name} is not there; redistribute() to what the operation needs and take "
-                f"to_local(), or full_tensor(){at_user_line()}"
+                f"to_local(), or full_tensor()"
             )
         raise AttributeError(f"'DTensor' object has no attribute {name!r}")

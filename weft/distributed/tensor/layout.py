@@ -15,7 +15,6 @@ from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import redistribute
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.ops.communication.shard import rows_of
 
 Placements = tuple[Placement, ...]
@@ -32,14 +31,14 @@ def normalized(
     """
     chosen = (Replicate(),) * mesh.ndim if placements is None else tuple(placements)
     if len(chosen) != mesh.ndim:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected a placement for each of the {mesh.ndim} dimensions of the mesh, got "
-            f"{chosen}{at_user_line()}"
+            f"{chosen}"
         )
     for p in chosen:
         if isinstance(p, Shard) and not -ndim <= p.dim < ndim:
-            raise ArgumentError(
-                f"{name}: expected a dimension of a tensor that has {ndim}, got {p}{at_user_line()}"
+            raise ArgumentError.here(
+                f"{name}: expected a dimension of a tensor that has {ndim}, got {p}"
             )
     return tuple([Shard(p.dim % ndim) if isinstance(p, Shard) else p for p in chosen])
 
@@ -113,8 +112,8 @@ def own_part(whole: np.ndarray[Any, Any], placements: Placements, mesh: DeviceMe
         ArgumentError: partial sums.
     """
     if any([isinstance(p, Partial) for p in placements]):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"distribute_tensor: expected Shard and Replicate, got {placements}; from_local() "
-            f"makes a tensor of summands{at_user_line()}"
+            f"makes a tensor of summands"
         )
     return np.array(whole[own_place(whole.shape, placements, mesh)])

@@ -16,7 +16,6 @@ from weft.distributed.tensor.layout import Placements, Sizes, moved
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import for_divided_work
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 
 Labels = tuple[int | None, ...]
 
@@ -105,10 +104,9 @@ def _unless_stretched(labels: Labels, place: Placement) -> Placement:
 
 def _check(rule: Rule, label: int | None, place: Shard) -> None:
     if label in rule.whole:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{rule.name}: expected dimension {place.dim} whole on each rank, got {place}; call "
             f"redistribute() with Replicate() or Shard() of another one, or full_tensor()"
-            f"{at_user_line()}"
         )
 
 

@@ -13,7 +13,6 @@ from weft.distributed.tensor.placement import Partial, Placement, Replicate, Sha
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import call, lazy_of, record, wrap
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ops.communication.shard import part_of, rows_of
 from weft.ops.declaration import REGISTRY
 from weft.transport.group import Group
@@ -47,9 +46,8 @@ def redistribute(
         case Partial(), Shard():
             return _own_part(x, target.dim, "reduce_scatter", group, size)
         case _:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"redistribute: expected {target} from another placement than {source}"
-                f"{at_user_line()}"
             )
 
 
@@ -94,9 +92,9 @@ def _own_part(x: Any, dim: int, op: str, group: Group, size: int | None) -> Any:
 def _cut(x: Any, dim: int, group: Group, size: int | None) -> Any:
     """The shards along a dimension, stacked along a new first one."""
     if not -x.ndim <= dim < x.ndim or (size is None and x.shape[dim] % group.size):
-        raise ShapeError(
+        raise ShapeError.here(
             f"Shard({dim}): expected a size along that dimension that {group.size} ranks divide, "
-            f"got a tensor of shape {tuple(x.shape)}{at_user_line()}"
+            f"got a tensor of shape {tuple(x.shape)}"
         )
     dim %= x.ndim
     part = part_of(x.shape[dim], group.size)

@@ -11,7 +11,6 @@ from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
-from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.ops.warning import warn
 from weft.transport.division import groups_of
@@ -85,9 +84,9 @@ class GradScaler:
         if not self._enabled:
             return
         if id(optimizer) in self._finite:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 "unscale_: the gradients were divided already since the last update(); call "
-                f"update() after each step{at_user_line()}"
+                "update() after each step"
             )
         params = [p for p in _parameters(optimizer) if p.grad is not None]
         grads = [p.grad for p in params]

@@ -128,11 +128,10 @@ def _written(name: str, found: Any, out: Any, rule: Out) -> Any:
             make = getattr(type(results), "_make", tuple)
             return make(written)
     if not isinstance(found, Handle) or not isinstance(out, Handle):
-        raise DTypeError(f"{name}: out: expected a tensor for each result{at_user_line()}")
+        raise DTypeError.here(f"{name}: out: expected a tensor for each result")
     if found.lazy.tracked or out.lazy.tracked:
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: no gradients flow into out=; call it inside no_grad(), or on detached tensors"
-            f"{at_user_line()}"
         )
     target: Any = out
     result: Any = found

@@ -7,7 +7,6 @@ from typing import Any, Final
 from weft import config
 from weft.eager.tensor.device import CPU, Device, check_device
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.runtime.execution.driver import flush_subnormals
 
 PRECISIONS: Final = ("highest", "high", "medium")
@@ -28,9 +27,7 @@ def set_num_threads(count: Any) -> None:
         >>> wf.set_num_threads(before)
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ArgumentError(
-            f"set_num_threads: expected a positive integer, got {count!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"set_num_threads: expected a positive integer, got {count!r}")
     config.change("threads", count)
 
 
@@ -65,9 +62,7 @@ def set_flush_denormal(mode: bool) -> bool:
         [1e-323]
     """
     if type(mode) is not bool:
-        raise ArgumentError(
-            f"set_flush_denormal: expected True or False, got {mode!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"set_flush_denormal: expected True or False, got {mode!r}")
     return flush_subnormals(mode)
 
 
@@ -81,9 +76,9 @@ def set_float32_matmul_precision(precision: str) -> None:
         ArgumentError: another precision.
     """
     if precision not in PRECISIONS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"set_float32_matmul_precision: expected one of {', '.join(PRECISIONS)}, got "
-            f"{precision!r}{at_user_line()}"
+            f"{precision!r}"
         )
 
 

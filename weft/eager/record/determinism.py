@@ -10,7 +10,6 @@ from __future__ import annotations
 from weft import config
 from weft.eager.record.state import flush, trace
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -32,8 +31,8 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     >>> wf.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(
-            f"use_deterministic_algorithms: expected True or False, got {mode!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"use_deterministic_algorithms: expected True or False, got {mode!r}"
         )
     config.change("deterministic", mode)
 

@@ -13,7 +13,6 @@ from weft.eager.record.global_mark import inferring
 from weft.eager.record.state import trace
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bfloat16
-from weft.ir.node import at_user_line
 from weft.ops.declaration.numeric import HALVES
 from weft.ops.warning import warn
 
@@ -209,8 +208,7 @@ def set_grad_enabled(mode: bool) -> Setting:
     False
     """
     if type(mode) is not bool:
-        text = f"set_grad_enabled: expected True or False, got {mode!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"set_grad_enabled: expected True or False, got {mode!r}")
     return _SwitchedRecording(mode)
 
 
@@ -251,7 +249,7 @@ def autocast(
     given = device_type if dtype is None and device_type != "cpu" else dtype
     kind = bfloat16 if given is None else as_dtype(given)
     if kind not in HALVES:
-        raise DTypeError(f"autocast: expected bfloat16 or float16, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"autocast: expected bfloat16 or float16, got {kind}")
     return Setting("autocast", kind if enabled else None)
 
 

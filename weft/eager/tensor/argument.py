@@ -33,9 +33,7 @@ def integer(name: str, value: Any) -> int:
     try:
         return value.array.__index__() if isinstance(value, Handle) else operator.index(value)
     except TypeError:
-        raise DTypeError(
-            f"{name}: expected an integer, got {shown(value)}{at_user_line()}"
-        ) from None
+        raise DTypeError.here(f"{name}: expected an integer, got {shown(value)}") from None
 
 
 def tensor_of(name: str, value: Any) -> Any:
@@ -46,7 +44,7 @@ def tensor_of(name: str, value: Any) -> Any:
     """
     if isinstance(value, Handle):
         return value
-    raise DTypeError(f"{name}: expected a tensor, got {shown(value)}{at_user_line()}")
+    raise DTypeError.here(f"{name}: expected a tensor, got {shown(value)}")
 
 
 def listed(name: str, tensors: Any, what: str = "tensor") -> list[Any]:
@@ -61,7 +59,7 @@ def listed(name: str, tensors: Any, what: str = "tensor") -> list[Any]:
         raise DTypeError(text)
     given = list(cast("Iterable[Any]", tensors))
     if not given:
-        raise ShapeError(f"{name}: expected at least one {what}, got none{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected at least one {what}, got none")
     return given
 
 
@@ -74,9 +72,7 @@ def axis_of(name: str, axis: Any, rank: int) -> int:
     found = integer(name, axis)
     most = rank or 1
     if not -most <= found < most:
-        raise OutOfRangeError(
-            f"{name}: expected {-most} <= dim < {most}, got {found}{at_user_line()}"
-        )
+        raise OutOfRangeError.here(f"{name}: expected {-most} <= dim < {most}, got {found}")
     return found + most if found < 0 else found
 
 
@@ -93,7 +89,7 @@ def axes_of(name: str, axes: Any, rank: int) -> tuple[int, ...]:
         axes = (axes,)
     found = [axis_of(name, a, rank) for a in cast("Iterable[Any]", axes)]
     if len(set(found)) != len(found):
-        raise ShapeError(f"{name}: expected different dims, got {tuple(found)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected different dims, got {tuple(found)}")
     if not found:
         return tuple(range(rank))
     return tuple(sorted(found)) if rank else ()
@@ -108,7 +104,7 @@ def either(name: str, dim: Any, axis: Any, default: Any = None) -> Any:
     if axis is None:
         return default if dim is None else dim
     if dim is not None and dim is not default:
-        raise ShapeError(f"{name}: expected dim or axis, got both{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected dim or axis, got both")
     return axis
 
 
@@ -121,7 +117,7 @@ def kept(name: str, keepdim: Any, keepdims: Any) -> bool:
     if keepdims is None:
         return keepdim
     if keepdim and not keepdims:
-        raise DTypeError(f"{name}: expected keepdim or keepdims, got both{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected keepdim or keepdims, got both")
     return keepdims
 
 
@@ -135,9 +131,9 @@ def check_same_type(name: str, x: Any, source: Any) -> None:
         return
     expected, found = x.lazy.type.dtype, source.lazy.type.dtype
     if found is not expected:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: expected a source of {expected}, as the tensor is, got one of {found}; "
-            f"convert it: source.to({expected}){at_user_line()}"
+            f"convert it: source.to({expected})"
         )
 
 
@@ -167,8 +163,8 @@ def filled(name: str, shape: tuple[int, ...], size: int, old: tuple[int, ...]) -
     if free >= 0 and count > 0 and size % count == 0:
         return (*shape[:free], size // count, *shape[free + 1 :])
     if free >= 0 or count != size:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a shape of {size} elements for a tensor of shape {show(old)}, got "
-            f"{show(shape)}{at_user_line()}"
+            f"{show(shape)}"
         )
     return shape

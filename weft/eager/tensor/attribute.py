@@ -390,9 +390,8 @@ class Attributes(Handle):
             GradientError: the tensor requires grad, outside `no_grad()`.
         """
         if self.shown.tracked and trace.now.grad_mode and not force:
-            raise GradientError(
-                "numpy: the tensor requires grad, which NumPy does not track; call "
-                f"detach().numpy(){at_user_line()}"
+            raise GradientError.here(
+                "numpy: the tensor requires grad, which NumPy does not track; call detach().numpy()"
             )
         return memory_of(self)
 
@@ -404,9 +403,9 @@ class Attributes(Handle):
         """
         array = self.array
         if array.size != 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"item: expected one element, got {array.size} in shape {show(self.shape)}; "
-                f"index the tensor, or call tolist(){at_user_line()}"
+                f"index the tensor, or call tolist()"
             )
         return array.item()
 
@@ -420,7 +419,7 @@ class Attributes(Handle):
     def _real_item(self, name: str) -> Any:
         item = self.item()
         if isinstance(item, complex) and item.imag:
-            raise DTypeError(f"{name}: expected a real number, got {item}{at_user_line()}")
+            raise DTypeError.here(f"{name}: expected a real number, got {item}")
         return item.real if isinstance(item, complex) else item
 
     def __int__(self) -> builtins.int:
@@ -437,8 +436,8 @@ class Attributes(Handle):
 
     def __bool__(self) -> builtins.bool:
         if self.numel() != 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"bool: a tensor of shape {show(self.shape)} is neither true nor false; "
-                f"use any() or all(), or compare one element{at_user_line()}"
+                f"use any() or all(), or compare one element"
             )
         return bool(self.item())

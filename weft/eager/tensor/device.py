@@ -7,7 +7,6 @@ from typing import Any, Final, NoReturn, Self
 from weft.eager.record.mode import ABSENT_DEVICES
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
-from weft.ir.node import at_user_line
 
 
 class Device:
@@ -38,8 +37,8 @@ class Device:
         if kind != "cpu" or twice or not (given is None or given.isdecimal()):
             text = repr(spec) if index is None else f"{spec!r} and index {index}"
             advice = _ADVICE if kind in ABSENT_DEVICES else ""
-            raise ConfigError(
-                f"device: expected 'cpu', the only device here, got {text}{advice}{at_user_line()}"
+            raise ConfigError.here(
+                f"device: expected 'cpu', the only device here, got {text}{advice}"
             )
         self.type = "cpu"
         self.index = None if given is None else int(given)
@@ -75,9 +74,9 @@ def refuse_cuda(name: str) -> NoReturn:
     Raises:
         ConfigError: always.
     """
-    raise ConfigError(
+    raise ConfigError.here(
         f"{name}: there is no CUDA device; leave the call out, or write x.to(device) with device = "
-        f"weft.device('cuda' if weft.cuda.is_available() else 'cpu'){at_user_line()}"
+        f"weft.device('cuda' if weft.cuda.is_available() else 'cpu')"
     )
 
 

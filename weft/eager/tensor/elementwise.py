@@ -17,7 +17,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import Numbers, lacks, number, numbers_beside
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_, float16, float32, float64, uint8
-from weft.ir.node import TensorType, at_user_line
+from weft.ir.node import TensorType
 from weft.ops.declaration import REGISTRY, Op
 from weft.ops.elementwise.compare import whole_comparison
 
@@ -172,9 +172,9 @@ def check_truths(*xs: Any) -> None:
     for x in xs:
         lazy = x.lazy if isinstance(x, Handle) else x
         if x is True or x is False or (isinstance(lazy, Lazy) and lazy.type.dtype is bool_):
-            raise DTypeError(
+            raise DTypeError.here(
                 "subtract: expected numbers, got booleans; use logical_xor() of two of them, "
-                f"~x for 1 - x, and call float() or int() on them otherwise{at_user_line()}"
+                "~x for 1 - x, and call float() or int() on them otherwise"
             )
 
 

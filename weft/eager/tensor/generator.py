@@ -18,7 +18,6 @@ from weft.eager.tensor.device import CPU, check_device
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import uint8
-from weft.ir.node import at_user_line
 from weft.runtime.flight import LEAF, new_lock
 
 _WORD: Final = (1 << 64) - 1
@@ -62,8 +61,7 @@ class Generator:
             OutOfRangeError: it exceeds 64 bits.
         """
         if not -(1 << 63) <= int(seed) <= _WORD:
-            text = f"manual_seed: expected a number of 64 bits, got {seed}"
-            raise OutOfRangeError(text + at_user_line())
+            raise OutOfRangeError.here(f"manual_seed: expected a number of 64 bits, got {seed}")
         self._seed = int(seed) & _WORD
         self._start = splitmix64(self._seed)
         self._calls = 0
@@ -106,8 +104,7 @@ class Generator:
         """
         array = lazy_of(state)
         if array.type.dtype is not uint8 or array.type.shape != (24,):
-            text = f"set_state: expected 24 numbers of uint8, got {array.type}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"set_state: expected 24 numbers of uint8, got {array.type}")
         found = np.ascontiguousarray(array_of(array)).view(np.uint64)
         self._seed, self._start, self._calls = map(int, found)
         return self

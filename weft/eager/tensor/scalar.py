@@ -125,6 +125,5 @@ def element(value: Any, dtype: DType, rules: Rules = TORCH) -> Lazy:
     if not dtype.is_floating or isinstance(value, complex) or not math.isfinite(value):
         return found
     if not np.isfinite(array_of(found)):
-        text = f"expected a number that {dtype} holds, got {value!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"expected a number that {dtype} holds, got {value!r}")
     return found

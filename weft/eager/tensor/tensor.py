@@ -17,7 +17,6 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import Interchange
 from weft.eager.tensor.interchange.printing import Printing
 from weft.errors import DTypeError, GradientError
-from weft.ir.node import at_user_line
 
 
 class Tensor(Attributes, Hooked, Interchange, Printing):
@@ -45,25 +44,23 @@ class Tensor(Attributes, Hooked, Interchange, Printing):
             GradientError: the tensor is no leaf, or cannot have a gradient.
         """
         if type(requires_grad) is not bool:
-            text = f"requires_grad: expected True or False, got {requires_grad!r}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"requires_grad: expected True or False, got {requires_grad!r}")
         lazy = self.lazy
         if lazy.tracked and lazy.leaf is None and not requires_grad:
-            raise GradientError(
+            raise GradientError.here(
                 "requires_grad_: only a leaf can stop requiring grad; detach() the tensor"
-                f"{at_user_line()}"
             )
         if lazy.leaf is None and lazy.tracked:
             return self
         if requires_grad and self.is_inference() and not trace.now.inference:
-            raise GradientError(
+            raise GradientError.here(
                 "requires_grad_: a tensor of inference_mode() has no gradient outside; clone() it "
-                f"first{at_user_line()}"
+                "first"
             )
         if requires_grad and not lazy.type.dtype.is_inexact:
-            raise GradientError(
+            raise GradientError.here(
                 f"requires_grad_: expected floating elements, got {lazy.type.dtype}; convert the "
-                f"tensor with float() first{at_user_line()}"
+                f"tensor with float() first"
             )
         lazy.tracked = requires_grad
         lazy.leaf = weakref.ref(self) if requires_grad else None

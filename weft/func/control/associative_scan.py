@@ -12,7 +12,6 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.func.control.body import nest
 from weft.func.tree import leaves_like
-from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
 
 Combine = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -41,16 +40,13 @@ def associative_scan(
     [1, 2, 6, 24]
     """
     if not callable(fn):
-        raise ArgumentError(
-            f"associative_scan: fn: expected a function, got {fn!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"associative_scan: fn: expected a function, got {fn!r}")
     given = nest(elems, "associative_scan: elems")
     tree, xs = given.tree, given.handles()
     lengths = {known(x.lazy.type.shape)[_front(x, axis)] for x in xs}
     if len(lengths) != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"associative_scan: expected one length along axis {axis}, got {sorted(lengths)}"
-            f"{at_user_line()}"
         )
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
@@ -70,9 +66,9 @@ def _front(x: Any, axis: int) -> int:
     shape = known(x.lazy.type.shape)
     rank = len(shape)
     if not -rank <= axis < rank:
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"associative_scan: elems: expected tensors with an axis {axis}, got one of shape "
-            f"{show(shape)}{at_user_line()}"
+            f"{show(shape)}"
         )
     return axis % rank
 

@@ -124,9 +124,9 @@ def _as_tensor(x: Any, what: str) -> Any:
     if isinstance(x, bool | int | float | complex | np.ndarray | np.generic):
         return tensor(x)
     if not isinstance(x, Handle):
-        raise TreeError(
+        raise TreeError.here(
             f"{what}: expected nested tensors, arrays and numbers, got a {type(x).__name__} among"
-            f" them{at_user_line()}"
+            f" them"
         )
     return x
 

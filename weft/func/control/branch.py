@@ -16,7 +16,7 @@ from weft.func.control.body import Body, agree, body_of, gives_way, nest, tensor
 from weft.func.function import Function
 from weft.func.tree import Tree, flatten
 from weft.ir.dtype import DType, bool_, int32
-from weft.ir.node import TensorType, Value, at_user_line
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import show
 from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
@@ -72,9 +72,7 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
     """
     lazy = _scalar(index, "switch: index")
     if not lazy.type.dtype.is_integer:
-        raise DTypeError(
-            f"switch: index: expected an integer, got {lazy.type.dtype}{at_user_line()}"
-        )
+        raise DTypeError.here(f"switch: index: expected an integer, got {lazy.type.dtype}")
     last = len(branches) - 1
     if lazy.type.dtype is not int32 and last >= 0:  # a smaller dtype might wrap around
         lazy = record(REGISTRY["minimum"], (lazy, lazy_of(last, lazy.type.dtype)), {})[0]
@@ -86,13 +84,13 @@ def switch(index: Any, branches: Sequence[Function], *operands: Any) -> Any:
 def _scalar(x: Any, what: str) -> Lazy:
     lazy = lazy_of(x)
     if lazy.type.shape != ():
-        raise ShapeError(f"{what}: expected a scalar, got {show(lazy.type.shape)}{at_user_line()}")
+        raise ShapeError.here(f"{what}: expected a scalar, got {show(lazy.type.shape)}")
     return lazy
 
 
 def _switch(what: str, index: Lazy, functions: Sequence[Function], operands: Sequence[Any]) -> Any:
     if not functions:
-        raise TreeError(f"{what}: expected at least one branch, got none{at_user_line()}")
+        raise TreeError.here(f"{what}: expected at least one branch, got none")
     given = nest(tuple(operands), f"{what}: operands")
     bodies = [body_of(what, f, given.arguments()) for f in functions]
     dtypes = _common(bodies)

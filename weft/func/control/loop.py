@@ -30,7 +30,7 @@ from weft.func.function import Function
 from weft.func.tree import Tree
 from weft.func.vmap import vmap
 from weft.ir.dtype import bool_, uint64
-from weft.ir.node import TensorType, Value, at_user_line
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known, show
 from weft.ops.call import Subgraph
 from weft.ops.call import trace as traced
@@ -87,9 +87,7 @@ def _scan(
     rematerialize: int,
 ) -> tuple[Any, Any]:  # fmt: skip
     if rematerialize < 0:
-        raise ArgumentError(
-            f"{what}: rematerialize: expected 0 or more, got {rematerialize}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"{what}: rematerialize: expected 0 or more, got {rematerialize}")
     carry, mapped = nest(init, f"{what}: init"), nest(xs, f"{what}: xs")
     mapped = mapped.like(carry)
     steps = _length(what, mapped, length)
@@ -161,19 +159,19 @@ def _length(what: str, mapped: Nest, length: int | None) -> int:
     if len(told) == 1 and min(told) >= 0:
         return told.pop()
     if not told:
-        raise ShapeError(f"{what}: expected xs or a length{at_user_line()}")
+        raise ShapeError.here(f"{what}: expected xs or a length")
     lines = described(mapped.tree, mapped.types)
     shown = "".join([f"\n  xs{'' if line.startswith('[') else ' '}{line}" for line in lines])
     said = "" if length is None else f"\n  length {length}"
-    raise ShapeError(f"{what}: expected one length of 0 or more, got{shown}{said}{at_user_line()}")
+    raise ShapeError.here(f"{what}: expected one length of 0 or more, got{shown}{said}")
 
 
 def _pair(what: str, body: Body) -> tuple[Tree, Tree]:
     """The structures of the new carry and of y."""
     if body.tree.kind is not tuple or len(body.tree.children) != 2:
-        raise TreeError(
+        raise TreeError.here(
             f"{what}: expected a function{body.line} that returns a pair (carry, y), got"
-            f" {', '.join(described(body.tree, body.types)) or 'nothing'}{at_user_line()}"
+            f" {', '.join(described(body.tree, body.types)) or 'nothing'}"
         )
     return body.tree.children[0], body.tree.children[1]
 
@@ -270,9 +268,7 @@ def while_loop(
     192
     """
     if maximum is not None and maximum < 0:
-        raise ArgumentError(
-            f"while_loop: maximum: expected 0 or more, got {maximum}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"while_loop: maximum: expected 0 or more, got {maximum}")
     return _while_loop("while_loop", cond_fun, body_fun, init_val, maximum)
 
 
@@ -308,14 +304,13 @@ def _while_loop(
 def _checked(condition: Body) -> None:
     """Refuse a condition that does not return one bool, or that changes something."""
     if condition.types != (intern(bool_, ()),) or condition.tree.kind is not None:
-        raise DTypeError(
+        raise DTypeError.here(
             f"while_loop: expected cond_fun{condition.line} to give one bool, got"
-            f" {', '.join(described(condition.tree, condition.types)) or 'nothing'}{at_user_line()}"
+            f" {', '.join(described(condition.tree, condition.types)) or 'nothing'}"
         )
     if condition.changed:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"while_loop: cond_fun{condition.line} changes a tensor in place; only body_fun may"
-            f"{at_user_line()}"
         )
 
 
@@ -361,13 +356,9 @@ def fori_loop(
     for name, bound in (("lower", lower), ("upper", upper)):
         kind = lazy_of(bound).type
         if not kind.dtype.is_integer:
-            raise DTypeError(
-                f"fori_loop: {name}: expected an integer, got {kind.dtype}{at_user_line()}"
-            )
+            raise DTypeError.here(f"fori_loop: {name}: expected an integer, got {kind.dtype}")
         if kind.shape != ():
-            raise ShapeError(
-                f"fori_loop: {name}: expected a scalar, got {show(kind.shape)}{at_user_line()}"
-            )
+            raise ShapeError.here(f"fori_loop: {name}: expected a scalar, got {show(kind.shape)}")
     if isinstance(lower, int) and isinstance(upper, int):
 
         @functools.wraps(body_fun)

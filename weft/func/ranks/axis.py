@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -48,7 +47,7 @@ def group_of(axis_name: AxisName, what: str) -> Group:
     """
     found = groups_of(axis_name, what)
     if len(found) != 1:
-        raise ArgumentError(f"{what}: expected one axis, got {axis_name}{at_user_line()}")
+        raise ArgumentError.here(f"{what}: expected one axis, got {axis_name}")
     return found[0]
 
 
@@ -57,9 +56,8 @@ def _group(name: str, what: str) -> Group:
         if name in axes:
             return axes[name]
     names = ", ".join(sorted({n for axes in _bound for n in axes})) or "none"
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{what}: expected the axis name of a pmap or shard_map around it ({names}), got {name!r}"
-        f"{at_user_line()}"
     )
 
 

@@ -10,7 +10,6 @@ from weft.eager.tensor.rank_call import await_result
 from weft.errors import ArgumentError, ShapeError
 from weft.func.ranks.axis import AxisName, group_of, groups_of
 from weft.func.tree import flatten, map_structure
-from weft.ir.node import at_user_line
 from weft.ops.declaration import REGISTRY
 from weft.transport.group import Group
 
@@ -120,9 +119,9 @@ def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -
     axis = _axis(y, axis, what)
     count, rows = group.size, int(y.shape[axis])
     if rows % count or not (tiled or rows == count):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{what}: expected a dimension of {'a multiple of ' * tiled}{count}, the number of "
-            f"ranks, got {rows} in {tuple(y.shape)}{at_user_line()}"
+            f"ranks, got {rows} in {tuple(y.shape)}"
         )
     if tiled:
         y = y.unflatten(axis, (count, rows // count))
@@ -131,9 +130,7 @@ def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -
 
 def _axis(y: Any, axis: int, what: str) -> int:
     if not -y.ndim <= axis < y.ndim:
-        raise ShapeError(
-            f"{what}: expected a dimension of {tuple(y.shape)}, got {axis}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{what}: expected a dimension of {tuple(y.shape)}, got {axis}")
     return axis % y.ndim
 
 
@@ -147,9 +144,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     pairs = tuple([(int(a), int(b)) for a, b in perm])
     for side in zip(*pairs, strict=True):
         if len(set(side)) != len(side) or not all(0 <= r < group.size for r in side):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"ppermute: expected pairs of different ranks from 0 to {group.size - 1}, got "
-                f"{list(pairs)}{at_user_line()}"
+                f"{list(pairs)}"
             )
     return map_structure(lambda y: _one("permute_parts", y, group, pairs=pairs), x)
 
@@ -179,9 +176,9 @@ def _exchanger(
         axis, at = _axis(y, split_axis, "all_to_all"), _axis(y, concat_axis, "all_to_all")
         rows = int(y.shape[axis])
         if rows % group.size or not (tiled or rows == group.size):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"all_to_all: expected a dimension of {'a multiple of ' * tiled}{group.size}, the "
-                f"number of ranks, got {rows} in {tuple(y.shape)}{at_user_line()}"
+                f"number of ranks, got {rows} in {tuple(y.shape)}"
             )
         if tiled:
             y = y.unflatten(axis, (group.size, rows // group.size))

@@ -23,7 +23,6 @@ from weft.func.ranks.collective import called, gathered, own_part
 from weft.func.ranks.partition import PartitionSpec, own_block, whole_of
 from weft.func.transformed import transformed
 from weft.func.tree import prefix
-from weft.ir.node import at_user_line
 from weft.transport import session
 from weft.transport.group import Group
 
@@ -73,9 +72,9 @@ def shard_map(
         return lambda g: shard_map(g, mesh, in_specs, out_specs, check_vma=check_vma)
     names = getattr(mesh, "mesh_dim_names", None)
     if not names or in_specs is None or out_specs is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "shard_map: expected a mesh whose dimensions have names, in_specs and out_specs, got "
-            f"{mesh}, {in_specs} and {out_specs}{at_user_line()}"
+            f"{mesh}, {in_specs} and {out_specs}"
         )
     groups: Groups = {name: mesh.get_group(name) for name in names}
 
@@ -150,9 +149,9 @@ def _specs(axes: Sequence[int | None], name: str) -> list[PartitionSpec]:
 def _part(x: Any, group: Group, axis: int) -> Any:
     shape = tuple(x.shape)
     if not -len(shape) <= axis < len(shape) or shape[axis] != group.size:
-        raise ShapeError(
+        raise ShapeError.here(
             f"pmap: expected tensors whose dimension {axis} is {group.size}, the number of ranks, "
-            f"got {shape}{at_user_line()}"
+            f"got {shape}"
         )
     return own_part(x, group, axis, False, "pmap", "own_part")
 
@@ -173,8 +172,8 @@ def _run(
     apart = take_apart((args, {}))
     wanted = places[0] if isinstance(places[0], tuple) else (places[0],) * len(args)
     if len(wanted) != len(args):
-        raise ArgumentError(
-            f"{len(args)} arguments: expected as many entries, got {len(wanted)}{at_user_line()}"
+        raise ArgumentError.here(
+            f"{len(args)} arguments: expected as many entries, got {len(wanted)}"
         )
     entries = _flat((wanted, {}), apart.tree, apart.static)
     wholes = [
@@ -185,9 +184,9 @@ def _run(
         traced = trace_function(fun, apart._replace(lazies=parts))
     result: Result = traced.result
     if result.written or traced.changed:
-        raise TracerError(
+        raise TracerError.here(
             "expected a function over ranks that changes no tensor in place; return the new value "
-            f"instead{at_user_line()}"
+            "instead"
         )
     captured = _captured(traced.captured, groups)
     found = trace.now.record(subgraph_plan(traced.function), (*parts, *captured))

@@ -7,7 +7,6 @@ from typing import Any
 
 from weft.errors import ArgumentError, ShapeError
 from weft.func.ranks.collective import gathered, own_part
-from weft.ir.node import at_user_line
 from weft.transport.group import Group
 
 Entry = str | tuple[str, ...] | None
@@ -30,20 +29,16 @@ class PartitionSpec:
         found: list[tuple[str, ...]] = []
         for each in partitions:
             if not (each is None or isinstance(each, str | tuple | list)):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     "PartitionSpec: expected an axis, a tuple of axes or None for each dimension, "
-                    f"got {each!r}{at_user_line()}"
+                    f"got {each!r}"
                 )
             found.append((each,) if isinstance(each, str) else tuple(each or ()))
         names = [n for each in found for n in each]
         if not all(isinstance(n, str) for n in names):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(
-                f"PartitionSpec: expected names of axes, got {partitions}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"PartitionSpec: expected names of axes, got {partitions}")
         if len(set(names)) != len(names):
-            raise ArgumentError(
-                f"PartitionSpec: expected each axis once, got {partitions}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"PartitionSpec: expected each axis once, got {partitions}")
         self.axes = tuple(found)
         self.names = tuple(names)
 
@@ -72,9 +67,9 @@ def own_block(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: st
         for name in names:
             rows, count = int(x.shape[axis]), groups[name].size
             if rows % count:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{what}: expected a dimension that the {count} ranks along {name!r} divide, "
-                    f"got {rows} in {tuple(x.shape)} for {spec}{at_user_line()}"
+                    f"got {rows} in {tuple(x.shape)} for {spec}"
                 )
             x = own_part(x, groups[name], axis, True, what, "own_part")
     return x
@@ -92,12 +87,11 @@ def whole_of(y: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str
 def _check(x: Any, spec: PartitionSpec, groups: Mapping[str, Group], what: str) -> None:
     unknown = [n for n in spec.names if n not in groups]
     if unknown:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{what}: expected axes of the mesh ({', '.join(groups)}), got {unknown[0]!r} in {spec}"
-            f"{at_user_line()}"
         )
     if len(spec) > x.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{what}: expected at most {x.ndim} entries for a tensor of shape {tuple(x.shape)}, "
-            f"got {spec}{at_user_line()}"
+            f"got {spec}"
         )

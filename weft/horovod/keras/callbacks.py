@@ -13,7 +13,6 @@ from weft.horovod import basics
 from weft.horovod.reduction import Reduction
 from weft.horovod.tensorflow.collective import broadcast_global_variables
 from weft.horovod.tensorflow.start import broadcast_later
-from weft.ir.node import at_user_line
 from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 from weft.transport import session
@@ -108,9 +107,8 @@ class LearningRateScheduleCallback(Callback):
         if self._smooth and not self._steps:
             self._steps = self.params.get("steps") or self._by_samples()
         if self._smooth and not self._steps:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected steps_per_epoch, which is not known here"
-                f"{at_user_line()}"
             )
 
     def _by_samples(self) -> int | None:

@@ -30,7 +30,6 @@ from typing import Any
 from weft.errors import ArgumentError
 from weft.horovod.elastic import State, run
 from weft.horovod.tensorflow.elastic import TensorFlowState
-from weft.ir.node import at_user_line
 from weft.tf1.keras import backend
 from weft.tf1.keras.callbacks import Callback
 
@@ -56,14 +55,14 @@ class KerasState(TensorFlowState):
     ) -> None:  # fmt: skip
         used = getattr(model, "optimizer", None) if optimizer is None else optimizer
         if not model.built:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "KerasState: expected a model that is built, got one without weights; call "
-                f"model.build(input_shape) before{at_user_line()}"
+                "model.build(input_shape) before"
             )
         if used is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "KerasState: expected an optimizer, got none; compile the model before, or give "
-                f"optimizer=...{at_user_line()}"
+                "optimizer=..."
             )
         with model.graph.as_default():
             used.build(model.trainable_weights)  # all its variables are part of the state

@@ -13,7 +13,6 @@ from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import reduced
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.optimizer import gradient_reduction
-from weft.ir.node import at_user_line
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.optimizers import Optimizer
 
@@ -86,9 +85,9 @@ def DistributedOptimizer(
             integer, or a predivide factor without `hvd.Average`.
     """
     if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ArgumentError(
+        raise ArgumentError.here(
             "DistributedOptimizer: expected an optimizer of tf.keras, got "
-            f"{type(optimizer).__name__}{at_user_line()}"
+            f"{type(optimizer).__name__}"
         )
     how = gradient_reduction(op, compression, gradient_predivide_factor, process_set)
     passes = checked_passes(backward_passes_per_step)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.errors import ArgumentError
 from weft.ir.graph import toposort
-from weft.ir.node import Node, at_user_line
+from weft.ir.node import Node
 from weft.tf1.control.branch import cond, cond_by_selection
 from weft.tf1.control.dependency import no_op
 from weft.tf1.creation import zeros
@@ -84,10 +84,9 @@ class Aggregation:
 
     def _dense(self, g: Any, variable: Any) -> Tensor:
         if isinstance(g, IndexedSlices) and not self._sparse_as_dense:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "DistributedOptimizer: expected dense gradients where backward_passes_per_step is "
                 f"above 1, got IndexedSlices for {variable.name}; pass sparse_as_dense=True"
-                f"{at_user_line()}"
             )
         return convert_to_tensor(g)
 
@@ -101,10 +100,9 @@ class Aggregation:
         """The sum including this gradient; this one alone in the first run after an update."""
         shape = g.shape.merge_with(variable.shape)
         if not shape.is_fully_defined():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "DistributedOptimizer: expected variables of known shape where "
                 f"backward_passes_per_step is above 1, got {variable.name} of shape {shape}"
-                f"{at_user_line()}"
             )
         dtype = g.dtype.base_dtype
         total = self._variable(variable.op.name, shape.as_list(), dtype, [COLLECTION])
@@ -152,10 +150,9 @@ class Aggregation:
         nodes = set(toposort(get_default_graph().ir, roots, _sources))
         calls = [call for call in self._calls if not nodes.isdisjoint(call.op.nodes)]
         if len(calls) != 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "DistributedOptimizer: expected gradients of one call of its compute_gradients "
                 f"where backward_passes_per_step is above 1, got those of {len(calls)} calls"
-                f"{at_user_line()}"
             )
         return calls[0].updates
 
@@ -176,8 +173,8 @@ def checked_passes(passes: Any) -> int:
     except TypeError:
         number = 0
     if number < 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "DistributedOptimizer: expected an integer from 1 as backward_passes_per_step, got "
-            f"{passes!r}{at_user_line()}"
+            f"{passes!r}"
         )
     return number

@@ -19,7 +19,7 @@ from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
 from weft.horovod.tensorflow.movement import Movement, once
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import convert_to_tensor
@@ -63,9 +63,9 @@ def _is_open(x: Any) -> bool:
 def _slices(x: IndexedSlices, how: Reduction, process_set: ProcessSet) -> IndexedSlices:
     """All ranks' rows, as rows."""
     if how.op not in (ReduceOp.AVG, ReduceOp.SUM) or (how.prescale, how.postscale) != (1.0, 1.0):
-        raise ArgumentError(
+        raise ArgumentError.here(
             "allreduce: expected hvd.Average or hvd.Sum without factors for IndexedSlices without "
-            f"a dense_shape, got {how.op}{at_user_line()}"
+            f"a dense_shape, got {how.op}"
         )
     values, indices = (
         allgather(x.values, None, process_set),

@@ -16,7 +16,6 @@ from weft.horovod.tensorflow.collective import broadcast_global_variables, reduc
 from weft.horovod.tensorflow.compression import Compression
 from weft.horovod.tensorflow.sparse import reduced_gradients
 from weft.horovod.tensorflow.start import check_start
-from weft.ir.node import at_user_line
 from weft.tf1.control.branch import cond
 from weft.tf1.control.dependency import group, identity, with_dependencies
 from weft.tf1.elementwise.arithmetic import equal, floormod
@@ -99,9 +98,9 @@ class DistributedOptimizer(Optimizer):
 
     def _refuse_average(self, averages: bool) -> None:
         if averages and self._how.op is Adasum:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "DistributedOptimizer: expected average_aggregated_gradients=False with "
-                f"op=hvd.Adasum, whose gradients are not added up{at_user_line()}"
+                "op=hvd.Adasum, whose gradients are not added up"
             )
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
@@ -209,9 +208,9 @@ def gradient_reduction(
     if predivide == 1.0:
         return Reduction(chosen, compression=compression)
     if chosen is not ReduceOp.AVG:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "DistributedOptimizer: expected op=hvd.Average with a gradient_predivide_factor, got "
-            f"{chosen}{at_user_line()}"
+            f"{chosen}"
         )
     behind = predivide / process_set.size()
     return Reduction(ReduceOp.SUM, 1.0 / predivide, behind, compression)
@@ -240,9 +239,8 @@ class BroadcastGlobalVariablesHook(SessionRunHook):
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Run the broadcast."""
         if self._op is None:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "BroadcastGlobalVariablesHook: call begin() before the session is made"
-                f"{at_user_line()}"
             )
         session.run(self._op)
 

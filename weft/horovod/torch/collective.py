@@ -18,7 +18,6 @@ from weft.horovod.compression import Compressor, NoneCompressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Gathered, Reduction, reduction_of
 from weft.horovod.timeline import noted
-from weft.ir.node import at_user_line
 from weft.transport import collective
 from weft.transport.base import Array
 from weft.transport.group import Group
@@ -110,9 +109,8 @@ def synchronize(handle: int) -> Any:
 
 def _of(handle: int, name: str) -> tuple[Future[Any], Callable[[Any], Any]]:
     if handle not in _begun:
-        raise DistributedError(
+        raise DistributedError.here(
             f"{name}: expected the handle of a call that was not waited for yet, got {handle}"
-            f"{at_user_line()}"
         )
     return _begun[handle]
 

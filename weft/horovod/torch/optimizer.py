@@ -22,7 +22,6 @@ from weft.horovod.compression import Compressor, NoneCompressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Adasum, Op, reduction_of
 from weft.horovod.torch.compression import Compression
-from weft.ir.node import at_user_line
 from weft.nn.parallel.alike import alike_or_told
 from weft.nn.parallel.large import Large
 from weft.optim.optimizer import Optimizer
@@ -187,9 +186,8 @@ class _DistributedAdasum(_Distributed):
 
 def _check_passes(passes: int) -> None:
     if passes < 1:
-        raise OptimizerError(
+        raise OptimizerError.here(
             f"DistributedOptimizer: expected backward_passes_per_step from 1, got {passes}"
-            f"{at_user_line()}"
         )
 
 
@@ -231,9 +229,9 @@ def DistributedOptimizer(
     _check_passes(backward_passes_per_step)
     reduction = reduction_of(op, None, "DistributedOptimizer")
     if gradient_predivide_factor != 1.0 and reduction is not ReduceOp.AVG:
-        raise OptimizerError(
+        raise OptimizerError.here(
             "DistributedOptimizer: expected op=hvd.Average with a gradient_predivide_factor, got "
-            f"{reduction}{at_user_line()}"
+            f"{reduction}"
         )
     ordered, counts = _grouped(own, groups)
     by_rows = reduction in (ReduceOp.AVG, ReduceOp.SUM) and gradient_predivide_factor == 1.0
@@ -269,9 +267,9 @@ def _names_of(own: Sequence[Any], named: Iterable[tuple[str, Any]] | None) -> di
     elif missing := [i for i, p in enumerate(own) if id(p) not in {id(q) for _, q in pairs}]:
         wrong = f"no name of its parameters {missing}"
     if wrong:
-        raise OptimizerError(
+        raise OptimizerError.here(
             "DistributedOptimizer: named_parameters: expected the optimizer's parameters, each "
-            f"with a name of its own, got {wrong}{at_user_line()}"
+            f"with a name of its own, got {wrong}"
         )
     return {id(p): name for name, p in pairs}
 
@@ -284,18 +282,15 @@ def _grouped(
         return own[::-1], None
     if isinstance(groups, int):
         if groups < 1:
-            raise OptimizerError(
-                f"DistributedOptimizer: expected groups from 1, got {groups}{at_user_line()}"
-            )
+            raise OptimizerError.here(f"DistributedOptimizer: expected groups from 1, got {groups}")
         size = -(-len(own) // min(groups, len(own)))
         lists = [own[i : i + size] for i in range(0, len(own), size)]
     else:
         lists = [list(each) for each in groups if len(each)]
     chosen = [id(p) for each in lists for p in each]
     if len(set(chosen)) != len(chosen) or set(chosen) - {id(p) for p in own}:
-        raise OptimizerError(
+        raise OptimizerError.here(
             "DistributedOptimizer: groups: expected parameters of the optimizer, each in one list"
-            f"{at_user_line()}"
         )
     lists += [[p] for p in own if id(p) not in chosen]
     place = {id(p): i for i, p in enumerate(own)}

@@ -12,7 +12,6 @@ import numpy as np
 
 from weft.errors import DataError, DTypeError
 from weft.formats.packed import Packed
-from weft.ir.node import at_user_line
 from weft.ops.refusal import shown
 from weft.pipeline.stage import UNKNOWN, Context, Cursor, Stage, State
 from weft.pipeline.structure import joined
@@ -31,7 +30,7 @@ def name_of(path: Any, what: str) -> str:
     if not isinstance(path, str | bytes | os.PathLike):
         got = f"{shown(path)} of type {type(path).__name__}"
         text = "files to be names, patterns, paths, lists of these or a dataset of names"
-        raise DTypeError(f"{what}: expected {text}, got {got}{at_user_line()}")
+        raise DTypeError.here(f"{what}: expected {text}, got {got}")
     return os.fsdecode(path)
 
 

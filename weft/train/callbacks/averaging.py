@@ -7,7 +7,6 @@ from typing import Any
 
 from weft.eager.functions.api import no_grad, tensor
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
 from weft.train.callbacks.callback import Callback
@@ -33,7 +32,7 @@ class EMA(Callback):
         validate_with_average: bool = True, apply_at_end: bool = True,
     ) -> None:  # fmt: skip
         if not 0 <= decay <= 1:
-            raise ArgumentError(f"EMA: expected decay from 0 to 1, got {decay}{at_user_line()}")
+            raise ArgumentError.here(f"EMA: expected decay from 0 to 1, got {decay}")
         self.decay, self.every = decay, update_every_n_steps
         self.validate_with_average = validate_with_average
         self.apply_at_end = apply_at_end
@@ -180,7 +179,7 @@ class StochasticWeightAveraging(Callback):
                 "recomputed by training_step"
             )
         if problem:
-            raise ArgumentError(f"StochasticWeightAveraging: expected {problem}{at_user_line()}")
+            raise ArgumentError.here(f"StochasticWeightAveraging: expected {problem}")
 
     def _begin(self, trainer: Any) -> SWALR:
         """Replace the learning rate schedules from here on."""

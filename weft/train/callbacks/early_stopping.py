@@ -44,9 +44,7 @@ class EarlyStopping(Callback):
         check_on_train_epoch_end: bool | None = None,
     ) -> None:  # fmt: skip
         if mode not in ("min", "max"):
-            raise ArgumentError(
-                f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}")
         self.monitor, self.min_delta, self.patience = monitor, abs(min_delta), patience
         self.verbose, self.mode, self.strict = verbose, mode, strict
         self.check_finite = check_finite

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from weft.checkpoint import Checkpointer
 from weft.errors import ArgumentError, DataError, UnknownKeyError
-from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
 from weft.train.saving import restored, snapshot
@@ -57,8 +56,8 @@ class ModelCheckpoint(Callback):
         background: bool = True, save_top_k: int = 1,
     ) -> None:  # fmt: skip
         if save_top_k < -1:
-            raise ArgumentError(
-                f"ModelCheckpoint: expected save_top_k from -1, got {save_top_k}{at_user_line()}"
+            raise ArgumentError.here(
+                f"ModelCheckpoint: expected save_top_k from -1, got {save_top_k}"
             )
         self.save_top_k = save_top_k
         self.best_model_path = self.last_model_path = ""
@@ -195,7 +194,7 @@ class ModelCheckpoint(Callback):
             return
         text = f"ModelCheckpoint: expected the metric {self.monitor!r} to be logged, got {names}"
         if loop.at_epoch_end and loop.validations:
-            raise UnknownKeyError(f"{text}{at_user_line()}")
+            raise UnknownKeyError.here(text)
         is_early = self.every_n_train_steps and loop.awaits_metrics and not self._is_last
         if not (self._has_warned or is_early):
             self._has_warned = True
@@ -236,9 +235,7 @@ class ModelCheckpoint(Callback):
         else:
             found = restored(folder)
         if found is None:
-            raise DataError(
-                f"checkpoint: expected saved states in {str(folder)!r}, got none{at_user_line()}"
-            )
+            raise DataError.here(f"checkpoint: expected saved states in {str(folder)!r}, got none")
         return found.state
 
     def _existing(self, trainer: Any) -> Path:

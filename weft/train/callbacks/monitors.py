@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.train.batches import size_of
 from weft.train.callbacks.callback import Callback
 
@@ -27,9 +26,9 @@ class LearningRateMonitor(Callback):
 
     def __init__(self, logging_interval: str | None = None) -> None:
         if logging_interval not in (None, "step", "epoch"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "LearningRateMonitor: expected logging_interval 'step', 'epoch' or None, got "
-                f"{logging_interval!r}{at_user_line()}"
+                f"{logging_interval!r}"
             )
         self.logging_interval = logging_interval
 

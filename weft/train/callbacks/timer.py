@@ -9,7 +9,6 @@ from datetime import timedelta
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.train.callbacks.callback import Callback
 
 
@@ -40,7 +39,7 @@ class Timer(Callback):
             ArgumentError: another stage than `"train"`, which alone is measured.
         """
         if stage != "train":
-            raise ArgumentError(f"Timer: expected stage 'train', got {stage!r}{at_user_line()}")
+            raise ArgumentError.here(f"Timer: expected stage 'train', got {stage!r}")
         running = 0.0 if self._start is None else time.monotonic() - self._start
         return self._before + running
 
@@ -83,7 +82,6 @@ def _seconds(given: Any) -> float:
         return timedelta(days, seconds, 0, 0, minutes, hours).total_seconds()
     if isinstance(given, int | float):
         return float(given)
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"Timer: expected 'DD:HH:MM:SS', a timedelta, its arguments or seconds, got {given!r}"
-        f"{at_user_line()}"
     )

@@ -10,7 +10,6 @@ from weft.distributed.tensor.parallel.weight import check_local
 from weft.distributed.tensor.placement import Placement
 from weft.distributed.tensor.redistribute import redistribute
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
@@ -26,16 +25,16 @@ class _Moves:
         self.source, self.target = _listed(source), _listed(target)
         self.what = f"{name}: {what}"
         if len(self.source) != len(self.target):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self.what}: expected as many desired layouts as layouts, got "
-                f"{len(self.target)} and {len(self.source)}{at_user_line()}"
+                f"{len(self.target)} and {len(self.source)}"
             )
 
     def __call__(self, xs: Sequence[Any], group: Group) -> list[Any]:
         if len(xs) != len(self.source):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{self.what}: expected {len(self.source)} values, one for each layout, got "
-                f"{len(xs)}{at_user_line()}"
+                f"{len(xs)}"
             )
         rows = zip(xs, self.source, self.target, strict=True)
         return [x if a is None or b is None else redistribute(x, a, b, group) for x, a, b in rows]
@@ -71,9 +70,9 @@ class PrepareModuleInput(ParallelStyle):
         self._source = dict(input_kwarg_layouts or {})
         self._target = dict(desired_input_kwarg_layouts or {})
         if self._source.keys() != self._target.keys():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "PrepareModuleInput: expected desired layouts of the keyword arguments "
-                f"{list(self._source)}, got {list(self._target)}{at_user_line()}"
+                f"{list(self._source)}, got {list(self._target)}"
             )
 
     def call(self, module: Module, forward: Forward, group: Group, args: Any, kwargs: Any) -> Any:

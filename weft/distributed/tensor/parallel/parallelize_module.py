@@ -11,7 +11,6 @@ from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.parallel.style import ParallelStyle
 from weft.eager.record import memory_pool
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
@@ -60,14 +59,13 @@ def parallelize_module(
     """
     mesh = DeviceMesh("cpu", get_process_group_ranks()) if device_mesh is None else device_mesh
     if mesh.ndim != 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"parallelize_module: expected a mesh of one dimension, got {mesh.ndim}; take a part "
-            f'of it, as mesh["tp"]{at_user_line()}'
+            f'of it, as mesh["tp"]'
         )
     if src_data_rank not in (0, None):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"parallelize_module: expected src_data_rank 0 or None, got {src_data_rank}"
-            f"{at_user_line()}"
         )
     group, styles = mesh.get_group(), _styles(module, parallelize_plan)
     named: dict[str, Any] = dict([*module.named_parameters(), *module.named_buffers()])
@@ -91,9 +89,9 @@ def _styles(module: Module, plan: Plan | None) -> dict[str, ParallelStyle]:
         if not meant:
             names = [path for path in paths if path]
             more = f", and {len(names) - _MOST_NAMED} more" * (len(names) > _MOST_NAMED)
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"parallelize_module: expected the path of a submodule ("
-                f"{', '.join(names[:_MOST_NAMED])}{more}), got {pattern!r}{at_user_line()}"
+                f"{', '.join(names[:_MOST_NAMED])}{more}), got {pattern!r}"
             )
         styles.update(dict.fromkeys(meant, style))
     return styles

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.errors import DistributedError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.transport.group import Group
 
@@ -33,9 +32,9 @@ class ParallelStyle(abc.ABC):
             DistributedError: it already has a style.
         """
         if isinstance(module, ParallelModule):
-            raise DistributedError(
+            raise DistributedError.here(
                 f"parallelize_module: {path or 'the module'!r} is a {type(module).__name__}, which "
-                f"has a style already{at_user_line()}"
+                f"has a style already"
             )
         self.divide(module, path, group)
         module._parallel = self, group  # type: ignore[attr-defined]

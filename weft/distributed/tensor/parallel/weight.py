@@ -14,7 +14,6 @@ from weft.eager.functions.api import where
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, DistributedError, ShapeError
-from weft.ir.node import at_user_line
 from weft.nn.functional.embedding import embedding
 from weft.nn.functional.linear import linear
 from weft.nn.layer.embedding import Embedding
@@ -54,16 +53,15 @@ class _WeightStyle(ParallelStyle):
     def _check(self, module: Module, path: str) -> None:
         name = type(self).__name__
         if not isinstance(module, Linear | Embedding):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected a Linear or an Embedding at {path!r}, got "
-                f"{type(module).__name__}{at_user_line()}"
+                f"{type(module).__name__}"
             )
         if isinstance(module, Embedding) and (
             module.max_norm is not None or module.scale_grad_by_freq
         ):
-            raise ArgumentError(
-                f"{name}: expected an Embedding without max_norm and scale_grad_by_freq at "
-                f"{path!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"{name}: expected an Embedding without max_norm and scale_grad_by_freq at {path!r}"
             )
 
 
@@ -191,9 +189,9 @@ ColumnwiseParallel = ColwiseParallel
 def check_local(name: str, use_local_output: bool) -> None:
     """Raise unless results are to be ordinary tensors."""
     if not use_local_output:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{name}: expected use_local_output=True, got {use_local_output!r}; results are "
-            f"ordinary tensors{at_user_line()}"
+            f"ordinary tensors"
         )
 
 
@@ -207,15 +205,15 @@ def keep_part(module: Module, name: str, dim: int, path: str, group: Group) -> N
     p: Any = getattr(module, name)
     where_it_is = f"{path}.{name}".lstrip(".")
     if division_of(p) is not None:
-        raise DistributedError(
+        raise DistributedError.here(
             f"parallelize_module: {where_it_is!r} is divided among ranks already; call "
-            f"parallelize_module before fully_shard{at_user_line()}"
+            f"parallelize_module before fully_shard"
         )
     whole = array(p)
     if whole.shape[dim] % group.size:
-        raise ShapeError(
+        raise ShapeError.here(
             f"parallelize_module: expected a size that {group.size} ranks divide along dimension "
-            f"{dim} of {where_it_is!r}, got shape {whole.shape}{at_user_line()}"
+            f"{dim} of {where_it_is!r}, got shape {whole.shape}"
         )
     part = whole.shape[dim] // group.size
     begin = group.index * part

@@ -17,7 +17,7 @@ from weft.eager.tensor.scalar import element
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, bool_, float64, int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.memory_check import check_table
@@ -75,15 +75,15 @@ def arange(
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
     if not (math.isfinite(first) and math.isfinite(last)):
-        raise ShapeError(f"arange: expected finite limits, got {first} and {last}{at_user_line()}")
+        raise ShapeError.here(f"arange: expected finite limits, got {first} and {last}")
     if step == 0 or (last - first) * step < 0:
-        raise ShapeError(
-            f"arange: expected a step that leads from {first} to {last}, got {step}{at_user_line()}"
+        raise ShapeError.here(
+            f"arange: expected a step that leads from {first} to {last}, got {step}"
         )
     if dtype is not None and as_dtype(dtype) is int64:
         first, last, step = int(first), int(last), int(step)
         if not step:
-            raise ShapeError(f"arange: expected a whole step that is not 0{at_user_line()}")
+            raise ShapeError.here("arange: expected a whole step that is not 0")
     _check_ends("arange", int64, dtype, first, last)
     if all([isinstance(x, int) for x in (first, last, step)]):
         kind = int64 if dtype is None else as_dtype(dtype)
@@ -106,13 +106,12 @@ def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
     """
     kind = None if dtype is None else as_dtype(dtype)
     if kind is bool_:
-        raise DTypeError(f"{name}: expected a type of numbers, got bool{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected a type of numbers, got bool")
     whole = all([isinstance(x, int) for x in ends]) if kind is None else kind.is_integer
     limits = np.iinfo(held.numpy)
     for end in ends if whole else ():
         if not limits.min <= end <= limits.max:
-            text = f"{name}: expected numbers that {held} holds, got {end}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"{name}: expected numbers that {held} holds, got {end}")
 
 
 def range(
@@ -133,9 +132,9 @@ def range(
     first, last = (0, start) if end is None else (start, end)
     first, last, step = (_number(x) for x in (first, last, step))
     if step == 0 or not math.isfinite(first + last) or (last - first) * step < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"range: expected finite limits and a step that leads from {first} to {last}, got "
-            f"{step}{at_user_line()}"
+            f"{step}"
         )
     count = int((last - first) / step + 1)
     check_table("range", (count,), float64)
@@ -186,8 +185,7 @@ def _kind(dtype: Any, *numbers: Any) -> DType:
         return floating(dtype)
     kind = complex_of(get_default_dtype()) if dtype is None else as_dtype(dtype)
     if not kind.is_complex:
-        text = f"expected a complex type for complex numbers, got {kind}"
-        raise DTypeError(f"{text}{at_user_line()}")
+        raise DTypeError.here(f"expected a complex type for complex numbers, got {kind}")
     return kind
 
 
@@ -289,14 +287,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
         ([[0, 0, 0], [1, 1, 1]], [[0, 1, 2], [0, 1, 2]])
     """
     if indexing not in ("ij", "xy"):
-        text = f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"meshgrid: expected indexing 'ij' or 'xy', got {indexing!r}")
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     if not given:
-        raise ShapeError(f"meshgrid: expected at least one tensor, got none{at_user_line()}")
+        raise ShapeError.here("meshgrid: expected at least one tensor, got none")
     kinds = {x.lazy.type.dtype for x in given if isinstance(x, Handle) and x.rules is TORCH}
     if len(kinds) > 1:
         text = f"meshgrid: expected tensors of one type, got {', '.join(sorted(map(str, kinds)))}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     found = _grid(*given, swap=indexing == "xy")
     return found if isinstance(found, tuple) else (found,)

@@ -100,12 +100,12 @@ def from_numpy(array: Array) -> Tensor:
     """
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         text = f"from_numpy: expected a NumPy array, got {type(array).__name__}; use tensor()"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     warn_of_read_only("from_numpy", array)
     if not array.dtype.isnative:
-        raise DTypeError(
+        raise DTypeError.here(
             f"from_numpy: expected an array in this machine's byte order, got {array.dtype}; use "
-            f"tensor(), which copies{at_user_line()}"
+            f"tensor(), which copies"
         )
     return showing(array_from(array, None, copy=False))
 
@@ -140,8 +140,7 @@ def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
         text = f"{name}: expected integers as dimensions, got {found!r}{at_user_line()}"
         raise DTypeError(text) from None
     if any([d < 0 for d in shape]):
-        text = f"{name}: expected dimensions that are not negative, got {found!r}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"{name}: expected dimensions that are not negative, got {found!r}")
     return shape
 
 
@@ -170,12 +169,12 @@ def of_type(kind: DType, given: tuple[Any, ...], size: Any, device: Any) -> Tens
     check_device(device)
     if len(given) > 1 or not isinstance(first, Handle | np.ndarray | Sequence):
         text = f"expected dimensions, or one list, array or tensor, got {shown(given)}"
-        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+        raise DTypeError.here(f"Tensor of {kind}: {text}")
     if not isinstance(first, Handle):
         return showing(array_from(first, kind, copy=False))
     if first.lazy.type.dtype is not kind:
         text = f"expected elements of {kind}, got {first.lazy.type.dtype}; use to()"
-        raise DTypeError(f"Tensor of {kind}: {text}{at_user_line()}")
+        raise DTypeError.here(f"Tensor of {kind}: {text}")
     same: Any = first
     return same.view_as(same)
 

@@ -23,7 +23,6 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import from_dlpack, is_capsule
 from weft.errors import AliasError, DTypeError
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -53,13 +52,13 @@ def frombuffer(
         size = memoryview(buffer).nbytes
     except TypeError:
         text = f"expected an object with the buffer protocol, got {type(buffer).__name__}"
-        raise AliasError(f"frombuffer: {text}{at_user_line()}") from None
+        raise AliasError.here(f"frombuffer: {text}") from None
     rest = size - offset
     whole = rest % kind.size == 0 if count < 0 else count * kind.size <= rest
     if not (count and 0 <= offset < size and whole):
-        raise AliasError(
+        raise AliasError.here(
             f"frombuffer: expected bytes for at least one {kind}, and for all that are asked for, "
-            f"got {size} of them, count {count} and offset {offset}{at_user_line()}"
+            f"got {size} of them, count {count} and offset {offset}"
         )
     array = np.frombuffer(buffer, kind.numpy, count, offset)
     warn_of_read_only("frombuffer", array)
@@ -88,7 +87,7 @@ def from_file(
             file.truncate(size * kind.size)
     if path.stat().st_size < size * kind.size:
         text = f"from_file: expected {size} elements of {kind}, got {path.stat().st_size} bytes"
-        raise AliasError(text + at_user_line())
+        raise AliasError.here(text)
     mode: Any = "r+" if shared else "c"
     mapped = np.memmap(path, np.uint8, mode, shape=(size * kind.size,)) if size else np.empty(0)
     return showing(np.asarray(mapped).view(kind.numpy)).requires_grad_(requires_grad)
@@ -118,13 +117,11 @@ def asarray(
     found = _shared(obj, kind)
     if found is None:
         if copy is False:
-            raise AliasError(f"asarray: cannot share memory of {obj!r:.60}{at_user_line()}")
+            raise AliasError.here(f"asarray: cannot share memory of {obj!r:.60}")
         return finished(leaf(array_from(obj, kind, copy=True)), bool(requires_grad))
     if kind is not None and kind is not found.dtype:
         if copy is False:
-            raise AliasError(
-                f"asarray: cannot share memory of {found.dtype} as {kind}{at_user_line()}"
-            )
+            raise AliasError.here(f"asarray: cannot share memory of {found.dtype} as {kind}")
         found = found.to(kind)
     elif copy:
         found = found.clone()

@@ -11,7 +11,6 @@ from weft.eager.functions.shape.splitting import narrow
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.view.memory_format import check_place
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ops.signal import window as formulas
 
 if TYPE_CHECKING:
@@ -37,9 +36,9 @@ def _window(
     """
     kind = floating(dtype)
     if length < 0:
-        raise ShapeError(f"{name}: expected a length from 0 on, got {length}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected a length from 0 on, got {length}")
     if not kind.is_floating:
-        raise DTypeError(f"{name}: expected a floating type, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected a floating type, got {kind}")
     if length < 2:
         return ones(length, dtype=kind, requires_grad=requires_grad)
     count = length + periodic

@@ -97,9 +97,9 @@ def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
     named = sum([e is not None and e is not ... for e in entries])
     dots = [i for i, e in enumerate(entries) if e is ...]
     if named > len(dims) or len(dots) > 1:
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"x[...]: expected at most {len(dims)} subscripts and one '...', got {named} and "
-            f"{len(dots)}{at_user_line()}"
+            f"{len(dots)}"
         )
     at = dots[0] if dots else len(entries)
     return [*entries[:at], *[slice(None)] * (len(dims) - named), *entries[at + 1 :]]
@@ -108,8 +108,8 @@ def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
 def _index(index: int, dims: tuple[int, ...], axis: int) -> int:
     size = dims[axis] if axis < len(dims) else 0
     if not dims or not -size <= index < size:
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"x[...]: expected {-size} <= index < {size} on axis {axis}, got {index}, x has shape "
-            f"{text(dims)}{at_user_line()}"
+            f"{text(dims)}"
         )
     return index + size if index < 0 else index

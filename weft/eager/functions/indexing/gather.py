@@ -24,7 +24,7 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
@@ -46,8 +46,8 @@ def indices(name: str, index: Any) -> Lazy:
     """
     lazy = lazy_of(index)
     if not lazy.type.dtype.is_integer:
-        raise DTypeError(
-            f"{name}: expected an index of integers, got one of {lazy.type.dtype}{at_user_line()}"
+        raise DTypeError.here(
+            f"{name}: expected an index of integers, got one of {lazy.type.dtype}"
         )
     return lazy
 
@@ -104,9 +104,9 @@ def check_places(name: str, dims: tuple[int, ...], places: tuple[int, ...], axis
     """
     pairs = enumerate(zip(places, dims, strict=False))
     if len(dims) != len(places) or not all(i == axis or n <= d for i, (n, d) in pairs):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected an index that fits into {show(dims)} but for dim {axis}, got shape "
-            f"{show(places)}{at_user_line()}"
+            f"{show(places)}"
         )
 
 
@@ -119,16 +119,15 @@ def take_along_dim(x: Any, indices: Any, dim: Any = None, *, axis: Any = None) -
     """
     kind = lazy_of(indices).type.dtype
     if kind is not int64 and isinstance(indices, Handle) and indices.rules is TORCH:
-        raise DTypeError(f"take_along_dim: expected indices of int64, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"take_along_dim: expected indices of int64, got {kind}")
     at = either("take_along_dim", dim, axis)
     if at is None:
         return take(x, reshape(indices, -1))
     dims, wanted = dims_of(x), dims_of(indices)
     k = axis_of("take_along_dim", at, len(dims))
     if len(dims) != len(wanted):
-        raise ShapeError(
+        raise ShapeError.here(
             f"take_along_dim: expected indices of rank {len(dims)}, got shape {show(wanted)}"
-            f"{at_user_line()}"
         )
     rest = broadcast_shapes((*dims[:k], 1, *dims[k + 1 :]), (*wanted[:k], 1, *wanted[k + 1 :]))
     wide = (*rest[:k], dims[k], *rest[k + 1 :]), (*rest[:k], wanted[k], *rest[k + 1 :])
@@ -171,9 +170,8 @@ def index_select(x: Any, dim: Any, index: Any) -> Tensor:
     """
     lazy, places = row_of(lazy_of(x)), indices("index_select", index)
     if rank_of(places) > 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"index_select: expected a vector of indices, got shape {show(places.type.shape)}"
-            f"{at_user_line()}"
         )
     at = axis_of("index_select", dim, rank_of(lazy))
     found = _taken.on(kind_of(x), lazy, row_of(places), axis=at, from_end=False)
@@ -190,5 +188,5 @@ def where(condition: Any, x: Any = None, other: Any = None) -> Any:
     if x is None and other is None:
         return nonzero(condition, as_tuple=True)
     if x is None or other is None:
-        raise DTypeError(f"where: expected x and other, got only one{at_user_line()}")
+        raise DTypeError.here("where: expected x and other, got only one")
     return chosen(condition, x, other)

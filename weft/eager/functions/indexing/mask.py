@@ -22,7 +22,7 @@ from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.boundary.host import call
 from weft.ops.declaration import catalogue, constant_of
@@ -57,7 +57,7 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
     """
     count = integer("nonzero_static", size)
     if count < 0:
-        raise ShapeError(f"nonzero_static: expected size >= 0, got {count}{at_user_line()}")
+        raise ShapeError.here(f"nonzero_static: expected size >= 0, got {count}")
     return _first_nonzero.on(kind_of(x), lazy_of(x), size=count, fill=int(fill_value))
 
 
@@ -129,8 +129,8 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
         return _masked_where.on(kind_of(x), lazy, lazy_of(mask, bool_), updates)
     places = np.flatnonzero(np.broadcast_to(array, known(lazy.type.shape)))
     if len(places) > np.prod(dims_of(source)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"masked_scatter: expected a source of at least {len(places)} elements, got shape "
-            f"{show(dims_of(source))}{at_user_line()}"
+            f"{show(dims_of(source))}"
         )
     return _masked_scattered.on(kind_of(x), lazy, leaf(places), updates)

@@ -22,7 +22,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_, int64, uint8
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
@@ -65,9 +65,9 @@ def _scatter(name: str, x: Any, dim: Any, index: Any, source: Any, combine: str)
     dims = known(updates.type.shape)
     pairs = zip(dims, known(places.type.shape), strict=False)
     if dims and not (len(dims) == rank_of(places) and all(d >= n for d, n in pairs)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a source at least as large as the index {show(places.type.shape)}, "
-            f"got {show(dims)}{at_user_line()}"
+            f"got {show(dims)}"
         )
     found = _scattered.on(kind_of(x), lazy, places, updates, axis=at, combine=combine)
     return found if dims_of(x) else found.reshape(())
@@ -86,9 +86,7 @@ def scatter(
         ShapeError: an index or a source that does not fit.
     """
     if reduce is not None and reduce not in COMBINES:
-        raise DTypeError(
-            f"scatter: expected reduce 'add' or 'multiply', got {reduce!r}{at_user_line()}"
-        )
+        raise DTypeError.here(f"scatter: expected reduce 'add' or 'multiply', got {reduce!r}")
     combine = "set" if reduce is None else COMBINES[reduce]
     return _scatter("scatter", x, dim, index, value if src is None else src, combine)
 
@@ -115,9 +113,8 @@ def scatter_reduce(
         DTypeError: another `reduce`.
     """
     if reduce not in COMBINES and reduce != "mean":
-        raise DTypeError(
+        raise DTypeError.here(
             f"scatter_reduce: expected sum, prod, mean, amax or amin, got {reduce!r}"
-            f"{at_user_line()}"
         )
     lazy = lazy_of(x)
     if lazy.type.dtype is bool_:
@@ -156,9 +153,9 @@ def at_rows(
     dims = known(lazy.type.shape)
     expected = (*dims[:at], *known(places.type.shape), *dims[at + 1 :])
     if updates.type.shape not in ((), expected) or rank_of(places) != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a vector of indices and a source of shape {show(expected)}, got "
-            f"{show(places.type.shape)} and {show(updates.type.shape)}{at_user_line()}"
+            f"{show(places.type.shape)} and {show(updates.type.shape)}"
         )
     how: dict[str, Any] = {"axis": at, "combine": combine, "from_end": from_end}
     found = _put_rows.on(kind_of(x), lazy, places, updates, **how)

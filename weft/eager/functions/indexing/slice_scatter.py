@@ -16,7 +16,6 @@ from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 if TYPE_CHECKING:
@@ -37,9 +36,8 @@ def _replaced(name: str, x: Any, place: Callable[[Any], Any], src: Any) -> Tenso
     found = (x if isinstance(x, Handle) else wrap(lazy_of(x))).kind.clone(x)
     view = place(found)
     if dims_of(view) != dims_of(src):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a source of shape {show(dims_of(view))}, got {show(dims_of(src))}"
-            f"{at_user_line()}"
         )
     view.copy_(src)
     return found
@@ -91,9 +89,9 @@ def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """
     check_same_type("put", x, source)
     if math.prod(dims_of(index)) != math.prod(dims_of(source)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"put: expected as many elements as positions, got {show(dims_of(source))} and "
-            f"{show(dims_of(index))}{at_user_line()}"
+            f"{show(dims_of(index))}"
         )
     flat, rows = reshape(x, -1), reshape(source, -1)
     combine = "add" if accumulate else "set"
@@ -118,9 +116,7 @@ def index_reduce(
         DTypeError: another `reduce`.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise DTypeError(
-            f"index_reduce: expected prod, mean, amax or amin, got {reduce!r}{at_user_line()}"
-        )
+        raise DTypeError.here(f"index_reduce: expected prod, mean, amax or amin, got {reduce!r}")
     dims = dims_of(source)
     at = axis_of("index_reduce", dim, len(dims))
     row = reshape(index, *[-1 if i == at else 1 for i in range(max(len(dims), 1))])

@@ -27,7 +27,7 @@ from weft.eager.tensor.view.view import View
 from weft.eager.tensor.view.view_transform import pasted, show, with_row
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops.declaration import REGISTRY
@@ -232,9 +232,7 @@ def _bounds(entry: slice) -> slice:
     try:
         return slice(*[None if v is None else operator.index(v) for v in parts])
     except TypeError:
-        raise SubscriptError(
-            f"x[...]: expected whole bounds, got {entry}{at_user_line()}"
-        ) from None
+        raise SubscriptError.here(f"x[...]: expected whole bounds, got {entry}") from None
 
 
 # Arrays of indices and masks
@@ -314,9 +312,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
     dims = known(x.type.shape)
     named = _consumed(entries)
     if named > len(dims):
-        raise OutOfRangeError(
-            f"x[...]: expected at most {len(dims)} subscripts, got {named}{at_user_line()}"
-        )
+        raise OutOfRangeError.here(f"x[...]: expected at most {len(dims)} subscripts, got {named}")
     axis = 0
     for entry in entries:
         if _is_mask(entry):
@@ -350,9 +346,8 @@ def _check_together(arrays: list[Lazy]) -> None:
         np.broadcast_shapes(*shapes)
     except ValueError:
         listed = ", ".join(map(text, shapes))
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"x[...]: shape mismatch: indices of these shapes do not broadcast: {listed}"
-            f"{at_user_line()}"
         ) from None
 
 
@@ -368,9 +363,9 @@ def _indices(entry: Any, dims: tuple[int, ...]) -> Lazy:
     except DTypeError:
         lazy = None
     if lazy is None or not lazy.type.dtype.is_integer:
-        raise SubscriptError(
+        raise SubscriptError.here(
             "x[...]: expected integers, slices, '...', None, or tensors of integers or booleans, "
-            f"got {entry!r}{at_user_line()}"
+            f"got {entry!r}"
         )
     return lazy
 
@@ -380,9 +375,8 @@ def _check_mask(mask: Array, dims: tuple[int, ...], axis: int) -> None:
     # As in NumPy, an empty axis of the mask selects nothing.
     fits = [m in (0, d) for m, d in zip(mask.shape, part, strict=False)]
     if len(part) != mask.ndim or not all(fits):
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"x[mask]: expected a mask of shape {text(part)}, got {text(mask.shape)}"
-            f"{at_user_line()}"
         )
 
 
@@ -432,7 +426,7 @@ def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     except IndexError as error:
         raise out_of_range(error, array.shape) from None
     except ValueError as error:
-        raise ShapeError(f"x[...] = value: {error}{at_user_line()}") from None
+        raise ShapeError.here(f"x[...] = value: {error}") from None
     x.touch()
     return True
 
@@ -469,9 +463,7 @@ class Methods(Handle):
 
     def __contains__(self, value: Any) -> bool:
         if not isinstance(value, Handle | bool | int | float | complex | np.generic):
-            raise DTypeError(
-                f"in: expected a tensor or a number, got {type(value).__name__}{at_user_line()}"
-            )
+            raise DTypeError.here(f"in: expected a tensor or a number, got {type(value).__name__}")
         return bool((self.array == (value.array if isinstance(value, Handle) else value)).any())
 
     __contains__ = refusing(__contains__, "in")
@@ -480,5 +472,5 @@ class Methods(Handle):
 def _length(x: Handle) -> int:
     dims = known(x.lazy.type.shape)
     if not dims:
-        raise DTypeError(f"len: a tensor of shape () has no length{at_user_line()}")
+        raise DTypeError.here("len: a tensor of shape () has no length")
     return dims[0]

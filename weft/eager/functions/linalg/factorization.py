@@ -11,7 +11,7 @@ from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import int32
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.linalg import elimination, factorization, symmetric_factorization
 from weft.ops.linalg.matrix import H, dims, eye
@@ -165,7 +165,7 @@ def eigvalsh(A: Any, UPLO: str = "L") -> Tensor:
 
 def _triangle(uplo: str) -> str:
     if uplo.upper() not in ("L", "U"):
-        raise DTypeError(f"eigh: expected UPLO of 'L' or 'U', got {uplo!r}{at_user_line()}")
+        raise DTypeError.here(f"eigh: expected UPLO of 'L' or 'U', got {uplo!r}")
     return uplo.upper()
 
 
@@ -216,8 +216,7 @@ def qr_of(A: Any, mode: str = "reduced") -> QR:
     """
     lazy = matrices("qr", A)
     if mode not in ("reduced", "complete", "r"):
-        text = f"qr: expected mode of 'reduced', 'complete' or 'r', got {mode!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"qr: expected mode of 'reduced', 'complete' or 'r', got {mode!r}")
     q, r = _qr.on(kind_of(A), lazy, mode="reduced" if mode == "r" else mode)
     return QR(q.new_zeros((0,)), r) if mode == "r" else QR(q, r)
 
@@ -246,7 +245,7 @@ def _check_driver(name: str, driver: Any) -> None:
     """
     if driver is not None:
         text = f"{name}: expected no driver, which is for CUDA devices, got {driver!r}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
 
 
 def svd(x: Any, some: bool = True, compute_uv: bool = True) -> Turned:
@@ -282,9 +281,9 @@ def orgqr(x: Any, tau: Any) -> Tensor:
     lazy = matrices("householder_product", x)
     m, n = dims_of(lazy)[-2:]
     if n > m or dims_of(tau)[-1] > n:
-        raise ShapeError(
+        raise ShapeError.here(
             f"householder_product: expected rows >= columns >= scales, got {m}, {n} and "
-            f"{dims_of(tau)[-1]}{at_user_line()}"
+            f"{dims_of(tau)[-1]}"
         )
     return _orgqr.on(kind_of(x, tau), lazy, lazy_of(tau))
 
@@ -312,10 +311,10 @@ def ormqr(x: Any, tau: Any, other: Any, left: bool = True, transpose: bool = Fal
     a, c, scales = matrices("ormqr", x), matrices("ormqr", other), lazy_of(tau)
     (*lead, m, n), (*rest, rows, columns), (*first, count) = map(dims_of, (a, c, scales))
     if count > n or count > m or (rows if left else columns) != m or not lead == rest == first:
-        raise ShapeError(
+        raise ShapeError.here(
             f"ormqr: expected reflections (..., m, k), at most min(m, k) scales, and matrices of m "
             f"{'rows' if left else 'columns'}, got shapes {dims_of(a)}, {dims_of(scales)} and "
-            f"{dims_of(c)}{at_user_line()}"
+            f"{dims_of(c)}"
         )
     how = {"left": left, "transpose": transpose}
     return _ormqr.on(kind_of(x, tau, other), a, scales, c, **how)
@@ -344,7 +343,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> LU:
     """
     lazy = matrices("lu_factor", A)
     if not pivot:
-        raise DTypeError(f"lu_factor: expected pivot=True, got False{at_user_line()}")
+        raise DTypeError.here("lu_factor: expected pivot=True, got False")
     return LU(*_lu.on(kind_of(A), lazy))
 
 
@@ -360,7 +359,7 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> C
     if check_errors and info.array.any():
         column = int(info.array[info.array > 0].min())
         text = f"expected factors that can be inverted, got U[{column},{column}] of 0"
-        raise ArgumentError(f"lu_factor_ex: {text}{at_user_line()}")
+        raise ArgumentError.here(f"lu_factor_ex: {text}")
     return CheckedLU(*found, info)
 
 
@@ -377,9 +376,7 @@ def check_pivots(name: str, pivots: Any) -> None:
     """
     dtype = lazy_of(pivots).type.dtype
     if dtype is not int32:
-        raise DTypeError(
-            f"{name}: expected pivots of int32, as lu_factor gives, got {dtype}{at_user_line()}"
-        )
+        raise DTypeError.here(f"{name}: expected pivots of int32, as lu_factor gives, got {dtype}")
 
 
 @recorded

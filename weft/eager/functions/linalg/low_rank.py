@@ -17,7 +17,6 @@ from weft.eager.functions.random.generator import randn
 from weft.eager.functions.reduction.reduce import mean
 from weft.eager.tensor.argument import dims_of, integer
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     pass
@@ -48,9 +47,9 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int = 2, M: Any = None) -> Tur
     m, n = dims_of(x)[-2:]
     count = integer("svd_lowrank", 6 if q is None else q)
     if not 0 <= count <= builtins.min(m, n) or niter < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"svd_lowrank: expected q from 0 to {builtins.min(m, n)} and niter of 0 or more, got "
-            f"{count} and {niter}{at_user_line()}"
+            f"{count} and {niter}"
         )
     if m < n:
         u, s, v = svd_lowrank(adjoint(x), count, niter)

@@ -10,7 +10,6 @@ from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32, float64
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 _REAL: Final = (float32, float64)
@@ -24,9 +23,9 @@ def numbers(name: str, x: Any, dtype: Any = None) -> Lazy:
     """
     lazy = lazy_of(x)
     if not lazy.type.dtype.is_inexact:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: expected floating elements, got {lazy.type.dtype}; convert the tensor with "
-            f"float() first{at_user_line()}"
+            f"float() first"
         )
     return lazy if dtype is None else cast(lazy, as_dtype(dtype))
 
@@ -41,14 +40,14 @@ def matrices(name: str, x: Any, square: bool = False) -> Lazy:
     lazy = numbers(name, x)
     dtype = lazy.type.dtype
     if not dtype.is_complex and dtype not in _REAL:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: expected float32 or float64, got {dtype}; convert the tensor with float() "
-            f"first{at_user_line()}"
+            f"first"
         )
     dims = dims_of(lazy)
     if len(dims) < 2 or (square and dims[-1] != dims[-2]):
         kind = "square matrices" if square else "matrices"
-        raise ShapeError(f"{name}: expected {kind}, got shape {show(dims)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected {kind}, got shape {show(dims)}")
     return lazy
 
 
@@ -66,9 +65,9 @@ def equations(name: str, a: Any, b: Any, vector: bool, left: bool = True) -> tup
     rows, dims = dims_of(left_side)[-2 if left else -1], dims_of(right_side)
     at = -1 if vector or not left else -2
     if len(dims) < -at or dims[at] != rows:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected right sides of {rows} {'rows' if left else 'columns'}, got shape "
-            f"{show(dims)}{at_user_line()}"
+            f"{show(dims)}"
         )
     return left_side, right_side
 

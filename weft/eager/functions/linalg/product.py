@@ -19,7 +19,7 @@ from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration.fact import Autocast
 from weft.ops.linalg import vector_product
@@ -48,7 +48,7 @@ WIDE: Final = {
 def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
     """A matmul of values of one dtype; small integers are computed in int64."""
     if not xs:
-        raise ShapeError(f"einsum: expected at least one operand, got none{at_user_line()}")
+        raise ShapeError.here("einsum: expected at least one operand, got none")
     lazies = under_autocast(ops.matmul, promoted(*xs))
     kind = lazies[0].type.dtype
     if kind not in WIDE:
@@ -66,7 +66,7 @@ def matmul(x: Any, other: Any) -> Tensor:
     like = kind_of(x, other)
     for lazy in (a, b):
         if lazy.type.shape == ():
-            raise ShapeError(f"matmul: expected tensors of rank 1 or more, got (){at_user_line()}")
+            raise ShapeError.here("matmul: expected tensors of rank 1 or more, got ()")
     if a.type.dtype in WIDE:
         wide = _matmul.on(like, cast(a, types.int64), cast(b, types.int64))
         return wide.to(a.type.dtype)
@@ -77,9 +77,9 @@ def _ranks(name: str, xs: Sequence[Any], ranks: Sequence[int]) -> None:
     for x, rank in zip(xs, ranks, strict=True):
         dims = dims_of(x)
         if len(dims) != rank:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{name}: expected tensors of ranks {', '.join(map(str, ranks))}, got shape "
-                f"{show(dims)}; matmul() takes all ranks{at_user_line()}"
+                f"{show(dims)}; matmul() takes all ranks"
             )
 
 
@@ -101,9 +101,8 @@ def bmm(x: Any, mat2: Any) -> Tensor:
     """
     _ranks("bmm", (x, mat2), (3, 3))
     if dims_of(x)[0] != dims_of(mat2)[0]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"bmm: expected as many matrices, got {dims_of(x)[0]} and {dims_of(mat2)[0]}"
-            f"{at_user_line()}"
         )
     return matmul(x, mat2)
 
@@ -132,9 +131,8 @@ def vdot(x: Any, other: Any) -> Tensor:
     """
     _ranks("vdot", (x, other), (1, 1))
     if dims_of(x) != dims_of(other):
-        raise ShapeError(
+        raise ShapeError.here(
             f"vdot: expected vectors of one length, got {dims_of(x)[0]} and {dims_of(other)[0]}"
-            f"{at_user_line()}"
         )
     return _product(_vecdot, kind_of(x, other), x, other, axis=0)
 
@@ -191,9 +189,8 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
     for name, factor in (("beta", beta), ("alpha", alpha)):
         fits = {bool: dtype is types.bool_, float: dtype.is_inexact}
         if not fits.get(type(factor), True):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"addr: {name}: expected a number like elements of {dtype}, got {factor!r}"
-                f"{at_user_line()}"
             )
     beta, alpha = factor_of("addr", "beta", beta, dtype), factor_of("addr", "alpha", alpha, dtype)
     added = outer(vec1, vec2) * alpha
@@ -301,9 +298,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     if not isinstance(equation, str):
         equation, operands = _lettered((equation, *operands))
     if re.search(r"\.\s+\.", equation):
-        raise GraphError(
+        raise GraphError.here(
             f"einsum: expected the points of an ellipsis side by side, got {equation!r}"
-            f"{at_user_line()}"
         )
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
@@ -316,9 +312,8 @@ def _lettered(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     letters = {n: letter for n, letter in enumerate(string.ascii_letters)} | {...: "..."}
     unknown = [n for numbers in given[1::2] for n in numbers if n not in letters]
     if unknown:
-        raise GraphError(
+        raise GraphError.here(
             f"einsum: expected axes numbered from 0 to {len(letters) - 2}, got {unknown[0]}"
-            f"{at_user_line()}"
         )
     terms = ["".join([letters[n] for n in x]) for x in given[1:count:2]]
     result = "->" + "".join([letters[n] for n in given[-1]]) if len(given) > count else ""
@@ -342,7 +337,7 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
         ShapeError: a tensor that is no matrix; arrays may have more axes.
     """
     if isinstance(x, Handle) and x.rules is TORCH and len(dims_of(x)) != 2:
-        raise ShapeError(f"trace: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
+        raise ShapeError.here(f"trace: expected a matrix, got shape {show(dims_of(x))}")
     return _trace.on(kind_of(x), counted(x), offset=offset, axis1=axis1, axis2=axis2)
 
 
@@ -369,10 +364,10 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
         DTypeError: a `p` below 0, or an unknown mode.
     """
     if not p >= 0:
-        raise DTypeError(f"cdist: expected p of at least 0, got {p}{at_user_line()}")
+        raise DTypeError.here(f"cdist: expected p of at least 0, got {p}")
     if compute_mode not in CDIST_MODES:
         text = f"cdist: expected compute_mode of {CDIST_MODES}, got {compute_mode!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     return _cdist.on(kind_of(x1, x2), *promoted(x1, x2, floats=True), p=float(p))
 
 

@@ -22,7 +22,6 @@ from weft.eager.record.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 from weft.ops.declaration.fact import Autocast
 from weft.ops.linalg import elimination, inversion, solution, symmetric_factorization
 
@@ -139,7 +138,7 @@ def _limit(x: Any, atol: Any, rtol: Any) -> Any:
     """
     for limit in (atol, rtol):
         if limit is not None and lazy_of(limit).type.dtype.is_complex:
-            raise DTypeError(f"atol, rtol: expected real numbers, got complex{at_user_line()}")
+            raise DTypeError.here("atol, rtol: expected real numbers, got complex")
     if rtol is not None:
         return rtol
     if atol is not None and (not isinstance(atol, int | float) or atol > 0):
@@ -330,12 +329,11 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     name = driver or "gelsy"
     if name not in ("gelsy", "gels", "gelsd", "gelss"):
         text = f"lstsq: expected driver of gelsy, gels, gelsd or gelss, got {driver!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     types = [lazy_of(x).type.dtype for x in (A, B)]
     if types[0] != types[1]:
-        raise DTypeError(
+        raise DTypeError.here(
             f"lstsq: expected both sides of one dtype, got {types[0]} and {types[1]}"
-            f"{at_user_line()}"
         )
     vector = are_vectors(A, B)
     equations("lstsq", A, B, vector)

@@ -8,7 +8,6 @@ from weft.eager.functions.random.generator import Generator, next_counter, scala
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import as_dtype, float32
-from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast, known, show
 from weft.ops.random import distribution as draws
 
@@ -50,7 +49,7 @@ def probability(p: float, name: str) -> Tensor:
         ShapeError: it is not between 0 and 1.
     """
     if not 0 <= p <= 1:
-        raise ShapeError(f"{name}: expected p from 0 to 1, got {p}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected p from 0 to 1, got {p}")
     return scalar(p, float32)
 
 
@@ -73,9 +72,9 @@ def binomial(count: Any, prob: Any, *, generator: Generator | None = None) -> Te
     """
     kinds = [lazy_of(x).type for x in (count, prob)]
     if kinds[0].dtype is not kinds[1].dtype or not kinds[0].dtype.is_floating:
-        raise DTypeError(
+        raise DTypeError.here(
             f"binomial: expected floating-point tensors of one dtype, got {kinds[0].dtype} and "
-            f"{kinds[1].dtype}{at_user_line()}"
+            f"{kinds[1].dtype}"
         )
     shape = known(broadcast(*[known(kind.shape) for kind in kinds]))
     static = {"shape": shape, "dtype": kinds[0].dtype}
@@ -98,7 +97,7 @@ def poisson(x: Any, generator: Generator | None = None) -> Tensor:
     """
     kind = lazy_of(x).type
     if not kind.dtype.is_floating:
-        raise DTypeError(f"poisson: expected floating rates, got {kind.dtype}{at_user_line()}")
+        raise DTypeError.here(f"poisson: expected floating rates, got {kind.dtype}")
     return _poisson(next_counter(generator), x, dtype=kind.dtype)
 
 
@@ -127,17 +126,15 @@ def multinomial(
     """
     shape, kind = known(lazy_of(weights).type.shape), lazy_of(weights).type.dtype
     if not kind.is_floating:
-        raise DTypeError(f"multinomial: expected floating weights, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"multinomial: expected floating weights, got {kind}")
     if num_samples < 1:
-        text = f"multinomial: expected at least one sample, got {num_samples}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"multinomial: expected at least one sample, got {num_samples}")
     if len(shape) not in (1, 2):
-        text = f"multinomial: expected weights of rank 1 or 2, got {show(shape)}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"multinomial: expected weights of rank 1 or 2, got {show(shape)}")
     if not replacement and num_samples > shape[-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"multinomial: cannot draw {num_samples} of {shape[-1]} classes without replacement; "
-            f"pass replacement=True{at_user_line()}"
+            f"pass replacement=True"
         )
     static = {"count": num_samples, "replacement": replacement}
     return _multinomial(next_counter(generator), weights, **static)

@@ -108,10 +108,9 @@ def _draw_in_branch(generator: Generator) -> Drawn:
         WeftError: the streams of that run have ended.
     """
     if not in_branch():
-        raise WeftError(
+        raise WeftError.here(
             "DistributedDataParallel: expected no random numbers with shards in a traced function, "
-            f"whose later runs draw on each rank anew: call the model outside of func.jit"
-            f"{at_user_line()}"
+            "whose later runs draw on each rank anew: call the model outside of func.jit"
         )
     return _draw(generator)
 
@@ -256,7 +255,7 @@ def normal(
     """
     check_place(device, layout)
     if not isinstance(std, Handle) and not std >= 0:
-        raise ShapeError(f"normal: expected std >= 0, got {std}{at_user_line()}")
+        raise ShapeError.here(f"normal: expected std >= 0, got {std}")
     kinds = [x.lazy.type for x in (mean, std) if isinstance(x, Handle)]
     shape = dims((size,), "normal") if size is not None else ()
     for kind in kinds:

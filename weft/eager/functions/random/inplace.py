@@ -29,7 +29,6 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, float32
-from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ops.random import distribution as draws
 from weft.ops.warning import warn
@@ -52,7 +51,7 @@ def check_positive(name: str, **given: float) -> None:
     """
     for what, value in given.items():
         if not value > 0:
-            raise ShapeError(f"{name}: expected {what} > 0, got {value}{at_user_line()}")
+            raise ShapeError.here(f"{name}: expected {what} > 0, got {value}")
 
 
 class Methods(Handle):
@@ -72,7 +71,7 @@ class Methods(Handle):
         kind = floating_kind(self.lazy.type.dtype, "uniform_")
         if not 0 <= high - low <= float(finfo(kind).max):
             text = f"uniform_: expected low <= high, no further apart than {kind} holds"
-            raise ShapeError(f"{text}, got {low}, {high}{at_user_line()}")
+            raise ShapeError.here(f"{text}, got {low}, {high}")
         ends = (scalar(low, kind), scalar(high, kind))
         static = {"shape": self._shape(), "dtype": kind}
         return write(
@@ -87,7 +86,7 @@ class Methods(Handle):
         Complex numbers have half of the variance in each part.
         """
         if not std >= 0:
-            raise ShapeError(f"normal_: expected std >= 0, got {std}{at_user_line()}")
+            raise ShapeError.here(f"normal_: expected std >= 0, got {std}")
         kind = self.lazy.type.dtype
         if kind.is_complex:
             drawn: Any = randn(self._shape(), generator=generator, dtype=kind)
@@ -128,7 +127,7 @@ class Methods(Handle):
     def geometric_(self, p: float, *, generator: Generator | None = None) -> Self:
         """Fill with geometric numbers: the trials with probability `p` until one succeeds."""
         if not 0 < p < 1:
-            raise ShapeError(f"geometric_: expected 0 < p < 1, got {p}{at_user_line()}")
+            raise ShapeError.here(f"geometric_: expected 0 < p < 1, got {p}")
         return self._drawn("geometric_", _geometric, (p,), generator, to_integers=True)
 
     def _drawn(
@@ -161,9 +160,8 @@ class Methods(Handle):
         least = 0 if kind.kind in "bu" else -most - 1 if kind.is_integer else -math.inf
         within = kind.is_floating or least <= low <= high <= most + 1
         if not low < high or not within:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"random_: expected low < high, within what {kind} holds, got {low}, {high}"
-                f"{at_user_line()}"
             )
         if kind.is_floating and max(abs(low), abs(high - 1)) > most:
             text = f"random_: not all integers from {low} to {high - 1} are numbers of {kind}"

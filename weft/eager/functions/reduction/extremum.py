@@ -11,7 +11,6 @@ from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded,
 from weft.eager.tensor.handle import Handle
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY
 from weft.ops.reduction import order_statistic
@@ -70,7 +69,7 @@ def not_empty(name: str, lazy: Lazy, axis: int | None) -> None:
     dims = known(lazy.type.shape)
     if 0 in (dims if axis is None else (dims[axis],)):
         kind = ShapeError if axis is None else OutOfRangeError
-        raise kind(f"{name}: expected at least one element, got shape {show(dims)}{at_user_line()}")
+        raise kind.here(f"{name}: expected at least one element, got shape {show(dims)}")
 
 
 def ordered(lazy: Lazy) -> Lazy:

@@ -17,7 +17,6 @@ from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, kept
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.reduction import norm as formulas
 from weft.ops.reduction.norm import MATRIX_NORMS
@@ -49,13 +48,12 @@ def vector_norm(
 
 def _of_vectors(name: str, lazy: Lazy, x: Any, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     if not isinstance(ord, int | float):
-        raise DTypeError(f"{name}: expected a number, got {ord!r}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected a number, got {ord!r}")
     axes = axes_of(name, dim, rank_of(lazy))
     sizes: Any = lazy.type.shape
     if (ord < 0 or ord == math.inf) and not all([sizes[a] for a in axes]):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: no elements have no {ord}-norm; expected some in shape {show(sizes)}"
-            f"{at_user_line()}"
         )
     return _vector_norm.on(kind_of(x), lazy, ord=float(ord), axes=axes, keepdims=keepdim)
 
@@ -79,13 +77,12 @@ def matrix_norm(
 def _of_matrices(name: str, lazy: Lazy, x: Any, ord: Any, dim: Any, keepdim: bool) -> Tensor:
     if ord not in MATRIX_NORMS:
         known = ", ".join(map(str, MATRIX_NORMS))
-        raise DTypeError(f"{name}: expected ord of {known}, got {ord!r}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected ord of {known}, got {ord!r}")
     rank = rank_of(lazy)
     axes = tuple([axis_of(name, a, rank) for a in dim])
     if len(axes) != 2 or axes[0] == axes[1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected two different dims of shape {show(lazy.type.shape)}, got {dim}"
-            f"{at_user_line()}"
         )
     return _matrix_norm.on(kind_of(x), lazy, ord=ord, axes=axes, keepdims=keepdim)
 
@@ -102,13 +99,11 @@ def norm_of(
     lazy = numbers("norm", A, dtype)
     rank = rank_of(lazy)
     if dim is not None and not isinstance(dim, int) and len(dim) > 2:
-        raise ShapeError(f"norm: expected one or two dims, got {tuple(dim)}{at_user_line()}")
+        raise ShapeError.here(f"norm: expected one or two dims, got {tuple(dim)}")
     if ord is None:
         return _of_vectors("norm", lazy, A, 2, dim, keepdim)
     if dim is None and not 1 <= rank <= 2:
-        raise ShapeError(
-            f"norm: expected dim beside ord for a tensor of rank {rank}{at_user_line()}"
-        )
+        raise ShapeError.here(f"norm: expected dim beside ord for a tensor of rank {rank}")
     axes = range(rank) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
     if len(axes) == 2:
         return _of_matrices("norm", lazy, A, ord, axes, keepdim)
@@ -135,7 +130,7 @@ def norm(
         return _of_matrices("norm", lazy, x, power, (0, 1) if over is None else over, keep)
     power = 2 if power == "fro" else power
     if not isinstance(power, int | float):
-        raise DTypeError(f"norm: expected a number, 'fro' or 'nuc', got {power!r}{at_user_line()}")
+        raise DTypeError.here(f"norm: expected a number, 'fro' or 'nuc', got {power!r}")
     return _of_vectors("norm", lazy, x, power, over, keep)
 
 
@@ -166,13 +161,12 @@ def renorm(x: Any, p: float, dim: Any, maxnorm: float) -> Tensor:
         DTypeError: a `p` or a norm that is not above 0.
     """
     if not p > 0 or maxnorm < 0:
-        raise DTypeError(
+        raise DTypeError.here(
             f"renorm: expected p above 0 and maxnorm of at least 0, got {p} and {maxnorm}"
-            f"{at_user_line()}"
         )
     lazy = numbers("renorm", x)
     if rank_of(lazy) < 2:
-        raise ShapeError(f"renorm: expected rank 2 or more, got {rank_of(lazy)}{at_user_line()}")
+        raise ShapeError.here(f"renorm: expected rank 2 or more, got {rank_of(lazy)}")
     at = axis_of("renorm", dim, rank_of(lazy))
     return _renorm.on(kind_of(x), *promoted(x, float(maxnorm)), p=float(p), axis=at)
 

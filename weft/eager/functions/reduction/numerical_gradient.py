@@ -13,7 +13,6 @@ from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.elementwise import check_truths
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.ops.reduction import numerical_gradient
 
 if TYPE_CHECKING:
@@ -51,9 +50,8 @@ def gradient(
     several = isinstance(spacing, list | tuple)
     given: Sequence[Any] = spacing if several else [spacing] * len(axes)
     if len(given) != len(axes):
-        raise ShapeError(
+        raise ShapeError.here(
             f"gradient: expected a spacing for each of {len(axes)} dims, got {len(given)}"
-            f"{at_user_line()}"
         )
     return tuple(
         [slope(tensor, axis, step, edge_order) for axis, step in zip(axes, given, strict=True)]
@@ -72,15 +70,13 @@ def slope(x: Any, axis: int, spacing: Any, edge_order: int = 1) -> Any:
     dims = dims_of(x)
     count = dims[axis]
     if edge_order not in (1, 2) or count < edge_order + 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"gradient: expected an edge_order of 1 or 2 and more samples than it along dim {axis},"
-            f" got edge_order={edge_order} and {count} samples{at_user_line()}"
+            f" got edge_order={edge_order} and {count} samples"
         )
     spaced = dims_of(spacing) if isinstance(spacing, Handle) or np.ndim(spacing) else ()
     if spaced not in ((), (count,)):
-        raise ShapeError(
-            f"gradient: expected {count} coordinates, got shape {spaced}{at_user_line()}"
-        )
+        raise ShapeError.here(f"gradient: expected {count} coordinates, got shape {spaced}")
     check_truths(x)
     return _slopes.on(kind_of(x, spacing), *beside(x, spacing), axis=axis, edge_order=edge_order)
 

@@ -15,7 +15,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
-from weft.ir.node import at_user_line
 from weft.ops.declaration import REGISTRY, Op
 from weft.ops.declaration.fact import Autocast
 from weft.ops.reduction import exponential_sum, spread
@@ -137,7 +136,7 @@ def nansum(
     """
     lazy = counted(x, dtype)
     if lazy.type.dtype.is_complex:
-        raise DTypeError(f"nansum: expected real numbers, got {lazy.type.dtype}{at_user_line()}")
+        raise DTypeError.here(f"nansum: expected real numbers, got {lazy.type.dtype}")
     axes = axes_of("nansum", either("nansum", dim, axis), rank_of(lazy))
     return _nansum.on(kind_of(x), lazy, axes=axes, keepdims=keepdim)
 

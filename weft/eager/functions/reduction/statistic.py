@@ -28,7 +28,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import bool_
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.boundary import probability
 from weft.ops.boundary.host import call
@@ -73,7 +73,7 @@ def _along(name: str, run: Any, x: Any, dim: Any, keepdim: bool) -> Extreme:
     if not rank_of(lazy):
         return Extreme(*[y.reshape(()) for y in run.on(kind_of(x), reshape(x, 1), axis=0)])
     if not known(lazy.type.shape)[at]:
-        raise ShapeError(f"{name}: expected at least one element, got none{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected at least one element, got none")
     found = run.on(kind_of(x), lazy, axis=at)
     return Extreme(*[y if keepdim else y.squeeze(at) for y in found])
 
@@ -151,13 +151,13 @@ _shares = recorded(probability.shares)
 def _check_weights(name: str, w: Lazy, count: int) -> None:
     dtype: Any = w.type.dtype
     if dims_of(w) != (count,) and not (count == 1 and dims_of(w) == ()):
-        raise ShapeError(
+        raise ShapeError.here(
             f"cov: {name}: expected one for each of {count} observations, got shape "
-            f"{show(dims_of(w))}{at_user_line()}"
+            f"{show(dims_of(w))}"
         )
     if not (dtype.is_integer if name == "fweights" else dtype.is_floating):
         kind = "an integer" if name == "fweights" else "a floating"
-        raise DTypeError(f"cov: {name}: expected {kind} type, got {dtype}{at_user_line()}")
+        raise DTypeError.here(f"cov: {name}: expected {kind} type, got {dtype}")
 
 
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Tensor:
@@ -174,9 +174,9 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
         ShapeError: a tensor of rank above 2, or not one weight for each observation.
     """
     if lazy_of(x).type.dtype is bool_:
-        raise DTypeError(f"cov: expected numbers, got bool{at_user_line()}")
+        raise DTypeError.here("cov: expected numbers, got bool")
     if len(dims_of(x)) > 2:
-        raise ShapeError(f"cov: expected rank 2 or less, got {show(dims_of(x))}{at_user_line()}")
+        raise ShapeError.here(f"cov: expected rank 2 or less, got {show(dims_of(x))}")
     rows: Any = wrap(floating(x), kind_of(x))
     rows = reshape(rows, 1, -1) if rows.ndim < 2 else rows
     weights = _weights(rows, fweights, aweights)
@@ -210,7 +210,7 @@ def histogram(
     """
     limits = None if isinstance(bins, int) else lazy_of(bins)
     if limits is None and bins < 1:
-        raise ShapeError(f"histogram: expected at least one bin, got {bins}{at_user_line()}")
+        raise ShapeError.here(f"histogram: expected at least one bin, got {bins}")
     weights = None if weight is None else lazy_of(weight)
     span = None if range is None else tuple(range)
     how = {"bins": bins if limits is None else None, "span": span, "density": density}
@@ -263,10 +263,9 @@ def histogramdd(
     limits: Any = None if range is None else np.reshape(range, (-1, 2))
     count = points.shape[-1] if points.ndim == 2 else -1
     if len(cuts) != count or (limits is not None and len(limits) != count):
-        raise ShapeError(
+        raise ShapeError.here(
             f"histogramdd: expected points along the last axis, and bins and limits for each of "
             f"its elements, got shape {show(points.shape)}, {len(cuts)} bins and limits {range}"
-            f"{at_user_line()}"
         )
     check_table("histogramdd", [c if isinstance(c, int) else len(c) for c in cuts], types.float64)
     edges: Any = [array_of(lazy_of(e)) if isinstance(e, Handle) else e for e in cuts]
@@ -292,7 +291,7 @@ def diff(
         ShapeError: an `n` below 0.
     """
     if n < 0:
-        raise ShapeError(f"diff: expected n of 0 or more, got {n}{at_user_line()}")
+        raise ShapeError.here(f"diff: expected n of 0 or more, got {n}")
     at = axis_of("diff", either("diff", dim, axis, -1), len(dims_of(x)))
     if not n:
         return wrap(record(REGISTRY["identity"], (lazy_of(x),), {})[0], kind_of(x))
@@ -358,7 +357,7 @@ def combinations(x: Any, r: int = 2, with_replacement: bool = False) -> Tensor:
     """
     dims = dims_of(x)
     if len(dims) != 1:
-        raise ShapeError(f"combinations: expected a vector, got {show(dims)}{at_user_line()}")
+        raise ShapeError.here(f"combinations: expected a vector, got {show(dims)}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = math.comb(max(dims[0] + r - 1, 0) if with_replacement and r else dims[0], r)
     check_table("combinations", (rows, r), types.int64)
@@ -383,9 +382,8 @@ def sum_to_size(x: Any, *size: Any) -> Tensor:
     dims, wanted = dims_of(x), sizes("sum_to_size", size)
     extra = len(dims) - len(wanted)
     if extra < 0 or any(n not in (1, d) for n, d in zip(wanted, dims[extra:], strict=True)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"sum_to_size: expected a size that broadcasts to {show(dims)}, got {show(wanted)}"
-            f"{at_user_line()}"
         )
     repeated = [i for i, d in enumerate(dims) if i < extra or wanted[i - extra] != d]
     return reshape(sum(x, repeated), *wanted) if repeated else x

@@ -17,7 +17,7 @@ from weft.eager.tensor.view.view import Array
 from weft.eager.tensor.view.view_transform import apply, placed, show
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, bool_
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY, catalogue
 
@@ -154,7 +154,7 @@ def view_bits(x: Any, dtype: DType) -> Tensor:
     if old.size != dtype.size:
         _check_last(tensor, old, dtype)
     if dtype is bool_ and old is not bool_ and tensor.array.view(np.uint8).max(initial=0) > 1:
-        raise DTypeError(f"view: bits other than 0 and 1 are no booleans{at_user_line()}")
+        raise DTypeError.here("view: bits other than 0 and 1 are no booleans")
     return show(tensor, Bits(dtype))
 
 
@@ -173,6 +173,4 @@ def _check_last(x: Any, old: DType, new: DType) -> None:
         text = f"self.storage_offset() and self.stride() must be divisible by {ratio}"
     else:
         return
-    raise DTypeError(
-        f"view: to show {old} as {new}, which has another size, {text}{at_user_line()}"
-    )
+    raise DTypeError.here(f"view: to show {old} as {new}, which has another size, {text}")

@@ -10,7 +10,7 @@ from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def check_matrices(name: str, x: Any) -> None:
         ShapeError: a rank below 2.
     """
     if len(dims_of(x)) < 2:
-        raise ShapeError(f"{name}: expected a matrix, got shape {show(dims_of(x))}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected a matrix, got shape {show(dims_of(x))}")
 
 
 def tril(x: Any, diagonal: int = 0, *, k: int | None = None) -> Tensor:
@@ -79,7 +79,7 @@ def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tenso
     rank = len(dims_of(x)) + 1
     axes = (axis_of("diag_embed", dim1, rank), axis_of("diag_embed", dim2, rank))
     if axes[0] == axes[1]:
-        raise ShapeError(f"diag_embed: expected two axes, got {dim1} twice{at_user_line()}")
+        raise ShapeError.here(f"diag_embed: expected two axes, got {dim1} twice")
     return _diag_embed.on(kind_of(x), lazy_of(x), offset=offset, axes=axes)
 
 
@@ -94,7 +94,5 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
         ShapeError: no vector, or a negative `N`.
     """
     if len(dims_of(x)) != 1 or (N is not None and N < 0):
-        raise ShapeError(
-            f"vander: expected a vector and N >= 0, got {dims_of(x)} and {N}{at_user_line()}"
-        )
+        raise ShapeError.here(f"vander: expected a vector and N >= 0, got {dims_of(x)} and {N}")
     return _vander.on(kind_of(x), counted(x), columns=N, increasing=increasing)

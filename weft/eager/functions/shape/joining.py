@@ -12,7 +12,7 @@ from weft.eager.tensor.dispatch import kind_of, record, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
@@ -135,6 +135,5 @@ def block_diag(*tensors: Any) -> Tensor:
         return zeros(1, 0)
     for x in tensors:
         if len(dims_of(x)) > 2:
-            text = f"block_diag: expected matrices, got shape {show(dims_of(x))}"
-            raise ShapeError(text + at_user_line())
+            raise ShapeError.here(f"block_diag: expected matrices, got shape {show(dims_of(x))}")
     return _block_diag.on(kind_of(*tensors), *promoted(*tensors))

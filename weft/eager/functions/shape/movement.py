@@ -13,7 +13,7 @@ from weft.eager.tensor.dispatch import kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show as text
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
@@ -40,9 +40,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         return tuple(np.broadcast_shapes(*given))
     except ValueError:
         listed = ", ".join(map(text, given))
-        raise ShapeError(
-            f"broadcast_shapes: shapes do not broadcast: {listed}{at_user_line()}"
-        ) from None
+        raise ShapeError.here(f"broadcast_shapes: shapes do not broadcast: {listed}") from None
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
@@ -68,9 +66,8 @@ def repeat(x: Any, *repeats: Any) -> Tensor:
     """
     times = sizes("repeat", repeats)
     if len(times) < len(dims_of(x)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"repeat: expected a number for each of {len(dims_of(x))} dims, got {times}"
-            f"{at_user_line()}"
         )
     return tile(x, times)
 
@@ -102,7 +99,7 @@ def repeat_interleave(
         if len(dims_of(repeats)) > 1 or not kind.dtype.is_integer:
             what = "repeat_interleave: expected a vector of integers as repeats"
             got = f"got shape {text(kind.shape)} of {kind.dtype}"
-            raise DTypeError(f"{what}, {got}{at_user_line()}")
+            raise DTypeError.here(f"{what}, {got}")
         repeats = repeats.array.tolist()
     times = repeats if isinstance(repeats, int) else tuple(repeats)
     if at is not None:
@@ -111,7 +108,7 @@ def repeat_interleave(
     size = dims_of(found)[0 if at is None else at]
     if output_size is not None and output_size != size:
         what = f"expected output_size={size}, got {output_size}"
-        raise ShapeError(f"repeat_interleave: {what}{at_user_line()}")
+        raise ShapeError.here(f"repeat_interleave: {what}")
     return found
 
 
@@ -129,7 +126,7 @@ def flip(x: Any, *given: Any, dims: Any = None, axis: Any = None) -> Tensor:
         given = (axis if dims is None else dims,)
     lazy = lazy_of(x)
     if given == (None,) and isinstance(x, Handle) and x.rules is TORCH:
-        raise DTypeError(f"flip: expected dims, got none{at_user_line()}")
+        raise DTypeError.here("flip: expected dims, got none")
     named = None if given == (None,) else sizes("flip", given)
     axes = () if named == () else axes_of("flip", named, len(dims_of(lazy)))
     return wrap(record(REGISTRY["flip"], (lazy,), {"axes": axes})[0], kind_of(x))
@@ -143,7 +140,7 @@ def fliplr(x: Any) -> Tensor:
 def flipud(x: Any) -> Tensor:
     """The rows in reverse order."""
     if not dims_of(x):
-        raise ShapeError(f"flipud: expected rank 1 or more, got a scalar{at_user_line()}")
+        raise ShapeError.here("flipud: expected rank 1 or more, got a scalar")
     return flip(x, (0,))
 
 
@@ -168,12 +165,9 @@ def roll(x: Any, shifts: Any, dims: Any = None, *, axis: Any = None) -> Tensor:
     along = None if given is None else sizes("roll", (given,))
     by = sizes("roll", (shifts,))
     if (dims is not None and len(by) != len(along or ())) or not by:
-        raise ShapeError(
-            f"roll: expected a shift for each of the axes {along}, got {by}{at_user_line()}"
-        )
+        raise ShapeError.here(f"roll: expected a shift for each of the axes {along}, got {by}")
     if along and not dims_of(x):
-        text = f"roll: expected axes of the tensor, got {along} of a scalar"
-        raise OutOfRangeError(text + at_user_line())
+        raise OutOfRangeError.here(f"roll: expected axes of the tensor, got {along} of a scalar")
     if along is not None:
         along = tuple([axis_of("roll", a, len(dims_of(x))) for a in along])
         by = by * len(along) if len(by) == 1 else by
@@ -192,5 +186,5 @@ def rot90(x: Any, k: int = 1, dims: Any = (0, 1), *, axes: Any = None) -> Tensor
     """
     plane = sizes("rot90", (axes or dims,))
     if len(axes_of("rot90", plane, len(dims_of(x)))) != 2 or len(plane) != 2:
-        raise ShapeError(f"rot90: expected two dims, got {plane}{at_user_line()}")
+        raise ShapeError.here(f"rot90: expected two dims, got {plane}")
     return _turned.on(kind_of(x), lazy_of(x), k=k, axes=plane)

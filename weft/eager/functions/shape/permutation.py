@@ -11,7 +11,6 @@ from weft.eager.tensor.view.view_transform import (
     show,
 )  # fmt: skip
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -35,9 +34,7 @@ def permute(x: Any, *dims: Any) -> Tensor:
     rank = len(dims_of(x))
     perm = tuple([d + rank if d < 0 else d for d in order])
     if sorted(perm) != list(range(rank)):
-        raise ShapeError(
-            f"permute: expected an order of all {rank} dims, got {order}{at_user_line()}"
-        )
+        raise ShapeError.here(f"permute: expected an order of all {rank} dims, got {order}")
     return show(x, Permuted(perm))
 
 
@@ -90,9 +87,7 @@ def t(x: Any) -> Tensor:
     """
     rank = len(dims_of(x))
     if rank > 2:
-        raise ShapeError(
-            f"t: expected rank 2 or less, got {rank}; use x.mT or transpose(){at_user_line()}"
-        )
+        raise ShapeError.here(f"t: expected rank 2 or less, got {rank}; use x.mT or transpose()")
     return show(x, Permuted(tuple(range(rank))[::-1]))
 
 
@@ -104,7 +99,7 @@ def matrix_transpose(x: Any) -> Tensor:
     """
     rank = len(dims_of(x))
     if rank < 2:
-        raise ShapeError(f"mT: expected rank 2 or more, got {rank}{at_user_line()}")
+        raise ShapeError.here(f"mT: expected rank 2 or more, got {rank}")
     return show(x, Permuted((*range(rank - 2), rank - 1, rank - 2)))
 
 
@@ -120,9 +115,9 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Tensor:
         for given in (source, destination)
     )
     if len(old) != len(new) or len(set(old)) != len(old) or len(set(new)) != len(new):
-        raise ShapeError(
+        raise ShapeError.here(
             f"moveaxis: expected as many different sources as destinations, got {source} and "
-            f"{destination}{at_user_line()}"
+            f"{destination}"
         )
     places = dict(zip(new, old, strict=True))
     rest = iter([i for i in range(rank) if i not in old])

@@ -26,7 +26,6 @@ from weft.eager.tensor.view.view_transform import (
 )  # fmt: skip
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 from weft.ir.shape import show as text
 from weft.ops.declaration import REGISTRY
 
@@ -78,10 +77,9 @@ def view(x: Any, *shape: Any) -> Tensor:
     old = dims_of(x)
     new = filled("view", sizes("view", shape), math.prod(old), old)
     if isinstance(x, Handle) and x.view_of is not None and not _fits(x, new):
-        raise ShapeError(
+        raise ShapeError.here(
             f"view: the elements of this tensor of shape {text(old)} do not lie in memory so that "
             f"{text(new)} shows them without a copy; use reshape(), or contiguous() first"
-            f"{at_user_line()}"
         )
     return show(x, Shaped(new))
 
@@ -109,9 +107,8 @@ def flatten(x: Any, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     dims = dims_of(x) or (1,)
     first, last = (axis_of("flatten", d, len(dims)) for d in (start_dim, end_dim))
     if first > last:
-        raise ShapeError(
+        raise ShapeError.here(
             f"flatten: expected start_dim before end_dim, got {start_dim} and {end_dim}"
-            f"{at_user_line()}"
         )
     if first == last and isinstance(x, Handle) and dims_of(x):
         same: Any = x
@@ -129,7 +126,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Tensor:
     dims = dims_of(x)
     at = axis_of("unflatten", dim, len(dims))
     if not tuple(sizes):
-        raise ShapeError(f"unflatten: expected at least one size, got none{at_user_line()}")
+        raise ShapeError.here("unflatten: expected at least one size, got none")
     inner = filled("unflatten", tuple(sizes), dims[at], dims)
     return show(x, Shaped((*dims[:at], *inner, *dims[at + 1 :])))
 
@@ -191,9 +188,7 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     old = dims_of(x)
     lead = len(wanted) - len(old)
     if lead < 0 or any(d not in (1, w) for d, w in zip(old, wanted[lead:], strict=True)):
-        raise ShapeError(
-            f"expand: shape {text(old)} does not broadcast to {text(wanted)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"expand: shape {text(old)} does not broadcast to {text(wanted)}")
     return show(x, Expanded(wanted))
 
 
@@ -252,9 +247,7 @@ class Methods(Handle):
             GradientError: it is a view, whose gradient flows to its base.
         """
         if self.view_of is not None and self.lazy.tracked:
-            raise GradientError(
-                f"detach_: a view cannot be detached in place; use detach(){at_user_line()}"
-            )
+            raise GradientError.here("detach_: a view cannot be detached in place; use detach()")
         return self.detach_in_place(detach(self))
 
     def as_subclass(self, cls: type[Any]) -> Any:
@@ -264,8 +257,7 @@ class Methods(Handle):
             DTypeError: it is no tensor class.
         """
         if not issubclass(cls, Handle):
-            text = f"as_subclass: expected a class of tensors, got {cls.__name__}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"as_subclass: expected a class of tensors, got {cls.__name__}")
         found: Any = self.view_as(self)
         found.__class__ = cls
         return found
@@ -325,8 +317,8 @@ class Methods(Handle):
     def data(self, value: Any) -> None:
         lazy = lazy_of(value)
         if self.shown.tracked and not lazy.type.dtype.is_inexact:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"data: expected floating-point numbers, as the tensor needs a gradient, got "
-                f"{lazy.type.dtype}{at_user_line()}"
+                f"{lazy.type.dtype}"
             )
         self.depart(Detached().take(lazy))

@@ -12,7 +12,6 @@ from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -43,9 +42,8 @@ def narrow(x: Any, dim: Any, start: Any, length: Any) -> Tensor:
     begin, count = integer("narrow", start), integer("narrow", length)
     begin += size if begin < 0 else 0
     if not (begin >= 0 and count >= 0 and begin + count <= size):
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"narrow: expected a part of 0 to {size} on dim {at}, got {begin} to {begin + count}"
-            f"{at_user_line()}"
         )
     return part(x, (slice(None),) * at + (slice(begin, begin + count),))
 
@@ -77,14 +75,12 @@ def split(x: Any, split_size_or_sections: Any, dim: Any = 0, *, axis: Any = None
     given = split_size_or_sections
     if isinstance(given, int):
         if given < 0 or (not given and size):
-            raise ShapeError(f"split: expected a size above 0, got {given}{at_user_line()}")
+            raise ShapeError.here(f"split: expected a size above 0, got {given}")
         bounds = [*range(0, size, given or 1), size] if size else [0, 0]
         return _pieces(x, bounds, at)
     counts = [integer("split", n) for n in given]
     if sum(counts) != size:
-        raise ShapeError(
-            f"split: expected sizes that add up to {size}, got {counts}{at_user_line()}"
-        )
+        raise ShapeError.here(f"split: expected sizes that add up to {size}, got {counts}")
     return _pieces(x, [0, *accumulate(counts)], at)
 
 
@@ -100,7 +96,7 @@ def chunk(x: Any, chunks: int, dim: Any = 0) -> tuple[Tensor, ...]:
     dims = dims_of(x)
     at = axis_of("chunk", dim, len(dims))
     if chunks < 1:
-        raise ShapeError(f"chunk: expected at least one chunk, got {chunks}{at_user_line()}")
+        raise ShapeError.here(f"chunk: expected at least one chunk, got {chunks}")
     return (
         split(x, max(-(-dims[at] // chunks), 1), at)
         if dims[at]
@@ -126,24 +122,20 @@ def tensor_split(
     dims = dims_of(x)
     at = axis_of("tensor_split", dim, len(dims))
     if not dims:
-        raise ShapeError(f"tensor_split: expected at least one dim, got none{at_user_line()}")
+        raise ShapeError.here("tensor_split: expected at least one dim, got none")
     names = (indices_or_sections, indices, sections, tensor_indices_or_sections)
     told = [each for each in names if each is not None]
     if len(told) != 1:
-        raise DTypeError(
-            f"tensor_split: expected either places or a number of parts{at_user_line()}"
-        )
+        raise DTypeError.here("tensor_split: expected either places or a number of parts")
     (given,) = told
     if isinstance(given, Handle):
         if given.lazy.type.dtype is not int64:
             text_ = f"expected places of int64, got {given.lazy.type.dtype}"
-            raise DTypeError(f"tensor_split: {text_}{at_user_line()}")
+            raise DTypeError.here(f"tensor_split: {text_}")
         given = given.array.tolist()
     if isinstance(given, int):
         if given < 1:
-            raise ShapeError(
-                f"tensor_split: expected at least one part, got {given}{at_user_line()}"
-            )
+            raise ShapeError.here(f"tensor_split: expected at least one part, got {given}")
         small, larger = divmod(dims[at], given)
         counts = [small + 1] * larger + [small] * (given - larger)
         return _pieces(x, [0, *accumulate(counts)], at)
@@ -159,11 +151,10 @@ def _evenly(name: str, x: Any, given: Any, axis: int, rank: int) -> tuple[Tensor
     """
     dims = dims_of(x)
     if len(dims) < rank:
-        raise ShapeError(f"{name}: expected rank {rank} or more, got {len(dims)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected rank {rank} or more, got {len(dims)}")
     if isinstance(given, int) and given > 0 and dims[axis] % given:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a number of parts that divides {dims[axis]}, got {given}"
-            f"{at_user_line()}"
         )
     return tensor_split(x, given, axis)
 

@@ -21,7 +21,7 @@ from weft.eager.tensor.view.view import Array, RepeatedError, View
 from weft.eager.tensor.view.view_transform import apply, placed, put_at, show
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.memory_check import check_table
@@ -129,18 +129,15 @@ def strided(name: str, x: Any, size: Any, stride: Any, offset: int) -> Strided:
     """
     shape, steps = sizes(name, (size,)), sizes(name, (stride,))
     if len(shape) != len(steps):
-        raise ShapeError(
-            f"{name}: expected a stride for each size, got {shape} and {steps}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a stride for each size, got {shape} and {steps}")
     if min((*shape, *steps), default=0) < 0:
         text = f"{name}: expected sizes and strides that are not negative, got {shape} and {steps}"
-        raise ShapeError(f"{text}; flip() turns axes round{at_user_line()}")
+        raise ShapeError.here(f"{text}; flip() turns axes round")
     count, reach = math.prod(dims_of(x)), [(n - 1) * s for n, s in zip(shape, steps, strict=True)]
     last = offset + sum(reach)
     if math.prod(shape) and not (offset >= 0 and last < count):
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"{name}: expected positions from 0 to {count - 1}, got {offset} to {last}"
-            f"{at_user_line()}"
         )
     return Strided(shape, steps, offset)
 
@@ -201,9 +198,8 @@ def unfold(x: Any, dimension: int, size: int, step: int) -> Tensor:
     at = axis_of("unfold", dimension, len(dims_of(x)))
     count = dims_of(x)[at] if dims_of(x) else 1
     if not 0 <= size <= count or step < 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"unfold: expected 0 <= size <= {count} and step >= 1, got {size} and {step}"
-            f"{at_user_line()}"
         )
     return show(x, Windows(at, size, step))
 
@@ -246,22 +242,16 @@ class Methods(Handle):
         check_format(memory_format)
         check_writable(self, "resize_")
         if self.lazy.tracked and not trace.now.inference:
-            raise GradientError(
-                f"resize_: a tensor that needs a gradient keeps its size{at_user_line()}"
-            )
+            raise GradientError.here("resize_: a tensor that needs a gradient keeps its size")
         shape = sizes("resize_", size)
         if min(shape, default=0) < 0 or math.prod(shape) * self.lazy.type.dtype.size >= 1 << 63:
-            raise ShapeError(
-                f"resize_: expected a shape that memory can hold, got {shape}{at_user_line()}"
-            )
+            raise ShapeError.here(f"resize_: expected a shape that memory can hold, got {shape}")
         count = math.prod(shape)
         if count > math.prod(dims_of(self)) and getattr(self, "lent", False):
             text = "resize_: others see the memory, which cannot grow; clone() the tensor first"
-            raise ShapeError(text + at_user_line())
+            raise ShapeError.here(text)
         if self.view_of is not None and count not in (0, math.prod(dims_of(self))):
-            raise ShapeError(
-                f"resize_: a view keeps its number of elements; clone() it first{at_user_line()}"
-            )
+            raise ShapeError.here("resize_: a view keeps its number of elements; clone() it first")
         if self.view_of is not None and not count:
             whole: Any = self
             self.become(whole[None])

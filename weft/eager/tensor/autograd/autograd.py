@@ -49,7 +49,7 @@ def backward(
     """
     ys = [tensors] if isinstance(tensors, Handle) else list(tensors)
     if inputs is not None and not isinstance(inputs, Handle) and not inputs:
-        raise GradientError(f"backward: expected inputs, got none{at_user_line()}")
+        raise GradientError.here("backward: expected inputs, got none")
     now, before = trace.now, trace.now.grad_mode
     try:  # no `with`: Ctrl-C at the start of its exit would leave the mode on
         now.grad_mode = create_graph
@@ -83,12 +83,11 @@ def grad(
     ys = [outputs] if isinstance(outputs, Handle) else list(outputs)
     xs = [inputs] if isinstance(inputs, Handle) else list(inputs)
     if not xs:
-        raise ArgumentError(f"grad: expected inputs, got none{at_user_line()}")
+        raise ArgumentError.here("grad: expected inputs, got none")
     targets = [x.lazy for x in xs]
     if materialize_grads and allow_unused is False:
-        raise ArgumentError(
-            f"grad: expected allow_unused to be left out or True with materialize_grads, got False"
-            f"{at_user_line()}"
+        raise ArgumentError.here(
+            "grad: expected allow_unused to be left out or True with materialize_grads, got False"
         )
     allow_unused = allow_unused or materialize_grads
     now, before = trace.now, trace.now.grad_mode
@@ -144,36 +143,33 @@ def _starts(ys: Sequence[Handle], given: Any) -> Starts:
     if given is None or isinstance(given, Handle | np.ndarray | int | float):
         given = [given] * len(ys) if given is None else [given]
     if len(given) != len(ys):
-        raise GradientError(
-            f"backward: expected {len(ys)} cotangents, got {len(given)}{at_user_line()}"
-        )
+        raise GradientError.here(f"backward: expected {len(ys)} cotangents, got {len(given)}")
     return [_start(y.lazy, g) for y, g in zip(ys, given, strict=True)]
 
 
 def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
     shape = known(y.type.shape)
     if not y.tracked:
-        raise GradientError(
+        raise GradientError.here(
             "backward: the tensor requires no grad: nothing it depends on has "
-            f"requires_grad=True, or it was computed under no_grad(){at_user_line()}"
+            "requires_grad=True, or it was computed under no_grad()"
         )
     if given is None:
         if size(shape) != 1:
-            raise GradientError(
+            raise GradientError.here(
                 f"backward: expected a scalar, got a tensor of shape {show(shape)}; sum() it, or "
-                f"pass a gradient of its shape{at_user_line()}"
+                f"pass a gradient of its shape"
             )
         if y.type.dtype.is_complex:
-            raise GradientError(
+            raise GradientError.here(
                 f"backward: expected a real scalar, got one of {y.type.dtype}; take its real part, "
-                f"or pass a gradient{at_user_line()}"
+                f"or pass a gradient"
             )
         return y, None
     g = cast(lazy_of(given, y.type.dtype), y.type.dtype)
     if g.type.shape != shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"backward: expected a gradient of shape {show(shape)}, got {show(g.type.shape)}"
-            f"{at_user_line()}"
         )
     return y, conjugated(g)
 

@@ -23,7 +23,7 @@ from weft.eager.tensor.autograd.hook import Afterwards, backward_pass, note_grad
 from weft.eager.tensor.dispatch import unowned, wrap
 from weft.eager.tensor.handle import Retain
 from weft.errors import GradientError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import REGISTRY
 from weft.ops.shape.creation import zeros_like
 
@@ -68,9 +68,9 @@ def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
             continue
         record = lazy.record
         if record is None or record.freed is not None:
-            raise GradientError(
+            raise GradientError.here(
                 "backward: the graph behind this value was freed by an earlier backward pass; "
-                f"call that one with retain_graph=True{at_user_line()}"
+                "call that one with retain_graph=True"
             )
         if record not in records:
             records[record] = None

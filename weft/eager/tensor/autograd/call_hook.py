@@ -10,7 +10,6 @@ from weft.eager.record.lazy import Lazy, Record
 from weft.eager.tensor.autograd.hook import RemovableHandle, add
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.errors import GradientError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 Gradients = tuple[Any, ...]
@@ -98,9 +97,9 @@ def _replaced(what: str, given: Any, before: list[Lazy | None]) -> list[Lazy | N
         return before
     found = given if isinstance(given, tuple | list) else (given,)
     if len(found) != len(before):
-        raise GradientError(
+        raise GradientError.here(
             f"backward: expected {what} to return {len(before)} gradients, or None, got "
-            f"{len(found)}{at_user_line()}"
+            f"{len(found)}"
         )
     return [_fitting(what, g, x) for g, x in zip(found, before, strict=True)]
 
@@ -119,8 +118,8 @@ def fitting(what: str, given: Any, before: Lazy) -> Lazy:
     """
     g = cast(lazy_of(given, before.type.dtype), before.type.dtype)
     if g.type.shape != before.type.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"backward: expected {what} to return a gradient of shape {show(before.type.shape)}, "
-            f"or None, got {show(g.type.shape)}{at_user_line()}"
+            f"or None, got {show(g.type.shape)}"
         )
     return conjugated(g)

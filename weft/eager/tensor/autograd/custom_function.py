@@ -58,9 +58,9 @@ class Call:
             context.public = {}
         grads = found if isinstance(found, tuple) else (found,)
         if len(grads) < len(self.inputs) or any([g is not None for g in grads[len(self.inputs) :]]):
-            raise GradientError(
+            raise GradientError.here(
                 f"{name}: expected {len(self.inputs)} gradients, one for each argument of forward "
-                f"(None where there is none), got {len(grads)}{at_user_line()}"
+                f"(None where there is none), got {len(grads)}"
             )
         pairs = zip(self.inputs, grads, strict=False)
         return [
@@ -74,9 +74,9 @@ class Call:
         function = self.function
         rule: Callable[..., Any] | None = getattr(function, "backward", None)
         if rule is not None and function.vjp is not None:
-            raise GradientError(
+            raise GradientError.here(
                 f"{function.__name__}: has both backward and vjp, which are two names of one "
-                f"function; define one{at_user_line()}"
+                f"function; define one"
             )
         rule = function.vjp if rule is None else rule
         if rule is None:
@@ -91,9 +91,9 @@ class Call:
         """
         name = f"{self.function.__name__}.jvp"
         if self.function.jvp is None:
-            raise UndefinedRuleError(
+            raise UndefinedRuleError.here(
                 f"{name}: is needed for derivatives in forward mode; define jvp(ctx, *tangents), "
-                f"or differentiate in reverse mode{at_user_line()}"
+                f"or differentiate in reverse mode"
             )
         self.context.forwards = True
         try:
@@ -103,15 +103,15 @@ class Call:
             self.context.forwards = False
         moves = found if isinstance(found, tuple) else (found,)
         if len(moves) != len(self.places):
-            raise GradientError(
+            raise GradientError.here(
                 f"{name}: expected {len(self.places)} tangents, one for each result of forward "
-                f"(None where there is none), got {len(moves)}{at_user_line()}"
+                f"(None where there is none), got {len(moves)}"
             )
         for n, (p, t) in enumerate(zip(self.places, moves, strict=True)):
             if p is None and t is not None:
-                raise GradientError(
+                raise GradientError.here(
                     f"{name}: expected None for result {n}, which is not differentiable, got a "
-                    f"tangent{at_user_line()}"
+                    f"tangent"
                 )
         return {
             p: _fitting(t, self.raw[p], name, "tangent", "result")
@@ -138,9 +138,9 @@ def _fitting(g: Any, x: Lazy, name: str, kind: str, of: str) -> Lazy:
     if kind == "gradient" and shape != wanted and _broadcasts(wanted, shape):
         found = record(_SUM_TO, (found,), {"shape": wanted})[0]  # what was broadcast is summed
     if found.type.shape != x.type.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a {kind} of shape {show(x.type.shape)}, that of the {of}, "
-            f"got {show(found.type.shape)}{at_user_line()}"
+            f"got {show(found.type.shape)}"
         )
     return found
 
@@ -199,7 +199,7 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse: use the class itself, through `apply`."""
         name = type(self).__name__
-        raise GradientError(f"{name}: call {name}.apply(...){at_user_line()}")
+        raise GradientError.here(f"{name}: call {name}.apply(...)")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -245,14 +245,12 @@ class Function:
 def _check_dirty(name: str, dirty: Sequence[Any], results: Sequence[Any]) -> None:
     for x in dirty:
         if not any([x is y for y in results]):
-            raise GradientError(
+            raise GradientError.here(
                 f"{name}.forward: expected what mark_dirty names among its results; return it"
-                f"{at_user_line()}"
             )
         if trace.now.grad_mode and isinstance(x, Handle) and x.lazy.leaf is not None:
-            raise GradientError(
-                f"{name}.forward: a leaf that requires grad was changed in place; give it a "
-                f"clone(){at_user_line()}"
+            raise GradientError.here(
+                f"{name}.forward: a leaf that requires grad was changed in place; give it a clone()"
             )
 
 

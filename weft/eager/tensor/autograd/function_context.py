@@ -9,7 +9,6 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 
 
@@ -56,9 +55,9 @@ class Context:
         saved = self.saved_for_forward if self.forwards else None
         saved = self.saved if saved is None else saved
         if saved is None:
-            raise GradientError(
+            raise GradientError.here(
                 "saved_tensors: they were freed by an earlier backward pass; call that one with "
-                f"retain_graph=True{at_user_line()}"
+                "retain_graph=True"
             )
         return tuple([self._seen(*each) for each in saved])
 
@@ -76,9 +75,8 @@ class Context:
         if outside is not None:
             return tensor_of(outside)
         if x.version != version:
-            raise GradientError(
+            raise GradientError.here(
                 "saved_tensors: one was changed in place after it was saved; save a clone() of it"
-                f"{at_user_line()}"
             )
         # It was detached in place, or is a view of memory that others see: read anew each time.
         return x if x.lazy is lazy else wrap(lazy)

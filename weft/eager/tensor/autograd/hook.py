@@ -13,7 +13,6 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.handle import Handle, Retain
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.host.garbage_collection import FirstRead
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.warning import warn
 
@@ -180,16 +179,15 @@ class Hooked(Handle):
             raise TypeError(f"grad: expected a tensor or None, got {type(value).__name__}")
         kind, found = self.shown.type, value.shown.type
         if value is self:
-            raise GradientError(f"grad: a tensor is not its own gradient{at_user_line()}")
+            raise GradientError.here("grad: a tensor is not its own gradient")
         if found.shape != kind.shape:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"grad: expected shape {show(kind.shape)}, that of the tensor, got "
-                f"{show(found.shape)}{at_user_line()}"
+                f"{show(found.shape)}"
             )
         if found.dtype is not kind.dtype:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"grad: expected {kind.dtype}, the type of the tensor, got {found.dtype}"
-                f"{at_user_line()}"
             )
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
@@ -216,9 +214,9 @@ class Hooked(Handle):
         """
         lazy = self._needing("register_post_accumulate_grad_hook")
         if lazy.leaf is None:
-            raise GradientError(
+            raise GradientError.here(
                 "register_post_accumulate_grad_hook: expected a leaf, got the result of an "
-                f"operation; use register_hook{at_user_line()}"
+                "operation; use register_hook"
             )
         return add(lazy, Afterwards(hook))
 
@@ -249,8 +247,8 @@ class Hooked(Handle):
     def _needing(self, name: str) -> Lazy:
         lazy = self.lazy
         if not lazy.tracked:
-            raise GradientError(
+            raise GradientError.here(
                 f"{name}: expected a tensor that requires grad; call requires_grad_() on it, "
-                f"or on what it is computed from{at_user_line()}"
+                f"or on what it is computed from"
             )
         return lazy

@@ -19,7 +19,7 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
 from weft.host.interrupt import Uninterrupted
 from weft.ir.graph import Graph, toposort
-from weft.ir.node import TensorType, at_user_line
+from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.boundary.state import placeholder
 from weft.ops.call import Subgraph, TracedBackward
@@ -46,9 +46,9 @@ class Traced(NamedTuple):
 
 
 def _no_second(*_: Any) -> NoReturn:
-    raise GradientError(
+    raise GradientError.here(
         "backward: the gradient that a Function gives inside a traced function has none of its "
-        f"own; take both derivatives inside the traced function{at_user_line()}"
+        "own; take both derivatives inside the traced function"
     )
 
 
@@ -157,9 +157,9 @@ def _ruled(
     pulled = {x: g for x, g in zip(xs, found, strict=True) if g is not None}
     function, captured = _closed((*gs, *stand_ins, *inputs), tuple(pulled.values()), since, True)
     if captured:
-        raise GradientError(
+        raise GradientError.here(
             "backward: a hook or a gradient of one's own uses tensors that the traced function "
-            f"was not given; pass them as arguments{at_user_line()}"
+            "was not given; pass them as arguments"
         )
     if any([isinstance(y, Custom) for y in own]):
         function = function.with_gradient(_no_second)

@@ -13,7 +13,6 @@ from weft.eager.tensor.dtype.promotion import TORCH, get_default_dtype, promote
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, OutOfRangeError
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 
 _RANKS: Final = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
@@ -42,7 +41,7 @@ class finfo:
         kind = get_default_dtype() if dtype is None else as_dtype(dtype)
         if not kind.is_inexact:
             text = f"finfo: expected a floating-point dtype, got {kind}; use iinfo()"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(text)
         found = ml_dtypes.finfo(kind.real.numpy)
         self.min, self.max = float(found.min), float(found.max)
         self.eps, self.resolution = float(found.eps), 10.0**-found.precision
@@ -79,8 +78,7 @@ class iinfo:
     def __init__(self, dtype: Any) -> None:
         kind = as_dtype(dtype)
         if not kind.is_integer:
-            text = f"iinfo: expected an integer dtype, got {kind}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"iinfo: expected an integer dtype, got {kind}")
         found = np.iinfo(kind.numpy)
         self.min, self.max, self.bits = int(found.min), int(found.max), int(found.bits)
         self.dtype = kind.name
@@ -138,8 +136,8 @@ def check_held(name: str, dtype: DType, low: int, high: int) -> None:
     """
     limits = np.iinfo(dtype.numpy) if dtype.is_integer else None
     if limits is not None and not limits.min <= low <= high <= limits.max:
-        raise OutOfRangeError(
-            f"{name}: expected numbers that {dtype} holds, got {low} to {high}{at_user_line()}"
+        raise OutOfRangeError.here(
+            f"{name}: expected numbers that {dtype} holds, got {low} to {high}"
         )
 
 

@@ -51,7 +51,7 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
         ragged = "inhomogeneous" in str(error)
         kind = ShapeError if ragged and not _is_mixed(data) else DTypeError
         text = "nested lists of equal lengths" if ragged else "numbers"
-        raise kind(f"tensor: expected {text}, got {shown(data)}{at_user_line()}") from None
+        raise kind.here(f"tensor: expected {text}, got {shown(data)}") from None
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
     return _usual(array, data) if dtype is None else array
@@ -73,7 +73,7 @@ def _values(data: Any, depth: int) -> Any:
     if isinstance(data, list | tuple):
         if depth == MOST_DIMENSIONS:
             text = f"tensor: expected at most {MOST_DIMENSIONS} lists inside one another"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(text)
         given = cast("Sequence[Any]", data)
         if any([isinstance(x, Handle | list | tuple) for x in given]):
             return [_values(x, depth + 1) for x in given]
@@ -119,8 +119,7 @@ def _usual(array: Array, data: Any) -> Array:
         DTypeError: it has no numbers, or integers beyond int64.
     """
     if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
-        text = f"tensor: expected integers that int64 holds, got {shown(data)}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"tensor: expected integers that int64 holds, got {shown(data)}")
     if array.dtype.name in ("float64", "complex128") and not _is_double(data):
         usual = promotion.get_default_dtype()
         usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
@@ -129,7 +128,7 @@ def _usual(array: Array, data: Any) -> Array:
         as_dtype(array.dtype)
     except DTypeError:
         text = f"tensor: expected numbers, got {shown(data)} of type {array.dtype}"
-        raise DTypeError(text + at_user_line()) from None
+        raise DTypeError.here(text) from None
     return array
 
 

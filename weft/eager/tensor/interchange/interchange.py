@@ -16,7 +16,6 @@ from weft.eager.tensor.interchange.conversion import array_from, copied, showing
 from weft.eager.tensor.view.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ir.hooks import HOOKS
-from weft.ir.node import at_user_line
 
 _CPU: Final = 1  # kDLCPU
 # Byte offset of the dtype in the struct of a capsule: after the data pointer, the device (two
@@ -84,7 +83,7 @@ def from_dlpack(x: Any) -> Any:
     kind, _ = x.__dlpack_device__()
     if kind != _CPU:
         text = f"from_dlpack: expected memory of the CPU, got device type {int(kind)}"
-        raise ConfigError(text + at_user_line())
+        raise ConfigError.here(text)
     try:
         capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:  # written before DLPack had versions
@@ -103,7 +102,7 @@ def _opened(capsule: Any) -> Any:
     try:
         array = np.from_dlpack(_Held(capsule))
     except (BufferError, RuntimeError) as error:
-        raise DTypeError(f"from_dlpack: {error}{at_user_line()}") from None
+        raise DTypeError.here(f"from_dlpack: {error}") from None
     array = array.view(ml_dtypes.bfloat16) if bfloat else array
     return showing(array_from(array, None, copy=False))
 
@@ -130,8 +129,7 @@ class Interchange(Handle):
         copy: bool | None = None,
     ) -> Any:  # fmt: skip
         if stream is not None and not isinstance(stream, int):
-            text = f"__dlpack__: expected a stream's number or None, got {stream!r}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(f"__dlpack__: expected a stream's number or None, got {stream!r}")
         array = _plain(self, "__dlpack__")
         options: dict[str, Any] = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
@@ -172,18 +170,18 @@ def _plain(x: Handle, name: str) -> Array:
     """The memory of a tensor that requires no grad."""
     memory = memory_of(x)  # first: while a function is traced there is none
     if x.lazy.tracked:
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: the tensor requires grad, which other libraries do not track; pass "
-            f"its detach(){at_user_line()}"
+            f"its detach()"
         )
     return memory
 
 
 def _leaf_only(x: Handle, what: str) -> Handle:
     if x.lazy.tracked and x.lazy.leaf is None:
-        raise GradientError(
+        raise GradientError.here(
             f"{what}: expected a leaf, got the result of an operation that gradients flow through; "
-            f"detach() it first{at_user_line()}"
+            f"detach() it first"
         )
     return x
 

@@ -18,7 +18,6 @@ from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import ConfigError, DTypeError, GradientError, TracerError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
 
 
@@ -234,9 +233,9 @@ class Printing(Handle):
         if not self.lazy.type.shape:
             return format(self.array.item(), spec)
         if spec:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"format: {spec!r} is for a number, not for a tensor of shape "
-                f"{show(self.lazy.type.shape)}; print it with set_printoptions(){at_user_line()}"
+                f"{show(self.lazy.type.shape)}; print it with set_printoptions()"
             )
         return str(self)
 

@@ -14,7 +14,6 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped
 from weft.eager.tensor.view.view_transform import show as view_of
 from weft.errors import DTypeError, GradientError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
 
 T = TypeVar("T", bound=Handle)
@@ -45,23 +44,23 @@ def check_writable(x: Handle, name: str) -> None:
             mode, which has ended.
     """
     if inferring.used and getattr(x, "inferred", False) and not trace.now.inference:
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: a tensor of inference_mode() cannot be changed in place outside it; work on "
-            f"x.clone(){at_user_line()}"
+            f"x.clone()"
         )
     if not trace.now.grad_mode:
         return
     root = x.root.lazy
     if root.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: {what} that requires grad cannot be changed in place; change it inside "
-            f"no_grad(), or work on x.clone(){at_user_line()}"
+            f"no_grad(), or work on x.clone()"
         )
     if root.tracked and not _flows(x):
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: a view that was made under no_grad() or inference_mode(), of what needs a "
-            f"gradient; make the view where it is changed, or change it there{at_user_line()}"
+            f"gradient; make the view where it is changed, or change it there"
         )
 
 
@@ -100,9 +99,9 @@ def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
         return
     check_writable(x, name)
     if x.window is not None or x.views:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: a function changes the shape of an argument in place that is a view, or has "
-            f"views; clone() it first{at_user_line()}"
+            f"views; clone() it first"
         )
     x.replace(lazy)
 
@@ -118,14 +117,14 @@ def write(x: T, lazy: Lazy, name: str) -> T:
     check_writable(x, name)
     old, new = x.lazy.type, lazy.type
     if old.shape != new.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: the result has to have the shape of the tensor that it is written to: "
-            f"expected {show(known(old.shape))}, got {show(known(new.shape))}{at_user_line()}"
+            f"expected {show(known(old.shape))}, got {show(known(new.shape))}"
         )
     if _KINDS.index(new.dtype.kind) > max(_KINDS.index(old.dtype.kind), 2 * old.dtype.is_integer):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: a result of {new.dtype} does not fit into a tensor of {old.dtype}; "
-            f"convert the tensor first: x = x.to({new.dtype}){at_user_line()}"
+            f"convert the tensor first: x = x.to({new.dtype})"
         )
     x.replace(cast(lazy, old.dtype))
     return x

@@ -11,7 +11,6 @@ from typing import Any
 
 from weft.eager.tensor.device import check_device
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 
 
 class memory_format(enum.Enum):
@@ -56,7 +55,7 @@ def check_format(wanted: Any) -> None:
         DTypeError: something else.
     """
     if wanted is not None and not isinstance(wanted, memory_format):
-        raise DTypeError(f"memory_format: expected one of weft's, got {wanted!r}{at_user_line()}")
+        raise DTypeError.here(f"memory_format: expected one of weft's, got {wanted!r}")
 
 
 def check_arrangement(kind: Any, wanted: Any) -> None:
@@ -66,7 +65,7 @@ def check_arrangement(kind: Any, wanted: Any) -> None:
         DTypeError: something else.
     """
     if kind is not None and kind is not strided:
-        raise DTypeError(f"layout: expected weft.strided, got {kind!r}{at_user_line()}")
+        raise DTypeError.here(f"layout: expected weft.strided, got {kind!r}")
     check_format(wanted)
 
 

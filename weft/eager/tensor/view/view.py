@@ -111,9 +111,7 @@ class InvalidLens:
         self._refuse()
 
     def _refuse(self) -> NoReturn:
-        raise ShapeError(
-            f"a view of a tensor whose size resize_() has changed; take it again{at_user_line()}"
-        )
+        raise ShapeError.here("a view of a tensor whose size resize_() has changed; take it again")
 
 
 class View:
