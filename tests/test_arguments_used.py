@@ -44,7 +44,7 @@ EXCEPTIONS = {
     "eager/tensor/autograd/custom_function.py:Function.__call__(kwargs)": "it raises",
     "func/control/loop.py:fori_loop(unroll)": HINT,
     "func/control/loop.py:scan(unroll)": HINT,
-    "nn/functional/activation.py:gumbel_softmax(eps)": "PyTorch's, deprecated and without effect",
+    "nn/functional/softmax.py:gumbel_softmax(eps)": "PyTorch's, deprecated and without effect",
     "nn/functional/embedding.py:embedding(sparse)": HINT,
     "nn/functional/embedding.py:embedding_bag(sparse)": HINT,
     "nn/layer/linear.py:Identity.__init__(args)": "it takes any, as in PyTorch",
