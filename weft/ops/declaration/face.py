@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from weft.ir.dtype import DType
 
-__all__ = ["Face", "Out", "Takes", "exported", "exports"]
+__all__ = ["Face", "Out", "Takes", "source_of", "sources"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -149,7 +149,7 @@ def arity(source: Any) -> int:
     return source.__code__.co_argcount if inputs is None else len(inputs)
 
 
-def exports(front_end: str) -> dict[str, Any]:
+def sources(front_end: str) -> dict[str, Any]:
     """The operations and formulas of a front end by their public names.
 
     Except those in modules of `weft.tf1`.
@@ -162,6 +162,6 @@ def exports(front_end: str) -> dict[str, Any]:
     }
 
 
-def exported(front_end: str, name: str) -> Any:
+def source_of(front_end: str, name: str) -> Any:
     """The operation or formula that a front end shows under this name; `None` if there is none."""
-    return exports(front_end).get(name)
+    return sources(front_end).get(name)
