@@ -1,4 +1,4 @@
-"""Activations: elementwise functions, softmax and relatives."""
+"""Activations: elementwise functions; `softmax` has a module of its own."""
 
 from __future__ import annotations
 
@@ -18,25 +18,21 @@ from weft.eager.functions.elementwise.activation import (
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.random.generator import next_counter
-from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
-from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import piecewise_activation
 from weft.ops.random import relaxed
 
 __all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid",
-    "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "selu", "selu_", "sigmoid", "silu",
-    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "threshold_",
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu",
+    "relu6", "relu_", "rrelu", "selu", "selu_", "sigmoid", "silu", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
 
@@ -398,102 +394,3 @@ def glu(input: Any, dim: int = -1) -> Any:
         dim: the dimension that is halved.
     """
     return _glu(input, dim=dim)
-
-
-# softmax and relatives
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _softmax(x: Value, *, dim: int) -> Value:
-    return catalogue.softmax(x, axis=dim)
-
-
-@recorded(autocast=Autocast.FLOAT32)
-def _log_softmax(x: Value, *, dim: int) -> Value:
-    return catalogue.log_softmax(x, axis=dim)
-
-
-@recorded
-def _negative(x: Value) -> Value:
-    return -x
-
-
-def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]:
-    """The input in the requested type, and the axis."""
-    rank = len(dims_of(input))
-    if dim is None:  # PyTorch's default, with its warning
-        dim = 0 if rank in (0, 1, 3) else 1
-    most = max(rank, 1)
-    if not -most <= dim < most:
-        raise ShapeError.here(f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}")
-    if rank == 0:
-        input, dim = _as_vector(input), 0
-    return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim
-
-
-@recorded
-def _as_type(x: Value, *, dtype: Any) -> Value:
-    return catalogue.cast(x, dtype=dtype)
-
-
-@recorded
-def _as_vector(x: Value) -> Value:
-    return catalogue.reshape(x, shape=(1,))
-
-
-@recorded
-def _as_scalar(x: Value) -> Value:
-    return catalogue.reshape(x, shape=())
-
-
-def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given.
-
-    Args:
-        input: any shape.
-        dim: the dimension along which the results add up to 1; by default 0 for ranks 0, 1 and 3,
-            else 1.
-        dtype: the type of computation and result, by default the input's.
-    """
-    x, axis = _rows("softmax", input, dim, dtype)
-    return _ranked(_softmax(x, dim=axis), input)
-
-
-@arguments_of(softmax)
-def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """`log(softmax(x))` along `dim`, computed in `dtype` if given."""
-    x, axis = _rows("log_softmax", input, dim, dtype)
-    return _ranked(_log_softmax(x, dim=axis), input)
-
-
-@arguments_of(softmax)
-def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    """`softmax(-x)` along `dim`."""
-    return softmax(_negative(input), dim, dtype=dtype)
-
-
-def _ranked(y: Any, input: Any) -> Any:
-    """Scalars give scalars."""
-    return y if lazy_of(input).type.shape else _as_scalar(y)
-
-
-_one_hot_of_largest = recorded(relaxed.one_hot_of_largest)
-
-
-_gumbel_softmax = recorded(relaxed.gumbel_softmax)
-
-
-def gumbel_softmax(
-    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Any:
-    """Differentiable samples from a categorical distribution (Jang et al., 2016).
-
-    Args:
-        logits: logarithms of probabilities, of any scale.
-        tau: temperature.
-        hard: one-hot results, with the gradient of the soft ones.
-        eps: has no effect.
-        dim: the dimension along which they are those of one distribution.
-    """
-    y = _gumbel_softmax(logits, next_counter(), tau=float(tau), dim=dim)
-    return _one_hot_of_largest(y, dim=dim) if hard else y
