@@ -30,12 +30,12 @@ def _one_each(
         OptimizerError: the number of functions is wrong.
     """
     count = len(optimizer.param_groups)
-    found = (given,) * count if callable(given) else tuple(given)
-    if len(found) != count:
+    factors = (given,) * count if callable(given) else tuple(given)
+    if len(factors) != count:
         raise OptimizerError(
-            f"{name}: expected {count} functions, one a group, got {len(found)}{at_user_line()}"
+            f"{name}: expected {count} functions, one a group, got {len(factors)}{at_user_line()}"
         )
-    return found
+    return factors
 
 
 def _attributes(functions: Sequence[Factor]) -> list[dict[str, Any] | None]:
