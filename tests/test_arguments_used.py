@@ -12,7 +12,6 @@ ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with ta
 
 ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
-WITHOUT = "without the files, an error says where to get them"
 ONE_KIND = "there is one device, and one kind of memory"
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
@@ -21,8 +20,6 @@ EXCEPTIONS = {
     "cuda/__init__.py:is_bf16_supported(including_emulation)": "there is no such device",
     "cuda/__init__.py:manual_seed_all(seed)": "there is no such device",
     "cuda/__init__.py:memory_allocated(device)": "there is no such device",
-    "datasets/vision.py:CIFAR10.__init__(download)": WITHOUT,
-    "datasets/vision.py:MNIST.__init__(download)": WITHOUT,
     "eager/functions/compilation.py:compile(options)": "what runs repeatedly is compiled anyway",
     "eager/functions/elementwise/complex_number.py:is_conj(x)": "no tensor has such a bit",
     "eager/functions/elementwise/complex_number.py:is_neg(x)": "no tensor has such a bit",
@@ -44,7 +41,7 @@ EXCEPTIONS = {
     "eager/tensor/autograd/custom_function.py:Function.__call__(kwargs)": "it raises",
     "func/control/loop.py:fori_loop(unroll)": HINT,
     "func/control/loop.py:scan(unroll)": HINT,
-    "nn/functional/activation.py:gumbel_softmax(eps)": "PyTorch's, deprecated and without effect",
+    "nn/functional/softmax.py:gumbel_softmax(eps)": "PyTorch's, deprecated and without effect",
     "nn/functional/embedding.py:embedding(sparse)": HINT,
     "nn/functional/embedding.py:embedding_bag(sparse)": HINT,
     "nn/layer/linear.py:Identity.__init__(args)": "it takes any, as in PyTorch",

@@ -95,16 +95,16 @@ def _functions(module: ModuleType) -> str:
 
 def _home(module: ModuleType, where: str, name: str) -> str:
     """Where a type of a module is defined."""
-    own = getattr(module, name, Tensor)
-    return where if own is Tensor else getattr(own, "__module__", where)
+    type_ = getattr(module, name, Tensor)
+    return where if type_ is Tensor else getattr(type_, "__module__", where)
 
 
 def _defined(module: ModuleType) -> list[str]:
     """The functions that a module defines."""
     return [
         name
-        for name, each in vars(module).items()
-        if inspect.isfunction(each) and each.__module__ == module.__name__ and name[0] != "_"
+        for name, value in vars(module).items()
+        if inspect.isfunction(value) and value.__module__ == module.__name__ and name[0] != "_"
     ]
 
 
@@ -139,7 +139,7 @@ def _api() -> str:
     lines = ["from weft.eager.tensor.tensor import Tensor as Tensor"]
     for row in table.rows():
         if table.Form.FUNCTION in row.forms:
-            lines.append(f"from {row.module} import {row.own} as {row.name}")
+            lines.append(f"from {row.module} import {row.attribute} as {row.name}")
     names = sorted(line.rpartition(" ")[2] for line in lines)
     shown = "".join(f'    "{name}",\n' for name in names)
     text = "\n".join(sorted(lines))
@@ -173,23 +173,23 @@ def _member(name: str, member: Any) -> str:
 
 
 def _parameters(function: Any) -> str:
-    found = ["self"]
+    texts = ["self"]
     star = False
     for parameter in list(inspect.signature(function).parameters.values())[1:]:
-        kind = f": {_type(parameter.annotation)}"
+        annotation = f": {_type(parameter.annotation)}"
         if parameter.kind is parameter.VAR_POSITIONAL:
             star = True
-            found.append(f"*{parameter.name}{kind}")
+            texts.append(f"*{parameter.name}{annotation}")
             continue
         if parameter.kind is parameter.VAR_KEYWORD:
-            found.append(f"**{parameter.name}{kind}")
+            texts.append(f"**{parameter.name}{annotation}")
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and not star:
             star = True
-            found.append("*")
+            texts.append("*")
         default = "" if parameter.default is parameter.empty else " = ..."
-        found.append(f"{parameter.name}{kind}{default}")
-    return ", ".join(found)
+        texts.append(f"{parameter.name}{annotation}{default}")
+    return ", ".join(texts)
 
 
 def _returned(function: Any) -> str:

@@ -86,7 +86,7 @@ def _eager(name: str) -> Any:
             value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
             globals()[name] = value
             return value
-        source = importlib.import_module("weft.ops.declaration").exported("torch", name)
+        source = importlib.import_module("weft.ops.declaration").source_of("torch", name)
         if source is not None:  # declared later, by a user
             declared = importlib.import_module("weft.eager.functions.elementwise.declared")
             return declared.function_of(source)
@@ -95,7 +95,7 @@ def _eager(name: str) -> Any:
 
 def _names() -> list[str]:
     """The names that `_eager` knows."""
-    declared = importlib.import_module("weft.ops.declaration").exports("torch")
+    declared = importlib.import_module("weft.ops.declaration").sources("torch")
     return [*_api().__all__, *declared]
 
 

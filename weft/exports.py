@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-HELPERS: Final = frozenset({"__future__", "typing", "weft.ops.refusal"})
-"""Modules from which an `__init__` imports what it uses and does not offer."""
+NOT_OFFERED: Final = frozenset({"__future__", "typing", "weft.ops.refusal"})
+"""Modules whose names an `__init__` imports for its own use."""
 
 
 def gather(namespace: dict[str, Any], *modules: str) -> None:
@@ -34,7 +34,7 @@ def gather(namespace: dict[str, Any], *modules: str) -> None:
 
 
 def _offered(value: Any) -> bool:
-    return not isinstance(value, ModuleType) and getattr(value, "__module__", "") not in HELPERS
+    return not isinstance(value, ModuleType) and getattr(value, "__module__", "") not in NOT_OFFERED
 
 
 def lazy(

@@ -23,7 +23,7 @@ from weft.eager.functions.reduction.reduce import softmax as softmax
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
-from weft.ops.declaration import exports
+from weft.ops.declaration import sources
 from weft.ops.special.hosted import HOSTED
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def _tensors(*xs: Any) -> list[Any]:
     return [wrap(x, like) for x in promoted(*xs, floats=True)]
 
 
-_FACES = {name: source.face for name, source in exports("special").items()}
+_SOURCES = sources("special")
 _FUNCTIONS: dict[str, Any] = {
-    **{name: function_of(source) for name, source in exports("special").items()},
+    **{name: function_of(source) for name, source in _SOURCES.items()},
     **{name: _hosted(own) for own in HOSTED for name in HOSTED[own].face.names("special")},
     **{name: polynomial(name) for name in RECURRENCES},
     **{f"shifted_{n}": polynomial(n, shifted=True) for n in RECURRENCES if n.startswith("cheby")},
@@ -81,5 +81,5 @@ def multigammaln(input: Any, p: int) -> Tensor:
 mvlgamma = multigammaln
 
 for _name in __all__:
-    _rule = _FACES[_name].out if _name in _FACES else Out.SAME_KIND
+    _rule = _SOURCES[_name].face.out if _name in _SOURCES else Out.SAME_KIND
     globals()[_name] = with_outlet(globals()[_name], __name__, _name, _rule)

@@ -14,7 +14,7 @@ def test_the_stubs_are_current():
 
 
 def test_each_name_is_where_the_stubs_import_it_from():
-    rows = [(row.module, row.own) for row in table.rows()]
+    rows = [(row.module, row.attribute) for row in table.rows()]
     assert [row for row in rows if not hasattr(importlib.import_module(row[0]), row[1])] == []
 
 

@@ -31,7 +31,7 @@ def items_of(b: Builder, count: Reg | int, group: Reg | int) -> Iterator[Reg]:
 
 @dataclass(frozen=True)
 class Items:
-    """Items of work, of which a chunk has `group`."""
+    """Items of work, of which a chunk has `group`: rows, blocks or panels of a kernel."""
 
     count: int
     group: int
@@ -50,11 +50,11 @@ class Items:
         return items_of(b, self.count, self.group)
 
 
-def worth(count: int, work: int, aim: int = 1 << 16) -> Items:
-    """Items of `work` units each, in chunks of about `aim` units."""
+def by_work(count: int, work: int, aim: int = 1 << 16) -> Items:
+    """Items of `work` units each, about one an element, in chunks of about `aim` units."""
     return Items(count, largest(1, smallest(count, aim // max(1, work))))
 
 
-def shared(count: int, chunks: int = CHUNKS) -> Items:
-    """Items in up to so many chunks of the same size."""
+def even_chunks(count: int, chunks: int = CHUNKS) -> Items:
+    """Items in at most `chunks` chunks, all of one size but the last."""
     return Items(count, ceil_div(count, chunks))

@@ -54,14 +54,14 @@ def _declared(name: str) -> _Any:
     Raises:
         AttributeError: none has this name.
     """
-    source = _declaration.exported("numpy", name)
+    source = _declaration.source_of("numpy", name)
     if source is None:
         raise AttributeError(f"module 'weft.numpy' has no attribute {name!r}")
     return _arrays(_function_of(source))
 
 
 _exports.gather(globals(), "fft", "linalg", "random")
-_exports.lazy(globals(), {}, _declared, lambda: _declaration.exports("numpy"))
+_exports.lazy(globals(), {}, _declared, lambda: _declaration.sources("numpy"))
 _HOOKS.array_namespace = lambda: _sys.modules[__name__]
 
 for _module in (__name__, fft.__name__, linalg.__name__, random.__name__):

@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError
 from weft.numpy.convert import alike, array_like, floats, operands
 from weft.numpy.statistical import axes_within
-from weft.ops.declaration import exports
+from weft.ops.declaration import sources
 from weft.ops.declaration.face import arity
 from weft.ops.reduction import exponential_sum
 from weft.ops.refusal import guard
@@ -42,7 +42,7 @@ def _of_arrays(source: Any) -> Callable[..., ndarray]:
 
 
 _FUNCTIONS: dict[str, Callable[..., ndarray]] = {
-    **{name: _of_arrays(source) for name, source in exports("scipy").items()},
+    **{name: _of_arrays(source) for name, source in sources("scipy").items()},
     **{name: hosted(own) for own in HOSTED for name in HOSTED[own].face.names("scipy")},
 }
 globals().update(_FUNCTIONS)
@@ -64,8 +64,8 @@ def polygamma(n: Any, x: Any, /) -> ndarray:
     order = n.item() if hasattr(n, "item") else n
     if order != int(order):
         raise DTypeError.here(f"polygamma: expected an integer n, got {order}")
-    found: Any = unary.polygamma(int(order), floats(x)) if order else _FUNCTIONS["digamma"](x)
-    return found
+    result: Any = unary.polygamma(int(order), floats(x)) if order else _FUNCTIONS["digamma"](x)
+    return result
 
 
 _multigammaln = recorded(ops.multigammaln)
@@ -101,15 +101,15 @@ def erfc(x: Any, /) -> ndarray:
 
 def logit(x: Any, /) -> ndarray:
     """`log(x / (1 - x))`, the inverse of `expit`."""
-    found: Any = unary.logit(array_like(x))
-    return found
+    result: Any = unary.logit(array_like(x))
+    return result
 
 
 def xlogy(x: Any, y: Any, /) -> ndarray:
     """`x * log(y)`, and 0 where `x` is 0."""
     a, b = operands(x, y)
-    found: Any = declared.xlogy(a, b)
-    return found
+    result: Any = declared.xlogy(a, b)
+    return result
 
 
 # Sums of exponentials
@@ -133,8 +133,8 @@ def softmax(x: Any, axis: Any = None) -> ndarray:
     """`exp(x)` divided by its sum over axes (all by default)."""
     x = floats(x)
     if isinstance(axis, int):
-        found: Any = reduce.softmax(x, axis)
-        return found
+        result: Any = reduce.softmax(x, axis)
+        return result
     return _softmax.on(x, x, axes=axes_within("softmax", axis, x.ndim))
 
 

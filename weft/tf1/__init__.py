@@ -109,7 +109,7 @@ def _declared(name: str) -> Any:
     for what, names in _ABSENT.items():
         if name in names:
             raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
-    op = _declaration.exported("tf1", name)
+    op = _declaration.source_of("tf1", name)
     if op is not None:
         return _of_op(op)
     raise AttributeError(
@@ -121,5 +121,5 @@ def _declared(name: str) -> Any:
 # of Keras's layers.
 _exports.lazy(
     globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared,
-    lambda: _declaration.exports("tf1"),
+    lambda: _declaration.sources("tf1"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from weft.codegen import vecmath
 from weft.codegen.attention.problem import Attention, Place, in_pairs
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import copy_run, fixed, scaled, smaller, subtract, write
 from weft.codegen.contraction.panel import RightPanel, right_bytes
 from weft.codegen.contraction.product import Product
@@ -115,7 +115,7 @@ class Layout:
         self.pairs: Final = in_pairs(problem, target)
         self.widens: Final = self.stored is not self.dtype and not self.pairs
         self.lanes: Final = target.lanes(self.size)
-        self.heads: Final = shared(problem.heads)
+        self.heads: Final = even_chunks(problem.heads)
 
     def steps(self, columns: int) -> int:
         """Steps of a sum over columns of two arguments."""

@@ -11,7 +11,7 @@ from math import prod
 
 from weft.codegen import vecmath
 from weft.codegen.builder import Reg, constant, integer, kernel_builder, vector
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.dot import add_lanes
 from weft.codegen.contraction.emit import read, scaled, smaller, subtract, write
 from weft.codegen.contraction.tile import ceil_div
@@ -93,7 +93,7 @@ class _Kernel:
         self.bytes = self.lanes * self.size  # of a vector
         self.blocks = ceil_div(problem.keys, self.lanes)
         self.pitch = self.blocks * self.bytes  # of a thread's scores
-        self.heads = shared(problem.heads)
+        self.heads = even_chunks(problem.heads)
         self.ahead = int(problem.keys) * problem.depth * self.stored.size <= target.l2 // 2
         self.low = constant(float("-inf"), self.type)
         self.zero = constant(0, self.type)

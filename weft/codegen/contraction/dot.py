@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import divide, first, read, scaled, smaller, subtract, without
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import chunks_of
@@ -71,7 +71,7 @@ class _Dot:
         self.steps = ceil_div(product.k, self.lanes)
         self.down = ceil_div(product.m, self.rows)
         self.across = ceil_div(product.n, self.columns)
-        self.items = shared(product.count * self.down * self.across, chunks_of(product))
+        self.items = even_chunks(product.count * self.down * self.across, chunks_of(product))
 
     def launches(self, x: Value, y: Value) -> tuple[Launch, ...]:
         args: list[Argument] = [x, y]

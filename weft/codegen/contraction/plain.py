@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.chunk import Items, shared
+from weft.codegen.chunk import Items, even_chunks
 from weft.codegen.contraction.emit import divide, scaled
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.plan import chunks_of
@@ -18,7 +18,7 @@ def launch_plain(
     product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
     """The launch of an integer matmul: one item is one row of the output."""
-    rows = shared(product.count * product.m, chunks_of(product))
+    rows = even_chunks(product.count * product.m, chunks_of(product))
     kernel = Kernel(f"matmul_{product.label}", _ir(product, target, sink, rows))
     return (launch_into(sink, kernel, operands, (), rows.chunks, product.flops, product.bytes),)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import scaled
 from weft.codegen.contraction.plan import (
     DEPTH,
@@ -74,7 +74,7 @@ def launch_split(
 
 def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
     """Adds the rows of all parts and gives them to the sink."""
-    rows = shared(product.m, TEAM)
+    rows = even_chunks(product.m, TEAM)
     b = kernel_builder()
     base = b.argument(0)
     sink.bind(b, 1)

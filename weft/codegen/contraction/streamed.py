@@ -11,7 +11,7 @@ share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 
 from __future__ import annotations
 
 from weft.codegen.builder import Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.dot import LEAST_DEPTH, add_lanes
 from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
 from weft.codegen.contraction.matrices import matrices
@@ -60,7 +60,8 @@ class _Streamed:
         self.streams = min(STREAMS, target.registers // 2 // self.rows)
         self.part = ceil_div(product.n, self.streams)  # columns of a stream
         self.across = ceil_div(self.part, self.lanes)
-        self.items = shared(product.count * self.across)  # of 16 KB or more, mostly from memory
+        # Items are 16 KB or more, mostly from memory.
+        self.items = even_chunks(product.count * self.across)
 
     def launch(self, x: Value, y: Value) -> Launch:
         kernel = Kernel(f"matmul_streamed_{self.product.label}", self._ir())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import Items, shared
+from weft.codegen.chunk import Items, even_chunks
 from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
 from weft.codegen.contraction.panel import (
     RUNS,
@@ -51,7 +51,7 @@ class RightPanels:
         product = self.product
         scratch = Scratch(count * self.blocks * self.across * self.each)
         parts = self.chunks_of_block if self.by_runs else self.across
-        items = shared(count * self.blocks * parts)
+        items = even_chunks(count * self.blocks * parts)
         moved = 2.0 * count * product.k * product.n * self.tile.dtype.size
         kernel = Kernel(f"pack_{product.label}", self._ir(items))
         return Launch(kernel, (y, scratch), (1,), items.chunks, bytes=moved), scratch
@@ -130,7 +130,7 @@ class AllLeftPanels:
         """Packs `count` matrices."""
         product = self.product
         scratch = Scratch(count * self.blocks * self.down * self.each)
-        items = shared(count * self.blocks * self.parts)
+        items = even_chunks(count * self.blocks * self.parts)
         moved = 2.0 * count * product.m * product.k * self.tile.dtype.size
         kernel = Kernel(f"pack_left_{product.label}", self._ir(items))
         return Launch(kernel, (x, scratch), (1,), items.chunks, bytes=moved), scratch

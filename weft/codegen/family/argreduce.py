@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import divide, read, write
 from weft.codegen.family.emit import (
     UNROLL,
@@ -85,7 +85,7 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
     f = kernel_builder()
     contest = Contest(f, family_of(node).combine, x.dtype, y.dtype, target)
     blocks = -(-inner // (UNROLL * contest.lanes))
-    rows = worth(outer * blocks, size * min(inner, UNROLL * contest.lanes))
+    rows = by_work(outer * blocks, size * min(inner, UNROLL * contest.lanes))
     with rows.loop(f) as row:
         if inner == 1:
             along(f, contest, row, size)

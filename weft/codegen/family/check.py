@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from weft.codegen.builder import integer, kernel_builder
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import subtract
 from weft.codegen.family.emit import copy_bytes, load_index, report_fault
 from weft.codegen.target import Target
@@ -21,7 +21,7 @@ def check(group: Group, target: Target) -> tuple[Launch, ...]:
     size = math.prod(known(x.shape)) * x.dtype.size
     if not size:
         return ()
-    items = worth(size, 1)
+    items = by_work(size, 1)
     f = kernel_builder()
     first, last = items.bounds(f)
     count = subtract(f, last, first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import divide, read, subtract, write
 from weft.codegen.family.emit import (
     UNROLL,
@@ -36,7 +36,7 @@ def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
         return ()
     lanes = 1 if inner == 1 else vector_lanes(x.dtype, target.vector_bits)
     blocks = -(-inner // (UNROLL * lanes))
-    rows = worth(outer * blocks, size * min(inner, UNROLL * lanes))
+    rows = by_work(outer * blocks, size * min(inner, UNROLL * lanes))
     f = kernel_builder()
     pointers = f.argument(0), f.argument(1)
     with rows.loop(f) as row:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import divide
 from weft.codegen.family.emit import (
     check_index,
@@ -56,7 +56,7 @@ def gather(group: Group, target: Target) -> tuple[Launch, ...]:
     problem = gather_of(node)
     if not problem.rows:
         return ()
-    rows = worth(problem.rows, problem.row + 16)
+    rows = by_work(problem.rows, problem.row + 16)
     f = kernel_builder()
     pointers = (f.argument(0), f.argument(1), f.argument(2))
     with rows.loop(f) as row:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import Items, worth
+from weft.codegen.chunk import Items, by_work
 from weft.codegen.contraction.emit import subtract
 from weft.codegen.family.emit import (
     check_index,
@@ -47,7 +47,7 @@ def lag_gather(group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.indices * problem.width:
         return ()
     y = 5 + len(slots)
-    items = worth(problem.indices, problem.row + 16)
+    items = by_work(problem.indices, problem.row + 16)
     f = kernel_builder()
     tables = [f.argument(i) for i in (0, *range(5, y))]
     places, now, seen = f.argument(1), step_at(f, f.argument(2), integer(0)), f.argument(3)
@@ -85,9 +85,9 @@ def lag_update(group: Group, target: Target) -> tuple[Launch, ...]:
     new = node.outputs
     changed = tuple(range(4, 5 + len(tables)))
     row = (2 * len(tables) + 1) * problem.row
-    copies, updates = worth(problem.rows, row), worth(problem.indices, row)
+    copies, updates = by_work(problem.rows, row), by_work(problem.indices, row)
     due = -(-problem.rows // PERIOD)
-    sweeps = worth(due, row)
+    sweeps = by_work(due, row)
     pitch, first = math.prod(known(g.shape)[1:]) * WORD, node.attrs["first"] * WORD
     half = len(new)
     pairs = tuple((half + i, i) for i in range(half))

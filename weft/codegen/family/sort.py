@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import divide
 from weft.codegen.family.emit import axis_of
 from weft.codegen.loop.convert import choose
@@ -91,7 +91,7 @@ def launch(node: Node, problem: Sort) -> tuple[Launch, ...]:
     if not problem.rows * problem.kept:
         return ()
     work = problem.size * (4 if problem.by_insertion else 8 * problem.dtype.size)
-    rows = worth(problem.rows, work)
+    rows = by_work(problem.rows, work)
     f = kernel_builder()
     writer = _Writer(f, problem)
     with rows.loop(f) as row:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder, vector
-from weft.codegen.chunk import Items, worth
+from weft.codegen.chunk import Items, by_work
 from weft.codegen.contraction.emit import larger, read, smaller, subtract, write
 from weft.codegen.family.emit import Part, compute_dtype
 from weft.codegen.family.pooling import (
@@ -44,7 +44,7 @@ def launch(
     """One kernel over windows or pixels; `args` end with the output."""
     dims = pool.output if over is over_windows else pool.image
     work = dims[-1] * pool.channels * (pool.places if over is over_windows else 1)
-    rows = worth(pool.images * math.prod(dims[:-1]), work)
+    rows = by_work(pool.images * math.prod(dims[:-1]), work)
     f = kernel_builder()
     pointers = [f.argument(i) for i in range(len(args))]
     over(f, pool, rows, block(f, pointers))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.chunk import shared
+from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import copy_run, divide, scaled, smaller, subtract
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.panel import RightPanel
@@ -80,7 +80,7 @@ class Nest:
         self.band = max(1, min(self.tiles, BAND // (self.tile_bytes * self.panels)))  # tiles
         self.bands = ceil_div(self.tiles, self.band)
         self.across = ceil_div(self.blocks, self.wide)
-        self.items = shared(self.across * self.bands)
+        self.items = even_chunks(self.across * self.bands)
         # Rows: whole vectors, an odd number of lines apart.
         columns = ceil_div(depth, self.lanes) * self.lanes
         self.pitch = (ceil_div(columns * self.size, LINE) | 1) * LINE
@@ -94,7 +94,8 @@ class Nest:
         """Packs the weights; element (k, unit) of group g lies at `k * row + unit * column`."""
         b, tile = kernel_builder(), self.tile
         along = column == 1  # the units of a step of k are adjacent
-        items = shared(ceil_div(self.depth, self.lanes) if along else self.across * self.rounds)
+        count = ceil_div(self.depth, self.lanes) if along else self.across * self.rounds
+        items = even_chunks(count)
         product = Product(1, 1, 1, 1, 1, row, column, self.dtype)
         panel = RightPanel(b, tile, product, self.narrow, self.target)
         source, goal = b.argument(0), b.argument(1)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import read, smaller, write
 from weft.codegen.family.emit import (
     UNROLL,
@@ -140,7 +140,7 @@ class _Walk:
         self.problem = problem
         self.indptr = indptr
         work = problem.width * problem.dtype.size + 8
-        entries = worth(problem.entries, work, CHUNK)
+        entries = by_work(problem.entries, work, CHUNK)
         self.per_chunk, self.chunks = entries.group, max(1, entries.chunks)
 
     def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:

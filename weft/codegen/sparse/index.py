@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import worth
+from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import larger, smaller, subtract
 from weft.codegen.family.emit import (
     load_index,
@@ -131,7 +131,7 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
     """Rows begin between an id and the one before it."""
     ids, indptr = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     count, size = count_of(ids), count_of(indptr) - 1
-    items = worth(count, 8)
+    items = by_work(count, 8)
     f = kernel_builder()
     source, rows = f.argument(0), f.argument(1)
     if not count:
@@ -181,7 +181,7 @@ def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
     """Writes every row's number at its positions."""
     indptr, rows = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     size, count = count_of(indptr) - 1, count_of(rows)
-    items = worth(size, 8 + 4 * count // max(1, size))
+    items = by_work(size, 8 + 4 * count // max(1, size))
     f = kernel_builder()
     bounds, y = f.argument(0), f.argument(1)
     with items.loop(f) as row:

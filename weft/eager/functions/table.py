@@ -220,26 +220,26 @@ METHODS: Final = (
 
 
 class Public(NamedTuple):
-    """A public name: its function, the module and the name in it, its forms and `out=`."""
+    """A public name: its function, that one's module and name in it, the forms and `out=`."""
 
     name: str
     function: Any
     module: str
-    own: str
+    attribute: str
     forms: Form
     out: Out
 
 
 def rows() -> Iterator[Public]:
     """Every public name."""
-    for own, source in FACES.items():
+    for declaration, source in FACES.items():
         if not source.face.torch:
             continue
         function = declared.function_of(source)
-        module = function.__module__ if own in WRITTEN else declared.__name__
+        module = function.__module__ if declaration in WRITTEN else declared.__name__
         for word in source.face.torch.split():
             forms = ALL if word.endswith("_") else BOTH
-            yield Public(word.rstrip("_"), function, module, own, forms, source.face.out)
+            yield Public(word.rstrip("_"), function, module, declaration, forms, source.face.out)
     for row in TABLE:
         for name in _names(row):
             function = getattr(row.module, name)
@@ -265,7 +265,7 @@ def methods() -> dict[str, Any]:
     members_: dict[str, Any] = {}
     for row in rows():
         if Form.METHOD in row.forms:
-            members_[row.name] = called(row.function, row.name)
+            members_[row.name] = under_name(row.function, row.name)
         if Form.IN_PLACE in row.forms:
             members_[f"{row.name}_"] = inplace.changing(row.function, f"{row.name}_")
     for module in METHODS:
@@ -273,18 +273,18 @@ def methods() -> dict[str, Any]:
     return members_
 
 
-def called(function: Any, name: str) -> Any:
+def under_name(function: Any, name: str) -> Any:
     """A function under its public name, which Python's messages give: `acos` as `arccos`."""
     if not isinstance(function, FunctionType) or function.__name__ == name:
         return function
     code, defaults, closure = function.__code__, function.__defaults__, function.__closure__
-    found = FunctionType(code, function.__globals__, name, defaults, closure)
-    found.__kwdefaults__ = function.__kwdefaults__
-    found.__module__, found.__doc__ = function.__module__, function.__doc__
-    found.__annotations__ = function.__annotations__
-    vars(found).update(vars(function))
-    found.__qualname__ = name
-    return guarded(found) if is_guarded(function) else found
+    copy = FunctionType(code, function.__globals__, name, defaults, closure)
+    copy.__kwdefaults__ = function.__kwdefaults__
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    copy.__annotations__ = function.__annotations__
+    vars(copy).update(vars(function))
+    copy.__qualname__ = name
+    return guarded(copy) if is_guarded(function) else copy
 
 
 def members(cls: type[Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from weft.nn.functional.normalization import *
 from weft.nn.functional.padding import *
 from weft.nn.functional.pooling import *
 from weft.nn.functional.sequence import *
+from weft.nn.functional.softmax import *
 from weft.nn.functional.vision import *
 from weft.ops.refusal import guard
 

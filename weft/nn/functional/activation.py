@@ -1,4 +1,4 @@
-"""Activations: elementwise functions, softmax and relatives."""
+"""Activations: elementwise functions; `softmax` has a module of its own."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from weft.eager.functions.elementwise.activation import (
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.random.generator import next_counter
-from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
+<<<<<<< HEAD
 from weft.ir.dtype import as_dtype
 from weft.ir.node import Value
+=======
+from weft.ir.node import Value, at_user_line
+>>>>>>> review
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
-from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import piecewise_activation
 from weft.ops.random import relaxed
 
 __all__ = [
-    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid",
-    "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "selu", "selu_", "sigmoid", "silu",
-    "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold",
-    "threshold_",
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish",
+    "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "logsigmoid", "mish", "prelu", "relu",
+    "relu6", "relu_", "rrelu", "selu", "selu_", "sigmoid", "silu", "softplus", "softshrink",
+    "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
 ]  # fmt: skip
 
 
@@ -398,6 +399,7 @@ def glu(input: Any, dim: int = -1) -> Any:
         dim: the dimension that is halved.
     """
     return _glu(input, dim=dim)
+<<<<<<< HEAD
 
 
 # softmax and relatives
@@ -497,3 +499,5 @@ def gumbel_softmax(
     """
     y = _gumbel_softmax(logits, next_counter(), tau=float(tau), dim=dim)
     return _one_hot_of_largest(y, dim=dim) if hard else y
+=======
+>>>>>>> review

@@ -1,4 +1,4 @@
-"""Shared helpers: type promotion and reductions."""
+"""What functions share: type promotion and reductions."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import full
 from weft.nn.functional import activation as F
+from weft.nn.functional.softmax import log_softmax, softmax, softmin
 from weft.nn.layer.base import Layer, layer, options
 from weft.nn.parameter import Parameter
 
@@ -178,21 +179,21 @@ class GLU(_Activation):
     dim: int = -1
 
 
-@layer(F.softmax)
+@layer(softmax)
 class Softmax(_Activation):
     """`exp(x) / sum(exp(x))` along `dim`."""
 
     dim: int | None = None
 
 
-@layer(F.log_softmax)
+@layer(log_softmax)
 class LogSoftmax(_Activation):
     """`log(softmax(x))` along `dim`."""
 
     dim: int | None = None
 
 
-@layer(F.softmin)
+@layer(softmin)
 class Softmin(_Activation):
     """`softmax(-x)` along `dim`."""
 
@@ -214,7 +215,7 @@ class Softmax2d(_Activation):
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
-        return F.softmax(input, -3)
+        return softmax(input, -3)
 
 
 @options

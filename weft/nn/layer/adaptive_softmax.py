@@ -10,7 +10,7 @@ from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
-from weft.nn.functional.activation import log_softmax
+from weft.nn.functional.softmax import log_softmax
 from weft.nn.layer.base import Layer, options
 from weft.nn.layer.linear import Linear
 from weft.nn.module.container import ModuleList, Sequential

@@ -404,7 +404,7 @@ def is_pruned(module: Module) -> bool:
     )
 
 
-# helpers of the methods
+# what the methods share
 
 
 def _found(module: Module, name: str) -> tuple[int, BasePruningMethod | None]:

@@ -23,11 +23,12 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
         ShapeError: nested lists of different lengths.
     """
     if value.__class__ in (int, float, bool):
-        literal, kind = _number(value, dtype)
+        literal, types = _number(value, dtype)
     else:
         array = _array_of(value, dtype)
-        literal, kind = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), array.shape),)
-    return current_graph().add("constant", (), literal, kind, name).outputs[0]
+        literal = {"value": Literal(array)}
+        types = (TensorType(as_dtype(array.dtype), array.shape),)
+    return current_graph().add("constant", (), literal, types, name).outputs[0]
 
 
 _numbers: dict[Any, tuple[Mapping[str, Any], tuple[TensorType]]] = {}
@@ -37,14 +38,14 @@ _MOST_NUMBERS: Final = 4096  # numbers such as learning rates change from step t
 def _number(value: float, dtype: DType | None) -> tuple[Mapping[str, Any], tuple[TensorType]]:
     """Attributes and type of a constant for a Python number."""
     key = (value.__class__, value or repr(value), dtype)  # 0.0 is not -0.0
-    found = _numbers.get(key)
-    if found is None:
+    constant = _numbers.get(key)
+    if constant is None:
         array = _array_of(value, dtype)
-        found = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), ()),)
+        constant = {"value": Literal(array)}, (TensorType(as_dtype(array.dtype), ()),)
         if len(_numbers) >= _MOST_NUMBERS:
             _numbers.clear()
-        _numbers[key] = found
-    return found
+        _numbers[key] = constant
+    return constant
 
 
 def _array_of(value: Any, dtype: DType | None) -> Array:

@@ -57,7 +57,7 @@ def defop(
     op = Op(
         name, tuple(part[0] for part in parts), attrs or {}, dtype, shape, reference, vjp, lower,
         cases, outputs, stateful, partial, literals, normal, fast, facts,
-        face and face.of(name),
+        face and face.completed(name),
     )  # fmt: skip
     REGISTRY[name] = op
     if face is not None:

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from weft.ir.dtype import DType
 
-__all__ = ["Face", "Out", "Takes", "exported", "exports"]
+__all__ = ["Face", "Out", "Takes", "source_of", "sources"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -110,13 +110,18 @@ class Face:
         """The docstring of the function `weft.NAME`."""
         if not self.example:
             return self.doc
-        given, _, result = self.example.partition(" -> ")
-        given = re.sub(r"\[[^]]*\]", r"wf.tensor(\g<0>)", given)
+        arguments, _, result = self.example.partition(" -> ")
+        arguments = re.sub(r"\[[^]]*\]", r"wf.tensor(\g<0>)", arguments)
         name = self.names("torch")[0]
-        return f"{self.doc}\n\n>>> wf.{name}({given})\ntensor({result})"
+        return f"{self.doc}\n\n>>> wf.{name}({arguments})\ntensor({result})"
 
-    def of(self, name: str, doc: str = "") -> Face:
-        """The face with its defaults filled in: the names, and the documentation of a formula."""
+    def completed(self, name: str, doc: str = "") -> Face:
+        """The face with its defaults filled in.
+
+        Args:
+            name: of the operation or formula.
+            doc: the documentation of a formula.
+        """
         torch = name if self.torch is None else self.torch
         tf1 = f"{self.tf1} {name}" if self.tf1 and " " not in self.tf1 else self.tf1
         return replace(self, torch=torch, tf1=tf1, doc=self.doc or doc)
@@ -124,7 +129,7 @@ class Face:
     def __call__(self, formula: Function) -> Function:
         """Declares it for a formula, by default with the first paragraph of its docstring."""
         name = formula.__name__
-        vars(formula)["face"] = self.of(name, (formula.__doc__ or "").partition("\n\n")[0])
+        vars(formula)["face"] = self.completed(name, (formula.__doc__ or "").partition("\n\n")[0])
         FACES[name] = formula
         return formula
 
@@ -144,7 +149,7 @@ def arity(source: Any) -> int:
     return source.__code__.co_argcount if inputs is None else len(inputs)
 
 
-def exports(front_end: str) -> dict[str, Any]:
+def sources(front_end: str) -> dict[str, Any]:
     """The operations and formulas of a front end by their public names.
 
     Except those in modules of `weft.tf1`.
@@ -157,6 +162,6 @@ def exports(front_end: str) -> dict[str, Any]:
     }
 
 
-def exported(front_end: str, name: str) -> Any:
+def source_of(front_end: str, name: str) -> Any:
     """The operation or formula that a front end shows under this name; `None` if there is none."""
-    return exports(front_end).get(name)
+    return sources(front_end).get(name)

@@ -1,4 +1,4 @@
-"""Helpers of numeric operations: dtype rules, references, and short forms of `defop`.
+"""What numeric operations share: dtype rules, references, and short forms of `defop`.
 
 Half-precision types are computed in float32 and rounded once, by the references as by the
 compiled kernels.
@@ -105,8 +105,9 @@ def fitted(vjp: Rule) -> Rule:
 
     @functools.wraps(vjp)
     def run(g: Any, y: Any, *xs: Any, **attrs: Any) -> tuple[Any, ...]:
-        found = vjp(g, y, *xs, **attrs)
-        return tuple(None if c is None else sum_like(c, x) for c, x in zip(found, xs, strict=False))
+        cotangents = vjp(g, y, *xs, **attrs)
+        pairs = zip(cotangents, xs, strict=False)
+        return tuple(None if c is None else sum_like(c, x) for c, x in pairs)
 
     return run
 

@@ -184,15 +184,15 @@ class Op:
     def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
         if len(args) != len(self.inputs):
             self._check_arity(args)
-        own = (*self.literals, *[None] * len(args))[: len(args)]
+        literals = (*self.literals, *[None] * len(args))[: len(args)]
         like = None
-        for kind, value in zip(own, args, strict=True):
-            if kind is None and isinstance(value, Value):
+        for dtype, value in zip(literals, args, strict=True):
+            if dtype is None and isinstance(value, Value):
                 like = value.type.dtype
                 break
         return tuple([
-            value if isinstance(value, Value) else constant_of(value, kind or like)
-            for kind, value in zip(own, args, strict=True)
+            value if isinstance(value, Value) else constant_of(value, dtype or like)
+            for dtype, value in zip(literals, args, strict=True)
         ])  # fmt: skip
 
     def _attributes(
@@ -211,8 +211,8 @@ class Op:
                 )
             operand = None if exact else _operand(value)
             if operand is None:
-                given = _attribute(key, self._of_kind(key, value, type(full[key])), exact)
-                full[key] = self._as_annotated(key, given)
+                attribute = _attribute(key, self._of_kind(key, value, type(full[key])), exact)
+                full[key] = self._as_annotated(key, attribute)
                 continue
             if key == "axes" and operand.rank == 0:
                 operand = catalogue.reshape(operand, shape=(1,))

@@ -115,10 +115,10 @@ def _listed(dtypes: tuple[DType, ...]) -> str:
 
 def same_shape(*shapes: Shape, **_: Any) -> Shape:
     """All inputs have one shape, which is the output's; ranks may be unknown."""
-    found = shapes[0]
+    merged = shapes[0]
     for shape in shapes[1:]:
-        found = merge(found, shape)
-    return found
+        merged = merge(merged, shape)
+    return merged
 
 
 def broadcast_shape(*shapes: Shape, **_: Any) -> Shape:

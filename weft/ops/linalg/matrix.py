@@ -1,4 +1,4 @@
-"""Short helpers for formulas on (batches of) matrices, as graph values."""
+"""What formulas on (batches of) matrices share, as graph values."""
 
 from __future__ import annotations
 

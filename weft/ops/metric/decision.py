@@ -126,8 +126,8 @@ def in_top_k(scores: Value, classes: Value, *, k: int, strict: bool = False) -> 
     """
     inside = _inside(classes, dimension(scores, -1))
     column = catalogue.select(inside, classes, constant_of(0, classes.dtype))
-    own = catalogue.gather(scores, column, axis=-1, batch_dims=(scores.rank or 1) - 1)
-    best = catalogue.expand_dims(own, axis=-1)
+    chosen = catalogue.gather(scores, column, axis=-1, batch_dims=(scores.rank or 1) - 1)
+    best = catalogue.expand_dims(chosen, axis=-1)
     if strict:
         order = iota(shape=(dimension(scores, -1),), dtype=classes.dtype)
         before = catalogue.less(order, catalogue.expand_dims(column, axis=-1))
@@ -137,6 +137,6 @@ def in_top_k(scores: Value, classes: Value, *, k: int, strict: bool = False) -> 
         )
     else:
         above = catalogue.greater(scores, best)
-        inside = catalogue.logical_and(inside, catalogue.isfinite(own))
+        inside = catalogue.logical_and(inside, catalogue.isfinite(chosen))
     count = catalogue.sum(catalogue.cast(above, dtype=int32), axes=(-1,))
     return catalogue.logical_and(catalogue.less(count, k), inside)

@@ -23,8 +23,8 @@ from weft.tf1.framework.tensor import Tensor
 
 def built(source: Any) -> Any:
     """TensorFlow's function of an operation or formula, with `name=` for the node."""
-    own: Face = source.face
-    kind, _, default = own.tf1.split()[0].partition("/")
+    face: Face = source.face
+    kind, _, default = face.tf1.split()[0].partition("/")
     build = source.name if isinstance(source, Op) else source
 
     def single(x: Any, name: str | None = None) -> Tensor:
@@ -48,12 +48,12 @@ def built(source: Any) -> Any:
             return emit(kind, [tensor], build, axis=at, name=scope, **flags)
 
     function = single if arity(source) == 1 else double
-    place, _, first = own.names("tf1")[0].rpartition(".")
+    place, _, first = face.names("tf1")[0].rpartition(".")
     if place == "nn":
         function = activation
-    if own.takes is Takes.ALONG:
+    if face.takes is Takes.ALONG:
         function = along
-    return named(first, own.doc)(function)
+    return named(first, face.doc)(function)
 
 
 def _all() -> dict[str, Any]:

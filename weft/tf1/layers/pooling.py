@@ -19,7 +19,6 @@ __all__ = [
 def _pooling(name: str, rank: int):
     title = f"{name}Pooling{rank}D"
     cls: Any = type(title, (Scoped, getattr(keras, title)), {"__module__": __name__})
-
     what = "greatest element" if name == "Max" else "mean"
 
     @named(

@@ -1,4 +1,4 @@
-"""One node to batch, the table of rules, and helpers of rules."""
+"""One node to batch, the table of rules, and what rules share."""
 
 from __future__ import annotations
 
