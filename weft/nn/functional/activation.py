@@ -22,7 +22,12 @@ from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
+<<<<<<< HEAD
+from weft.ir.dtype import as_dtype
+from weft.ir.node import Value
+=======
 from weft.ir.node import Value, at_user_line
+>>>>>>> review
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import piecewise_activation
@@ -123,8 +128,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}"
         )
     return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
@@ -172,7 +177,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
         ArgumentError: `alpha` is 0.
     """
     if not alpha:
-        raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
+        raise ArgumentError.here(f"celu: expected alpha other than 0, got {alpha}")
     return _applied(celu_of, input, inplace, alpha=float(alpha))
 
 
@@ -198,7 +203,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
     return _applied(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
@@ -303,7 +308,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
         ArgumentError: `lambd` is negative or not finite.
     """
     if not 0 <= lambd < math.inf:
-        raise ArgumentError(f"softshrink: expected finite lambd >= 0, got {lambd}{at_user_line()}")
+        raise ArgumentError.here(f"softshrink: expected finite lambd >= 0, got {lambd}")
     return _softshrink(input, limit=float(lambd))
 
 
@@ -338,9 +343,9 @@ def _per_channel(weight: Value, rank: int) -> Value:
 def _prelu(x: Value, weight: Value) -> Value:
     dims, size = known(x.shape), known(weight.shape)
     if size not in ((), (1,)) and (len(dims) < 2 or size != (dims[1],)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"prelu: expected one weight, or one a channel (dimension 1) of {show(dims)}, got "
-            f"{show(size)}{at_user_line()}"
+            f"{show(size)}"
         )
     return ops.prelu(x, _per_channel(weight, len(dims)))
 
@@ -377,8 +382,7 @@ def rrelu(
         ArgumentError: the bounds are in the wrong order or not finite.
     """
     if not -math.inf < lower <= upper < math.inf:
-        text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(f"rrelu: expected finite lower <= upper, got {lower} and {upper}")
     if training:
         return _applied(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
     return _applied(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)
@@ -395,3 +399,105 @@ def glu(input: Any, dim: int = -1) -> Any:
         dim: the dimension that is halved.
     """
     return _glu(input, dim=dim)
+<<<<<<< HEAD
+
+
+# softmax and relatives
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _softmax(x: Value, *, dim: int) -> Value:
+    return catalogue.softmax(x, axis=dim)
+
+
+@recorded(autocast=Autocast.FLOAT32)
+def _log_softmax(x: Value, *, dim: int) -> Value:
+    return catalogue.log_softmax(x, axis=dim)
+
+
+@recorded
+def _negative(x: Value) -> Value:
+    return -x
+
+
+def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]:
+    """The input in the requested type, and the axis."""
+    rank = len(dims_of(input))
+    if dim is None:  # PyTorch's default, with its warning
+        dim = 0 if rank in (0, 1, 3) else 1
+    most = max(rank, 1)
+    if not -most <= dim < most:
+        raise ShapeError.here(f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}")
+    if rank == 0:
+        input, dim = _as_vector(input), 0
+    return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim
+
+
+@recorded
+def _as_type(x: Value, *, dtype: Any) -> Value:
+    return catalogue.cast(x, dtype=dtype)
+
+
+@recorded
+def _as_vector(x: Value) -> Value:
+    return catalogue.reshape(x, shape=(1,))
+
+
+@recorded
+def _as_scalar(x: Value) -> Value:
+    return catalogue.reshape(x, shape=())
+
+
+def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given.
+
+    Args:
+        input: any shape.
+        dim: the dimension along which the results add up to 1; by default 0 for ranks 0, 1 and 3,
+            else 1.
+        dtype: the type of computation and result, by default the input's.
+    """
+    x, axis = _rows("softmax", input, dim, dtype)
+    return _ranked(_softmax(x, dim=axis), input)
+
+
+@arguments_of(softmax)
+def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`log(softmax(x))` along `dim`, computed in `dtype` if given."""
+    x, axis = _rows("log_softmax", input, dim, dtype)
+    return _ranked(_log_softmax(x, dim=axis), input)
+
+
+@arguments_of(softmax)
+def softmin(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
+    """`softmax(-x)` along `dim`."""
+    return softmax(_negative(input), dim, dtype=dtype)
+
+
+def _ranked(y: Any, input: Any) -> Any:
+    """Scalars give scalars."""
+    return y if lazy_of(input).type.shape else _as_scalar(y)
+
+
+_one_hot_of_largest = recorded(relaxed.one_hot_of_largest)
+
+
+_gumbel_softmax = recorded(relaxed.gumbel_softmax)
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """Differentiable samples from a categorical distribution (Jang et al., 2016).
+
+    Args:
+        logits: logarithms of probabilities, of any scale.
+        tau: temperature.
+        hard: one-hot results, with the gradient of the soft ones.
+        eps: has no effect.
+        dim: the dimension along which they are those of one distribution.
+    """
+    y = _gumbel_softmax(logits, next_counter(), tau=float(tau), dim=dim)
+    return _one_hot_of_largest(y, dim=dim) if hard else y
+=======
+>>>>>>> review
