@@ -37,11 +37,11 @@ def advance(
         known: results for other parameters of this group in this step.
     """
     names, step = optimizer.carries, state["step"]
-    found: list[Any] = [state.get(name) for name in names]
-    if None in found:  # saved before they were part of the state
+    scalars: list[Any] = [state.get(name) for name in names]
+    if None in scalars:  # saved before they were part of the state
         state.update({**optimizer.scalars(group, step - 1), **state})
-        found = [state[name] for name in names]
-    before: Scalars = tuple(found)
+        scalars = [state[name] for name in names]
+    before: Scalars = tuple(scalars)
     after = known.get((step, before))
     if after is None:
         after = known[step, before] = optimizer.carried(joined(group, names, before), step)

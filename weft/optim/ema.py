@@ -59,8 +59,8 @@ class ExponentialMovingAverage:
         rest = number(1 - self.decay, float32)
         values = [*[a.lazy for a in self.averages], *[p.lazy for p in self.parameters]]
         with _joined():
-            found = trace.now.record(_AVERAGE.plan([rest, *values], {}), (rest, *values))
-        for average, lazy in zip(self.averages, found, strict=True):
+            averages = trace.now.record(_AVERAGE.plan([rest, *values], {}), (rest, *values))
+        for average, lazy in zip(self.averages, averages, strict=True):
             average.replace(lazy)
 
     @contextlib.contextmanager

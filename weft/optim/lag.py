@@ -153,5 +153,5 @@ def _later(inputs: tuple[Lazy, ...], rule: Subgraph) -> list[Lazy]:
     """The values of `_whole`, recorded without being computed until they are read."""
     plan = _WHOLE.plan(inputs, {"rule": rule})
     record = entry(plan, inputs, next(serials))
-    record.outputs = found = [begun(Lazy(), t, record, i) for i, t in enumerate(plan.types)]
-    return found
+    record.outputs = outputs = [begun(Lazy(), t, record, i) for i, t in enumerate(plan.types)]
+    return outputs

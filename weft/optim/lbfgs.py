@@ -18,22 +18,22 @@ _FORMER: Final = {"direction": "d", "previous": "prev_flat_grad", "scale": "H_di
 
 def _renamed(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state with PyTorch's names, also if it was saved when entries had others."""
-    found = {_FORMER.get(name, name): value for name, value in state.items()}
-    pairs = found.pop("pairs", None)
+    renamed = {_FORMER.get(name, name): value for name, value in state.items()}
+    pairs = renamed.pop("pairs", None)
     if pairs is not None:
-        found.update({name: [pair[i] for pair in pairs] for i, name in enumerate(_LISTS)})
-    return found
+        renamed.update({name: [pair[i] for pair in pairs] for i, name in enumerate(_LISTS)})
+    return renamed
 
 
 def _owned(state: Mapping[str, Any]) -> dict[str, Any]:
     """A state whose lists are its own; single numbers are no tensors, as PyTorch saves them."""
-    found = {name: value for name, value in state.items() if name != "al"}  # made in each step
+    owned = {name: value for name, value in state.items() if name != "al"}  # made in each step
     for name in _LISTS[:2]:
-        found[name] = [wrap(leaf(x.array.copy())) for x in found.get(name) or []]
-    found["ro"] = [float(x) for x in found.get("ro") or []]
-    if "H_diag" in found:
-        found["H_diag"] = float(found["H_diag"])
-    return found
+        owned[name] = [wrap(leaf(x.array.copy())) for x in owned.get(name) or []]
+    owned["ro"] = [float(x) for x in owned.get("ro") or []]
+    if "H_diag" in owned:
+        owned["H_diag"] = float(owned["H_diag"])
+    return owned
 
 
 class _Point(NamedTuple):
@@ -138,15 +138,15 @@ class LBFGS(Optimizer):
             line = _Line(self, closure, direction, _Point(0.0, loss, gradient, slope))
             if group["line_search_fn"]:
                 line.search(begin, group["tolerance_change"])
-                found = line.best
-                line.go_to(found.t)
+                point = line.best
+                line.go_to(point.t)
             else:
-                found = line.at(begin)
+                point = line.at(begin)
             calls += line.calls
             state["func_evals"] += line.calls
-            change = abs(found.loss - loss)
-            loss, gradient, state["t"] = found.loss, found.gradient, found.t
-            moved = _largest(direction) * abs(found.t)
+            change = abs(point.loss - loss)
+            loss, gradient, state["t"] = point.loss, point.gradient, point.t
+            moved = _largest(direction) * abs(point.t)
             if moved <= group["tolerance_change"] or change < group["tolerance_change"]:
                 return
 

@@ -34,16 +34,16 @@ def arithmetic(dtype: DType) -> DType:
 
 def _update(*values: Any, buckets: Sequence[Bucket]) -> list[Value]:
     """The new parameters and states of all buckets, in the order of the inputs."""
-    found: list[Value] = []
+    results: list[Value] = []
     rest = iter(values)
     for bucket in buckets:
         hyper = {name: next(rest) for name in bucket.numbers}
         columns = [[next(rest) for _ in range(bucket.parameters)] for _ in range(2 + bucket.slots)]
         rows = [_apply(bucket, hyper, *row) for row in zip(*columns, strict=True)]
-        found += [row.p for row in rows]
+        results += [row.p for row in rows]
         for i in range(bucket.slots):
-            found += [row.slots[i] for row in rows]
-    return found
+            results += [row.slots[i] for row in rows]
+    return results
 
 
 def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:
@@ -52,14 +52,14 @@ def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Upd
     to = arithmetic(p.dtype)
     if p.dtype.is_complex:
         pairs = [_parts(x) for x in (p, dense(g), *slots)]
-        found = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
-        return Update(_whole(found.p), tuple([_whole(x) for x in found.slots]))
+        update = bucket.rule(*pairs, hyper=hyper, **dict(bucket.flags))
+        return Update(_whole(update.p), tuple([_whole(x) for x in update.slots]))
     if to is p.dtype:
         return bucket.rule(p, g, *slots, hyper=hyper, **dict(bucket.flags))
     g = g.dense() if isinstance(g, RowSparse) else g
     wide, g = catalogue.cast(p, dtype=to), catalogue.cast(g, dtype=to)
-    found = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
-    return Update(catalogue.cast(found.p, dtype=p.dtype), found.slots)
+    update = bucket.rule(wide, g, *slots, hyper=hyper, **dict(bucket.flags))
+    return Update(catalogue.cast(update.p, dtype=p.dtype), update.slots)
 
 
 def _parts(x: Value) -> Value:

@@ -29,12 +29,12 @@ def _one_each(
         OptimizerError: the number of functions is wrong.
     """
     count = len(optimizer.param_groups)
-    found = (given,) * count if callable(given) else tuple(given)
-    if len(found) != count:
+    factors = (given,) * count if callable(given) else tuple(given)
+    if len(factors) != count:
         raise OptimizerError.here(
-            f"{name}: expected {count} functions, one a group, got {len(found)}"
+            f"{name}: expected {count} functions, one a group, got {len(factors)}"
         )
-    return found
+    return factors
 
 
 def _attributes(functions: Sequence[Factor]) -> list[dict[str, Any] | None]:
