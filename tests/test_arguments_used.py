@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from weft.host.garbage_collection import uncollected
+
 ROOT = Path(__file__).parents[1] / "weft"
 INNER = ["codegen", "ir", "ops", "passes", "runtime", "transform", "transport"]
 ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with tables of their own
@@ -136,6 +138,7 @@ def is_stub(function):
     )
 
 
+@uncollected
 def ignored(package, excluded=()):
     """`file:Class.function(parameter)` of each parameter that is accepted and not read.
 

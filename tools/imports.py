@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -27,8 +28,11 @@ def texts() -> dict[str, str]:
 @functools.cache
 @uncollected
 def modules() -> dict[str, ast.Module]:
-    """The syntax tree of each module."""
-    return {name: ast.parse(text) for name, text in texts().items()}
+    """The syntax tree of each module, out of the way of later garbage collections."""
+    gc.collect()
+    trees = {name: ast.parse(text) for name, text in texts().items()}
+    gc.freeze()
+    return trees
 
 
 def imports(tree: ast.AST, function: str = "") -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from weft import ops
+from weft.host.garbage_collection import uncollected
 from weft.ops.declaration import REGISTRY, Alias, Pull
 
 ROOT: Final = Path(ops.__file__).parents[2]
@@ -233,6 +234,7 @@ def own_maths(text: str) -> dict[str, int]:
 
 
 @functools.cache
+@uncollected
 def in_front_ends() -> dict[str, int]:
     """The functions of front ends that contain formulas, as `path:name`."""
     found: dict[str, int] = {}

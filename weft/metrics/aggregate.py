@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
-from weft.ir.node import at_user_line
 from weft.ir.shape import broadcast
 from weft.metrics.metric import Merge, Metric, Totals, given, number
 from weft.ops.metric.mean import weighted_total
@@ -34,9 +33,9 @@ class Mean(Metric):
         """Numbers of any shape, and one weight for all or one for each."""
         x, w = given(value).to(float64), None if weight is None else given(weight).to(float64)
         if w is not None and broadcast(tuple(x.shape), tuple(w.shape)) != tuple(x.shape):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"Mean: expected one weight, or weights that broadcast to the values' shape "
-                f"{tuple(x.shape)}, got {tuple(w.shape)}{at_user_line()}"
+                f"{tuple(x.shape)}, got {tuple(w.shape)}"
             )
         return dict(zip(self.merges, _weighted_total(x, w), strict=True))
 

@@ -13,7 +13,6 @@ from weft.eager.functions.api import Tensor, cat, ones_like, sigmoid, where
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import at_user_line
 from weft.metrics.metric import (
     Array,
     Merge,
@@ -48,9 +47,9 @@ def _checked(name: str, preds: Any, target: Any) -> tuple[Tensor, Tensor]:
     p, t = given(preds), given(target)
     scores = p.ndim == t.ndim + 1
     if (p.shape[:1] + p.shape[2:] if scores else p.shape) != t.shape or not p.ndim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected predictions of the targets' shape {tuple(t.shape)}, or with classes "
-            f"as second dimension, got {tuple(p.shape)}{at_user_line()}"
+            f"as second dimension, got {tuple(p.shape)}"
         )
     return p.squeeze(1) if scores and p.shape[1] == 1 else p, t.to(int64)
 
@@ -70,10 +69,10 @@ def _labels(
     elif p.dtype.is_floating and (classes is None or classes <= 2):
         p = _decided(p, threshold)
     elif p.dtype.is_floating and p.ndim > 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected scores (N, {classes}, ...) for targets (N, ...), or class numbers "
             f"as integers, got scores and targets {tuple(t.shape)}; give each label alone, "
-            f"preds[:, i] and target[:, i], to a {name} of 2 classes{at_user_line()}"
+            f"preds[:, i] and target[:, i], to a {name} of 2 classes"
         )
     t = t.reshape(-1)
     return _Labels(p.to(int64).reshape(-1), t, _counted(t, ignore_index))
@@ -136,9 +135,9 @@ class Accuracy(Metric):
         if p.ndim == t.ndim + 1:
             return self._of_scores(p, t)
         if self.top_k > 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"Accuracy: expected scores (N, C, ...) with top_k={self.top_k}, got predictions "
-                f"of the targets' shape {tuple(t.shape)}{at_user_line()}"
+                f"of the targets' shape {tuple(t.shape)}"
             )
         found = _labels("Accuracy", p, t, self.threshold, self.ignore_index)
         right = (found.predicted == found.true) & found.counted
@@ -148,9 +147,8 @@ class Accuracy(Metric):
         """Right if fewer than `top_k` classes rank above the true one; NaN always ranks above."""
         classes = p.shape[1]
         if self.top_k > classes:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"Accuracy: expected top_k up to the number of classes {classes}, got {self.top_k}"
-                f"{at_user_line()}"
             )
         counted = _counted(t, self.ignore_index)
         right = _in_top_k(p.movedim(1, -1), t, k=self.top_k) & counted
@@ -168,9 +166,9 @@ class Accuracy(Metric):
 
 def _check_odd(name: str, odd: float) -> None:
     if odd:
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"{name}: expected classes from 0 on below their number, got {int(odd)} predictions or "
-            f"targets that are none; set num_classes or ignore_index{at_user_line()}"
+            f"targets that are none; set num_classes or ignore_index"
         )
 
 
@@ -239,9 +237,7 @@ class _PerClass(Metric):
         super().__init__()
         name = type(self).__name__
         if average not in ("auto", *_AVERAGES):
-            raise ArgumentError(
-                f"{name}: expected average of {_AVERAGES}, got {average!r}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"{name}: expected average of {_AVERAGES}, got {average!r}")
         default = "binary" if num_classes is None else "macro"
         self.average = default if average == "auto" else average
         self.num_classes = None
@@ -260,9 +256,9 @@ class _PerClass(Metric):
     def _keep_kind(self, labels: bool) -> None:
         if self._has_labels not in (None, labels):
             kinds = "labels (N, L)", "classes (N,)"
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected {kinds[labels]} as before, got "
-                f"{kinds[not labels]}{at_user_line()}"
+                f"{kinds[not labels]}"
             )
         self._has_labels = labels
 
@@ -274,9 +270,9 @@ class _PerClass(Metric):
 
     def _of_labels(self, p: Tensor, t: Tensor) -> dict[str, Any]:
         if self.average == "binary":
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected another average of {tuple(t.shape)} labels than "
-                f"'binary'{at_user_line()}"
+                f"'binary'"
             )
         counted = _counted(t, self.ignore_index)
         said, real = (_decided(p, self.threshold) == 1) & counted, (t == 1) & counted

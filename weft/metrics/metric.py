@@ -10,7 +10,6 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor, no_grad, tensor
 from weft.errors import ArgumentError, StateError
-from weft.ir.node import at_user_line
 
 Array = np.ndarray[Any, Any]
 Totals = Mapping[str, Array]
@@ -79,9 +78,9 @@ class Metric:
         """
         totals = self.totals()
         if not totals:
-            raise StateError(
+            raise StateError.here(
                 f"{type(self).__name__}.compute: expected update() before it, got no batch since "
-                f"the last reset(){at_user_line()}"
+                f"the last reset()"
             )
         self.check(totals)
         return self.value(totals)
@@ -114,9 +113,9 @@ class Metric:
         """
         for other in others:
             if type(other) is not type(self):
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{type(self).__name__}.merge: expected metrics of the same class, got "
-                    f"{type(other).__name__}{at_user_line()}"
+                    f"{type(other).__name__}"
                 )
             self.join(other)
             self._add(other.totals())
@@ -143,9 +142,9 @@ class Metric:
         """
         totals = {name: np.array(_array(x)) for name, x in state["totals"].items()}
         if totals and totals.keys() != self.merges.keys():
-            raise StateError(
+            raise StateError.here(
                 f"{type(self).__name__}.load_state_dict: expected totals {sorted(self.merges)}, "
-                f"got {sorted(totals)}{at_user_line()}"
+                f"got {sorted(totals)}"
             )
         self._waiting, self._totals, self.updates = [], totals, int(state["updates"])
 
@@ -186,8 +185,8 @@ def whole(name: str, argument: str, value: Any) -> int:
         ArgumentError: it is none.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ArgumentError(
-            f"{name}: expected {argument} as an integer from 1 on, got {value!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"{name}: expected {argument} as an integer from 1 on, got {value!r}"
         )
     return int(value)
 

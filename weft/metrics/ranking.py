@@ -9,7 +9,6 @@ import numpy as np
 
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given, number
 from weft.ops.metric.curve import exact_roc_area
 from weft.ops.metric.mean import average
@@ -44,9 +43,8 @@ class AUROC(Metric):
     def __init__(self, average: Literal["macro", "weighted"] | None = "macro") -> None:
         super().__init__()
         if average not in ("macro", "weighted", None):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"AUROC: expected average 'macro', 'weighted' or None, got {average!r}"
-                f"{at_user_line()}"
             )
         self.average = average
 
@@ -54,9 +52,9 @@ class AUROC(Metric):
         """Scores (N,) or (N, C), and targets (N,) or (N, C)."""
         p, t = given(preds), given(target)
         if p.ndim not in (1, 2) or t.shape not in (p.shape[:1], p.shape):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"AUROC: expected scores (N,) or (N, C) and targets (N,), or (N, C) for labels, "
-                f"got {tuple(p.shape)} and {tuple(t.shape)}{at_user_line()}"
+                f"got {tuple(p.shape)} and {tuple(t.shape)}"
             )
         if p.ndim == 2 and p.shape[1] == 1:
             p, t = p.squeeze(1), t.reshape(-1)
@@ -67,12 +65,12 @@ class AUROC(Metric):
         scores, targets = totals["scores"], totals["targets"]
         classes = scores.shape[1] if scores.ndim > targets.ndim else 2
         if targets.size and not (targets.min() >= 0 and targets.max() < classes):
-            raise OutOfRangeError(
+            raise OutOfRangeError.here(
                 f"AUROC: expected targets from 0 to {classes - 1}, got {targets.min()} to "
-                f"{targets.max()}{at_user_line()}"
+                f"{targets.max()}"
             )
         if np.isnan(scores.astype(np.float64, copy=False)).any():
-            raise ArgumentError(f"AUROC: expected scores, got NaN{at_user_line()}")
+            raise ArgumentError.here("AUROC: expected scores, got NaN")
 
     def value(self, totals: Totals) -> Any:
         """The area, or the areas of all classes; NaN where it is undefined."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from weft.eager.functions.api import Tensor
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
-from weft.ir.node import at_user_line
 from weft.metrics.metric import Merge, Metric, Totals, given
 
 __all__ = ["MeanAbsoluteError", "MeanSquaredError"]
@@ -18,9 +17,9 @@ __all__ = ["MeanAbsoluteError", "MeanSquaredError"]
 def _difference(name: str, preds: Any, target: Any) -> Tensor:
     x, y = given(preds).to(float64), given(target).to(float64)
     if x.shape != y.shape:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected predictions and targets of one shape, got {tuple(x.shape)} and "
-            f"{tuple(y.shape)}{at_user_line()}"
+            f"{tuple(y.shape)}"
         )
     return x - y
 

@@ -12,7 +12,6 @@ import numpy as np
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64, int64
-from weft.ir.node import at_user_line
 from weft.metrics.metric import Array, Merge, Metric, Totals, given
 from weft.ops.loss.classification import cross_entropy
 from weft.ops.metric.text import bleu
@@ -47,9 +46,9 @@ class Perplexity(Metric):
         """Logits (..., V) and tokens (...)."""
         p, t = given(preds), given(target).to(int64)
         if p.shape[:-1] != t.shape or not p.ndim:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"Perplexity: expected logits (..., V) for targets {tuple(t.shape)}, got "
-                f"{tuple(p.shape)}{at_user_line()}"
+                f"{tuple(p.shape)}"
             )
         ignored = _NONE if self.ignore_index is None else self.ignore_index
         losses = _losses(
@@ -90,15 +89,15 @@ class BLEU(Metric):
     def __init__(self, n_gram: int = 4, smooth: bool = False) -> None:
         super().__init__()
         if n_gram < 1:
-            raise ArgumentError(f"BLEU: expected n_gram from 1 on, got {n_gram}{at_user_line()}")
+            raise ArgumentError.here(f"BLEU: expected n_gram from 1 on, got {n_gram}")
         self.n_gram, self.smooth = n_gram, smooth
 
     def part(self, preds: Sequence[Tokens], target: Sequence[Sequence[Tokens]]) -> dict[str, Any]:
         """Translations, and for each a list of references."""
         if isinstance(preds, str) or len(preds) != len(target):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"BLEU: expected a list of references for each of {len(preds)} translations, got "
-                f"{len(target)}{at_user_line()}"
+                f"{len(target)}"
             )
         found, pieces = np.zeros((2, self.n_gram), np.int64)
         lengths = np.zeros(2, np.int64)
@@ -112,9 +111,7 @@ class BLEU(Metric):
     ) -> None:  # fmt: skip
         """Add one translation; of references equally near in length, the shorter counts."""
         if not references:
-            raise ArgumentError(
-                f"BLEU: expected references of every translation, got none{at_user_line()}"
-            )
+            raise ArgumentError.here("BLEU: expected references of every translation, got none")
         nearest = min((abs(len(r) - len(text)), len(r)) for r in references)[1]
         lengths += (len(text), nearest)
         for i in range(self.n_gram):

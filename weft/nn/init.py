@@ -20,7 +20,6 @@ from weft.eager.functions.random.generator import Generator, default_generator
 from weft.eager.record import memory_pool
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
@@ -94,14 +93,11 @@ def calculate_gain(nonlinearity: str, param: Any = None) -> float:
     if nonlinearity == "leaky_relu":
         slope = 0.01 if param is None else param
         if isinstance(slope, bool) or not isinstance(slope, int | float):
-            raise ArgumentError(
-                f"calculate_gain: expected a number as slope, got {param!r}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"calculate_gain: expected a number as slope, got {param!r}")
         return math.sqrt(2.0 / (1 + slope**2))
     if nonlinearity not in _GAINS:
-        raise ArgumentError(
-            f"calculate_gain: expected one of leaky_relu, {', '.join(_GAINS)}, got "
-            f"{nonlinearity!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"calculate_gain: expected one of leaky_relu, {', '.join(_GAINS)}, got {nonlinearity!r}"
         )
     return _GAINS[nonlinearity]
 
@@ -120,9 +116,7 @@ def _calculate_fan_in_and_fan_out(tensor: Any) -> tuple[int, int]:
     """
     shape = tensor.shape
     if len(shape) < 2:
-        raise ShapeError(
-            f"init: expected a tensor of rank 2 or more, got shape {show(shape)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"init: expected a tensor of rank 2 or more, got shape {show(shape)}")
     field = math.prod(shape[2:])
     return shape[1] * field, shape[0] * field
 
@@ -172,9 +166,9 @@ def trunc_normal_(
     source, size = _source(generator), math.prod(tensor.shape)
     low, high = (a - mean) / std, (b - mean) / std
     if _share(low, high) < 0.05:  # drawing again would take long
-        raise WeftError(
+        raise WeftError.here(
             f"trunc_normal_: expected limits that hold 5% of the distribution, got [{a}, {b}] for "
-            f"mean {mean} and std {std}{at_user_line()}"
+            f"mean {mean} and std {std}"
         )
     drawn = source.standard_normal(size, _width(tensor))
     outside = np.flatnonzero((drawn < low) | (drawn > high))
@@ -218,7 +212,7 @@ def zeros_(tensor: Any) -> Any:
 def eye_(tensor: Any) -> Any:
     """The identity matrix."""
     if len(tensor.shape) != 2:
-        raise ShapeError(f"eye_: expected a matrix, got shape {show(tensor.shape)}{at_user_line()}")
+        raise ShapeError.here(f"eye_: expected a matrix, got shape {show(tensor.shape)}")
     return _fill(tensor, np.eye(*tensor.shape))
 
 
@@ -232,9 +226,9 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
     """
     shape = tensor.shape
     if len(shape) not in (3, 4, 5) or shape[0] % groups:
-        raise ShapeError(
+        raise ShapeError.here(
             f"dirac_: expected weights of rank 3 to 5 whose first dimension {groups} divides, got "
-            f"shape {show(shape)}{at_user_line()}"
+            f"shape {show(shape)}"
         )
     weight = np.zeros(shape)
     per_group = shape[0] // groups
@@ -273,9 +267,7 @@ def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None =
 def _fan(tensor: Any, mode: str) -> int:
     names = ("fan_in", "fan_out")
     if mode not in names:
-        raise ArgumentError(
-            f"kaiming: expected mode fan_in or fan_out, got {mode!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"kaiming: expected mode fan_in or fan_out, got {mode!r}")
     return _calculate_fan_in_and_fan_out(tensor)[names.index(mode)]
 
 
@@ -332,9 +324,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     """
     shape = tensor.shape
     if len(shape) < 2:
-        raise ShapeError(
+        raise ShapeError.here(
             f"orthogonal_: expected a tensor of rank 2 or more, got shape {show(shape)}"
-            f"{at_user_line()}"
         )
     rows, columns = shape[0], math.prod(shape[1:])
     drawn = _source(generator).standard_normal((max(rows, columns), min(rows, columns)))
@@ -356,7 +347,7 @@ def sparse_(
     """
     shape = tensor.shape
     if len(shape) != 2:
-        raise ShapeError(f"sparse_: expected a matrix, got shape {show(shape)}{at_user_line()}")
+        raise ShapeError.here(f"sparse_: expected a matrix, got shape {show(shape)}")
     source, rows = _source(generator), shape[0]
     drawn = source.standard_normal(shape) * std
     for column in range(shape[1]):

@@ -20,7 +20,6 @@ from weft.eager.tensor.size import Size
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
-from weft.ir.node import at_user_line
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
@@ -90,17 +89,17 @@ class Uninitialized(Tensor):
         Raises:
             UnknownShapeError: always.
         """
-        raise UnknownShapeError(
+        raise UnknownShapeError.here(
             f"{type(self).__name__}: an uninitialized parameter or buffer has no value; call the "
-            f"module with an input, or materialize(shape), first{at_user_line()}"
+            f"module with an input, or materialize(shape), first"
         )
 
     @property
     def shape(self) -> Size:
         """Not available, as `lazy`."""
-        raise UnknownShapeError(
+        raise UnknownShapeError.here(
             f"{type(self).__name__}: the shape of an uninitialized parameter or buffer is not "
-            f"known; call the module with an input, or materialize(shape), first{at_user_line()}"
+            f"known; call the module with an input, or materialize(shape), first"
         )
 
     @property

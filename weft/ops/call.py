@@ -27,7 +27,7 @@ from weft.ir.dtype import DType, as_dtype, float64
 from weft.ir.function import Function
 from weft.ir.graph import Graph, current_graph, toposort
 from weft.ir.hooks import HOOKS
-from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, at_user_line
+from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value
 from weft.ir.shape import Shape, compatible, merge, show, size
 from weft.ops.control.function_reference import prepared
 from weft.ops.declaration import (
@@ -233,9 +233,9 @@ class _Tracing(Graph):
     ) -> Node:  # fmt: skip
         """Add a node; operations on variables are added to the outer graph."""
         if op in EFFECTS or (op in OUTSIDE and self.outer is None):
-            raise GraphError(
+            raise GraphError.here(
                 f"trace: expected a function without effects, got {op}; pass values in and"
-                f" results out{at_user_line()}"
+                f" results out"
             )
         if op in OUTSIDE:
             assert self.outer is not None
@@ -260,9 +260,9 @@ class _Tracing(Graph):
         if node.op == "constant" and size(value.shape) <= COPIED:
             return super().add("constant", (), node.attrs, node.types)
         if self.outer is None:
-            raise GraphError(
+            raise GraphError.here(
                 f"trace: expected a function of its arguments only, but it uses {node.describe()};"
-                f" pass it as an argument, or use trace_closure{at_user_line()}"
+                f" pass it as an argument, or use trace_closure"
             )
         attrs = {"dtype": value.dtype, "shape": value.shape}
         return super().add("placeholder", (), attrs, (value.type,), "captured")
@@ -334,7 +334,7 @@ def _as_value(y: Any) -> Value:
         return y
     if isinstance(y, bool | int | float | np.ndarray | np.generic):
         return constant_of(y)
-    raise GraphError(f"trace: expected the function to return values, got {y!r}{at_user_line()}")
+    raise GraphError.here(f"trace: expected the function to return values, got {y!r}")
 
 
 def trace_backward(backward: Backward, function: Subgraph) -> TracedBackward:

@@ -42,7 +42,7 @@ def check_function(function: object, what: str) -> None:
     weft.errors.DTypeError: grad: expected a function, got 3
     """
     if not callable(function):
-        raise DTypeError(f"{what}: expected a function, got {function!r}{at_user_line()}")
+        raise DTypeError.here(f"{what}: expected a function, got {function!r}")
 
 
 REFUSALS: Final[tuple[tuple[type[Exception], type[WeftError]], ...]] = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.ops.optimizer.root import adadelta
 from weft.ops.optimizer.rule import begun
 from weft.optim.descent import Descent
@@ -15,7 +14,7 @@ from weft.optim.option import check_nonnegative, hint, nonnegative, option
 
 def _at_most_one(owner: str, name: str, value: float) -> float:
     if value > 1:
-        raise OptimizerError(f"{owner}: expected {name} <= 1, got {value}{at_user_line()}")
+        raise OptimizerError.here(f"{owner}: expected {name} <= 1, got {value}")
     return check_nonnegative(owner, name, value)
 
 

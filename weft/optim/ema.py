@@ -12,7 +12,7 @@ from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.errors import OptimizerError
 from weft.ir.dtype import float32
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.optimizer.rule import averaged
 
@@ -49,7 +49,7 @@ class ExponentialMovingAverage:
 
     def __init__(self, parameters: Iterable[Tensor], decay: float = 0.999) -> None:
         if not 0 <= decay <= 1:
-            raise OptimizerError(f"EMA: expected decay from 0 to 1, got {decay}{at_user_line()}")
+            raise OptimizerError.here(f"EMA: expected decay from 0 to 1, got {decay}")
         self.decay = decay
         self.parameters = list(parameters)
         self.averages = [wrap(leaf(p.array.copy())) for p in self.parameters]

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from weft.eager.functions.api import Tensor, cat, enable_grad, no_grad, zeros_like
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.optimizer import Optimizer
 from weft.optim.option import option
 
@@ -48,9 +47,7 @@ class _Point(NamedTuple):
 
 def _check_search(owner: str, name: str, value: str | None) -> str | None:
     if value not in (None, "strong_wolfe"):
-        raise OptimizerError(
-            f"{owner}: expected {name} None or 'strong_wolfe', got {value!r}{at_user_line()}"
-        )
+        raise OptimizerError.here(f"{owner}: expected {name} None or 'strong_wolfe', got {value!r}")
     return value
 
 
@@ -85,9 +82,8 @@ class LBFGS(Optimizer):
             if options["max_eval"] is None:
                 options["max_eval"] = most
         if len(self.param_groups) != 1:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"LBFGS: expected one group of parameters, got {len(self.param_groups)}"
-                f"{at_user_line()}"
             )
 
     def begin(self) -> None:
@@ -97,9 +93,9 @@ class LBFGS(Optimizer):
             OptimizerError: it has made no step.
         """
         if not self.state:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 "LBFGS: expected state, which its first step makes; give the optimizer itself to "
-                f"save and load{at_user_line()}"
+                "save and load"
             )
 
     def _step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -115,7 +111,7 @@ class LBFGS(Optimizer):
             OptimizerError: no closure.
         """
         if closure is None:
-            raise OptimizerError(f"LBFGS: step needs a closure{at_user_line()}")
+            raise OptimizerError.here("LBFGS: step needs a closure")
         with enable_grad():
             first = closure()
         with no_grad():

@@ -25,7 +25,6 @@ from weft.errors import DTypeError, OptimizerError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import DType
-from weft.ir.node import at_user_line
 from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
@@ -108,13 +107,13 @@ class Optimizer(SavedState, GuardedMaking):
         self._lagged: dict[Tensor, Lagged] = {}
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {}
         if isinstance(params, Tensor):
-            raise DTypeError(
+            raise DTypeError.here(
                 f"{type(self).__name__}: expected an iterable of tensors, got one tensor; pass "
-                f"[tensor]{at_user_line()}"
+                f"[tensor]"
             )
         entries: list[Any] = list(params)
         if not entries:
-            raise OptimizerError(f"{type(self).__name__}: got no parameters{at_user_line()}")
+            raise OptimizerError.here(f"{type(self).__name__}: got no parameters")
         groups = entries if isinstance(entries[0], dict) else [{"params": entries}]
         for group in groups:
             self.add_param_group(group)
@@ -166,20 +165,18 @@ class Optimizer(SavedState, GuardedMaking):
     def _check(self, p: Any, known: set[int]) -> None:
         name = type(self).__name__
         if not isinstance(p, Tensor):
-            raise OptimizerError(
-                f"{name}: expected tensors, got {type(p).__name__}{at_user_line()}"
-            )
+            raise OptimizerError.here(f"{name}: expected tensors, got {type(p).__name__}")
         if not (p.is_leaf or self.differentiable):
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"{name}: expected leaves, got the result of an operation; optimize what it was "
-                f"computed from{at_user_line()}"
+                f"computed from"
             )
         if id(p) in known:
-            raise OptimizerError(f"{name}: a parameter is given twice{at_user_line()}")
+            raise OptimizerError.here(f"{name}: a parameter is given twice")
         if not self.elementwise and division_of(p) is not None:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"{name}: expected whole parameters, got a rank's part of one; its rule needs all "
-                f"elements, so use another optimizer, such as Adam{at_user_line()}"
+                f"elements, so use another optimizer, such as Adam"
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:

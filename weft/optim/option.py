@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from weft.errors import OptimizerError
 from weft.host.compiled_method import compiled_method
-from weft.ir.node import at_user_line
 
 T = TypeVar("T")
 Check = Callable[[str, str, Any], Any]
@@ -62,7 +61,7 @@ def check_nonnegative(owner: str, name: str, value: float) -> float:
         OptimizerError: names the option.
     """
     if not value >= 0:
-        raise OptimizerError(f"{owner}: expected {name} >= 0, got {value}{at_user_line()}")
+        raise OptimizerError.here(f"{owner}: expected {name} >= 0, got {value}")
     return value
 
 
@@ -70,8 +69,8 @@ def _check_decays(owner: str, name: str, value: Iterable[float]) -> tuple[float,
     factors = tuple(value)
     for i, factor in enumerate(factors):
         if not 0 <= factor < 1:
-            raise OptimizerError(
-                f"{owner}: expected {name}[{i}] from 0 to below 1, got {factor}{at_user_line()}"
+            raise OptimizerError.here(
+                f"{owner}: expected {name}[{i}] from 0 to below 1, got {factor}"
             )
     return factors
 

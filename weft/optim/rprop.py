@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.ops.optimizer.descent import rprop
 from weft.ops.optimizer.rule import begun
 from weft.optim.descent import Descent
@@ -15,9 +14,7 @@ from weft.optim.option import check_nonnegative, hint, nonnegative, option
 
 def _check_etas(owner: str, name: str, value: tuple[float, float]) -> tuple[float, ...]:
     if not 0 < value[0] < 1 < value[1]:
-        raise OptimizerError(
-            f"{owner}: expected 0 < {name}[0] < 1 < {name}[1], got {value}{at_user_line()}"
-        )
+        raise OptimizerError.here(f"{owner}: expected 0 < {name}[0] < 1 < {name}[1], got {value}")
     return tuple(value)
 
 

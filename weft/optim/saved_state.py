@@ -11,7 +11,6 @@ from weft.eager.functions.api import Tensor
 from weft.eager.record.determinism import end_program
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.hook import Hooks
 
 
@@ -62,9 +61,8 @@ class SavedState(Hooks):
         sizes = [len(g["params"]) for g in self.param_groups]
         loaded_sizes = [len(g["params"]) for g in groups]
         if sizes != loaded_sizes:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"load_state_dict: expected groups of {sizes} parameters, got {loaded_sizes}"
-                f"{at_user_line()}"
             )
         for group, loaded in zip(self.param_groups, groups, strict=True):
             group.update({k: v for k, v in loaded.items() if k != "params"})

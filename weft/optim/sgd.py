@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.eager.functions.api import Tensor
 from weft.errors import OptimizerError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.ops.optimizer.descent import sgd, sgd_rows
 from weft.ops.optimizer.rule import Hyper, Update, begun
@@ -62,9 +62,7 @@ class SGD(Descent):
     def __post_init__(self) -> None:
         options = self.defaults
         if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
-            raise OptimizerError(
-                f"SGD: nesterov expects a momentum above 0 and no dampening{at_user_line()}"
-            )
+            raise OptimizerError.here("SGD: nesterov expects a momentum above 0 and no dampening")
 
     def slots(self, group: Group) -> dict[str, float]:
         """The running sum of gradients, with momentum."""

@@ -16,7 +16,6 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.tensor.device import check_device
 from weft.errors import OptimizerError
 from weft.ir.dtype import int64
-from weft.ir.node import at_user_line
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
 from weft.optim.lr_scheduler.decay import cosine
@@ -82,7 +81,7 @@ def _one_by_one(average: Average) -> Averages:
 
 def _check_decay(decay: float) -> None:
     if not 0 <= decay <= 1:
-        raise OptimizerError(f"EMA: expected decay from 0 to 1, got {decay}{at_user_line()}")
+        raise OptimizerError.here(f"EMA: expected decay from 0 to 1, got {decay}")
 
 
 class AveragedModel(Module):
@@ -121,9 +120,7 @@ class AveragedModel(Module):
         super().__init__()
         check_device(device)
         if avg_fn is not None and multi_avg_fn is not None:
-            raise OptimizerError(
-                f"AveragedModel: expected avg_fn or multi_avg_fn, got both{at_user_line()}"
-            )
+            raise OptimizerError.here("AveragedModel: expected avg_fn or multi_avg_fn, got both")
         self.module = copy.deepcopy(model)
         self.register_buffer("n_averaged", tensor(0, dtype=int64))
         self.avg_fn, self.multi_avg_fn = avg_fn, multi_avg_fn
@@ -218,19 +215,16 @@ class SWALR(LRScheduler):
         groups = optimizer.param_groups
         rates = list(swa_lr) if isinstance(swa_lr, Sequence) else [swa_lr] * len(groups)
         if len(rates) != len(groups):
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"SWALR: swa_lr must be a number, or {len(groups)}, one a group; got {len(rates)}"
-                f"{at_user_line()}"
             )
         if anneal_strategy not in ("cos", "linear"):
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"SWALR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}"
-                f"{at_user_line()}"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"SWALR: anneal_epochs must be an integer from 0 on, got {anneal_epochs}"
-                f"{at_user_line()}"
             )
         for group, rate in zip(groups, rates, strict=True):
             group["swa_lr"] = rate

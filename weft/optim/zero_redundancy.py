@@ -9,7 +9,6 @@ from weft.collectives.elements import array, compute_pending, fill, room_of
 from weft.collectives.objects import gather_object
 from weft.collectives.process_group import member
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.nn.parallel.alike import make_alike
 from weft.optim.optimizer import Optimizer
 from weft.transport import collective
@@ -50,11 +49,9 @@ class ZeroRedundancyOptimizer:
         self.process_group = member(process_group, "ZeroRedundancyOptimizer")
         self._params = list(params)
         if any(isinstance(p, dict) for p in self._params):
-            raise OptimizerError(
-                f"ZeroRedundancyOptimizer: expected tensors, got groups{at_user_line()}"
-            )
+            raise OptimizerError.here("ZeroRedundancyOptimizer: expected tensors, got groups")
         if not self._params:
-            raise OptimizerError(f"ZeroRedundancyOptimizer: got no parameters{at_user_line()}")
+            raise OptimizerError.here("ZeroRedundancyOptimizer: got no parameters")
         self._owned = self._divided()
         own = self._owned[self.process_group.index]
         self.optim = optimizer_class(own, **defaults) if own else None
@@ -148,9 +145,9 @@ class ZeroRedundancyOptimizer:
             OptimizerError: the state was not consolidated on this rank.
         """
         if self._whole is None:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 "ZeroRedundancyOptimizer: expected consolidate_state_dict() on all ranks before "
-                f"state_dict() on the one that it names{at_user_line()}"
+                "state_dict() on the one that it names"
             )
         return self._whole
 
@@ -162,9 +159,9 @@ class ZeroRedundancyOptimizer:
         """
         sizes = [len(group["params"]) for group in state_dict["param_groups"]]
         if sizes != [len(self._params)]:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"ZeroRedundancyOptimizer: expected a state of groups of {[len(self._params)]} "
-                f"parameters, got {sizes}{at_user_line()}"
+                f"parameters, got {sizes}"
             )
         if self.optim is not None:
             (group,) = state_dict["param_groups"]

@@ -22,7 +22,7 @@ from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import piecewise_activation
@@ -123,8 +123,8 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     Source: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016).
     """
     if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}"
         )
     return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
@@ -172,7 +172,7 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
         ArgumentError: `alpha` is 0.
     """
     if not alpha:
-        raise ArgumentError(f"celu: expected alpha other than 0, got {alpha}{at_user_line()}")
+        raise ArgumentError.here(f"celu: expected alpha other than 0, got {alpha}")
     return _applied(celu_of, input, inplace, alpha=float(alpha))
 
 
@@ -198,7 +198,7 @@ def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: b
     """
     if min_val > max_val:
         text = f"hardtanh: expected min_val <= max_val, got {min_val} and {max_val}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
     return _applied(_hardtanh, input, inplace, low=float(min_val), high=float(max_val))
 
 
@@ -303,7 +303,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
         ArgumentError: `lambd` is negative or not finite.
     """
     if not 0 <= lambd < math.inf:
-        raise ArgumentError(f"softshrink: expected finite lambd >= 0, got {lambd}{at_user_line()}")
+        raise ArgumentError.here(f"softshrink: expected finite lambd >= 0, got {lambd}")
     return _softshrink(input, limit=float(lambd))
 
 
@@ -338,9 +338,9 @@ def _per_channel(weight: Value, rank: int) -> Value:
 def _prelu(x: Value, weight: Value) -> Value:
     dims, size = known(x.shape), known(weight.shape)
     if size not in ((), (1,)) and (len(dims) < 2 or size != (dims[1],)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"prelu: expected one weight, or one a channel (dimension 1) of {show(dims)}, got "
-            f"{show(size)}{at_user_line()}"
+            f"{show(size)}"
         )
     return ops.prelu(x, _per_channel(weight, len(dims)))
 
@@ -377,8 +377,7 @@ def rrelu(
         ArgumentError: the bounds are in the wrong order or not finite.
     """
     if not -math.inf < lower <= upper < math.inf:
-        text = f"rrelu: expected finite lower <= upper, got {lower} and {upper}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(f"rrelu: expected finite lower <= upper, got {lower} and {upper}")
     if training:
         return _applied(_rrelu, input, inplace, next_counter(), lower=lower, upper=upper)
     return _applied(leaky_relu_of, input, inplace, alpha=(lower + upper) / 2)

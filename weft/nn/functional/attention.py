@@ -8,7 +8,6 @@ from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.attention import multi_head as formulas
 
@@ -37,16 +36,14 @@ def scaled_dot_product_attention(
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
     if is_causal and attn_mask is not None:
-        raise GraphError(
-            f"scaled_dot_product_attention: is_causal excludes attn_mask{at_user_line()}"
-        )
+        raise GraphError.here("scaled_dot_product_attention: is_causal excludes attn_mask")
     repeats = 1
     if enable_gqa:
         heads, shared = dims_of(query)[-3], dims_of(key)[-3]
         if heads % shared:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"scaled_dot_product_attention: expected heads of queries that heads of keys "
-                f"divide, got {heads} and {shared}{at_user_line()}"
+                f"divide, got {heads} and {shared}"
             )
         repeats = heads // shared
     counter = next_counter() if dropout_p > 0 else None
@@ -95,9 +92,9 @@ def _check(
     q, k, v = (dims_of(x) for x in (query, key, value))
     order = "(N, L, E)" if batch_first else "(L, N, E)"
     if len(q) not in (2, 3) or len(k) != len(q) or k[:-1] != v[:-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"MultiheadAttention: expected query, key and value {order} or (L, E), keys and values "
-            f"of one length, got {show(q)}, {show(k)} and {show(v)}{at_user_line()}"
+            f"of one length, got {show(q)}, {show(k)} and {show(v)}"
         )
     one, two = (0, 1) if batch_first else (1, 0)
     n, length, keys = (1, q[0], k[0]) if len(q) == 2 else (q[one], q[two], k[two])
@@ -111,14 +108,13 @@ def _check(
             continue
         if dims_of(mask) not in shapes:
             listed = " or ".join(map(show, shapes))
-            raise ShapeError(
-                f"MultiheadAttention: expected {name} of shape {listed}, got "
-                f"{show(dims_of(mask))}{at_user_line()}"
+            raise ShapeError.here(
+                f"MultiheadAttention: expected {name} of shape {listed}, got {show(dims_of(mask))}"
             )
         if mask.dtype.is_integer:
-            raise DTypeError(
+            raise DTypeError.here(
                 f"MultiheadAttention: expected {name} of booleans or floating numbers, got "
-                f"{mask.dtype}{at_user_line()}"
+                f"{mask.dtype}"
             )
 
 
@@ -133,13 +129,13 @@ def _static_keys(static: Any, extra: Any, projected: tuple[int, ...]) -> int:
     for shape in shapes:
         expected = (projected[0], shapes[0][1], projected[2])
         if shape != expected:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"MultiheadAttention: expected static_k and static_v of shape {show(expected)}, "
-                f"got {show(shape)}{at_user_line()}"
+                f"got {show(shape)}"
             )
     if any(x is not None and row is not None for x, row in zip(static, extra, strict=True)):
-        raise ArgumentError(
-            f"MultiheadAttention: static_k and static_v exclude bias_k and bias_v{at_user_line()}"
+        raise ArgumentError.here(
+            "MultiheadAttention: static_k and static_v exclude bias_k and bias_v"
         )
     return shapes[0][1]
 
@@ -186,14 +182,13 @@ def multi_head_attention_forward(
     """
     width = dims_of(query)[-1]
     if width != embed_dim_to_check or num_heads < 1 or width % num_heads:
-        raise ShapeError(
+        raise ShapeError.here(
             f"multi_head_attention_forward: expected queries of width {embed_dim_to_check}, which "
-            f"num_heads divides, got {width} and {num_heads} heads{at_user_line()}"
+            f"num_heads divides, got {width} and {num_heads} heads"
         )
     if is_causal and attn_mask is None:
-        raise ArgumentError(
-            f"multi_head_attention_forward: is_causal needs the attn_mask that it describes"
-            f"{at_user_line()}"
+        raise ArgumentError.here(
+            "multi_head_attention_forward: is_causal needs the attn_mask that it describes"
         )
     causal = is_causal and bias_k is None and not add_zero_attn
     separate = (None, q_proj_weight, k_proj_weight, v_proj_weight)

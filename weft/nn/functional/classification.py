@@ -8,7 +8,6 @@ from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import check_factors, promoted, reduction_of
 from weft.nn.functional.embedding import check_indices
@@ -45,9 +44,8 @@ def cross_entropy(
         OutOfRangeError: at execution, a target is not a class; the message names this line.
     """
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"cross_entropy: expected label_smoothing from 0 to 1, got {label_smoothing}"
-            f"{at_user_line()}"
         )
     way = reduction_of("cross_entropy", reduction, size_average, reduce)
     smoothing = float(label_smoothing)
@@ -84,21 +82,20 @@ def nll_loss(
 def _check_like(name: str, input: Any, target: Any) -> None:
     expected, got = dims_of(input), dims_of(target)
     if expected != got:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a target of shape {show(expected)} like the input, got {show(got)}"
-            f"{at_user_line()}"
         )
 
 
 def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
     x, t = dims_of(input), dims_of(target)
     if not x:
-        raise ShapeError(f"{name}: expected an input (N, C), got a scalar{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected an input (N, C), got a scalar")
     expected = () if len(x) == 1 else (x[0], *x[2:])
     if t != expected:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a target of shape {show(expected)} for an input {show(x)}, got "
-            f"{show(t)}{at_user_line()}"
+            f"{show(t)}"
         )
     _check_class_weight(name, x, weight)
 
@@ -106,9 +103,8 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
 def _check_class_weight(name: str, x: tuple[int, ...], weight: Any) -> None:
     classes = x[0] if len(x) == 1 else x[1]
     if weight is not None and dims_of(weight) != (classes,):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a weight a class, {show((classes,))}, got {show(dims_of(weight))}"
-            f"{at_user_line()}"
         )
 
 
@@ -209,9 +205,9 @@ def multilabel_margin_loss(
         input, target = input.reshape(1), target.reshape(1)
     shape = dims_of(input)
     if dims_of(target) != shape or len(shape) not in (1, 2) or not shape[-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             "multilabel_margin_loss: expected an input (classes) or (N, classes) and a target of "
-            f"its shape, got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
+            f"its shape, got {show(shape)} and {show(dims_of(target))}"
         )
     check_indices("multilabel_margin_loss", target)
     return _multilabel_margin_loss(input, target, reduction=way)
@@ -235,18 +231,18 @@ def multi_margin_loss(
         weight: a factor for each class.
     """
     if p not in (1, 2):
-        raise ArgumentError(f"multi_margin_loss: expected p 1 or 2, got {p}{at_user_line()}")
+        raise ArgumentError.here(f"multi_margin_loss: expected p 1 or 2, got {p}")
     input = input if dims_of(input) else input.reshape(1)
     shape = dims_of(input)
     if len(shape) not in (1, 2) or not shape[-1] or dims_of(target) not in (shape[:-1], (1,)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"multi_margin_loss: expected an input (classes) and a target (), or (N, classes) and "
-            f"(N), got {show(shape)} and {show(dims_of(target))}{at_user_line()}"
+            f"(N), got {show(shape)} and {show(dims_of(target))}"
         )
     if weight is not None and dims_of(weight) != shape[-1:]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"multi_margin_loss: expected a weight a class, {show(shape[-1:])}, got "
-            f"{show(dims_of(weight))}{at_user_line()}"
+            f"{show(dims_of(weight))}"
         )
     way = reduction_of("multi_margin_loss", reduction, size_average, reduce)
     return _multi_margin_loss(input, target, weight, p=int(p), margin=float(margin), reduction=way)

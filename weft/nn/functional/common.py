@@ -57,15 +57,14 @@ def reduction_of(
     """
     for option, value in (("size_average", size_average), ("reduce", reduce)):
         if value is not None and type(value) is not bool:
-            text = f"{name}: expected {option} of True or False, got {value!r}"
-            raise ArgumentError(text + at_user_line())
+            raise ArgumentError.here(f"{name}: expected {option} of True or False, got {value!r}")
     if size_average is not None or reduce is not None:
         if reduce is False:
             return "none"
         return "sum" if size_average is False else "mean"
     if reduction not in valid:
-        raise ArgumentError(
-            f"{name}: expected reduction {', '.join(valid)}, got {reduction!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"{name}: expected reduction {', '.join(valid)}, got {reduction!r}"
         )
     return reduction
 
@@ -79,7 +78,7 @@ def refuse_complex(name: str, *xs: Any) -> None:
     for x in xs:
         dtype = lazy_of(x).type.dtype
         if dtype.is_complex:
-            raise DTypeError(f"{name}: expected real numbers, got {dtype}{at_user_line()}")
+            raise DTypeError.here(f"{name}: expected real numbers, got {dtype}")
 
 
 def check_factors(name: str, losses: tuple[int, ...], weight: Any, what: str = "weight") -> None:
@@ -93,9 +92,9 @@ def check_factors(name: str, losses: tuple[int, ...], weight: Any, what: str = "
     factors = losses if weight is None else dims_of(weight)
     own = losses[len(losses) - len(factors) :] if len(factors) <= len(losses) else ()
     if len(own) != len(factors) or any(g not in (1, n) for g, n in zip(factors, own, strict=True)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a {what} that broadcasts to the losses' shape {show(losses)}, got "
-            f"{show(factors)}; reshape it{at_user_line()}"
+            f"{show(factors)}; reshape it"
         )
 
 
@@ -106,7 +105,7 @@ def check_equal_factors(name: str, input: Any, weight: Any) -> None:
         ShapeError: the shapes differ.
     """
     if weight is not None and dims_of(weight) != dims_of(input):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a weight of the input's shape {show(dims_of(input))}, got "
-            f"{show(dims_of(weight))}; weight.expand_as(input) broadcasts{at_user_line()}"
+            f"{show(dims_of(weight))}; weight.expand_as(input) broadcasts"
         )

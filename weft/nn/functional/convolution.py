@@ -8,7 +8,7 @@ from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.convolution.correlation import correlate, spread
@@ -70,14 +70,12 @@ def convolve(
 def _check(name: str, x: tuple[int, ...], w: tuple[int, ...], spatial: int, groups: int) -> None:
     check_image(name, x, spatial)
     if len(w) != spatial + 2:
-        raise ShapeError(
-            f"{name}: expected a weight of rank {spatial + 2}, got {show(w)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a weight of rank {spatial + 2}, got {show(w)}")
     channels = x[-spatial - 1]
     if groups < 1 or w[1] * groups != channels or w[0] % groups:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a weight (out, in / groups, ...) for {channels} channels and "
-            f"{groups} groups, got {show(w)} for an input {show(x)}{at_user_line()}"
+            f"{groups} groups, got {show(w)} for an input {show(x)}"
         )
 
 
@@ -89,14 +87,12 @@ def _pads(
         return ((0, 0),) * len(window)
     if padding == "same":
         if max(strides) > 1:
-            raise ArgumentError(
-                f"{name}: padding 'same' goes with stride 1, got {strides}{at_user_line()}"
-            )
+            raise ArgumentError.here(f"{name}: padding 'same' goes with stride 1, got {strides}")
         totals = [d * (k - 1) for d, k in zip(dilation, window, strict=True)]
         return tuple([(t // 2, t - t // 2) for t in totals])
     if isinstance(padding, str):
-        raise ArgumentError(
-            f"{name}: expected padding 'same', 'valid' or numbers, got {padding!r}{at_user_line()}"
+        raise ArgumentError.here(
+            f"{name}: expected padding 'same', 'valid' or numbers, got {padding!r}"
         )
     return tuple([(p, p) for p in sizes_of(f"{name}: padding", padding, len(window))])
 
@@ -176,9 +172,9 @@ def transpose(
     check_image(name, x, spatial)
     channels = x[-spatial - 1]
     if len(w) != spatial + 2 or w[0] != channels or groups < 1 or channels % groups:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected a weight (in, out / groups, ...) for {channels} channels and "
-            f"{groups} groups, got {show(w)} for an input {show(x)}{at_user_line()}"
+            f"{groups} groups, got {show(w)} for an input {show(x)}"
         )
     options = {
         "strides": stride, "padding": padding, "output_padding": output_padding,

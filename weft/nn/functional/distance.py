@@ -7,7 +7,6 @@ from typing import Any
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import promoted, refuse_complex
 from weft.ops.reduction import distance as formulas
@@ -77,9 +76,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
         ArgumentError: `p` is negative.
     """
     if not p >= 0:
-        raise ArgumentError(f"pdist: expected p >= 0, got {p}{at_user_line()}")
+        raise ArgumentError.here(f"pdist: expected p >= 0, got {p}")
     if len(dims_of(input)) != 2:
-        text = f"pdist: expected a matrix, got shape {show(dims_of(input))}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"pdist: expected a matrix, got shape {show(dims_of(input))}")
     refuse_complex("pdist", input)
     return _pdist(input, p=float(p))

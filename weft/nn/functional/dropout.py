@@ -10,7 +10,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 from weft.ops.layer.alpha_dropout import alpha_dropout as alpha_dropout_node
@@ -44,9 +44,7 @@ def _drop(
     name: str, function: Any, x: Any, p: float, training: bool, inplace: bool, shared: int = 0
 ) -> Any:
     if not 0.0 <= p <= 1.0:
-        raise ArgumentError(
-            f"{name}: expected a probability p from 0 to 1, got {p}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"{name}: expected a probability p from 0 to 1, got {p}")
     if not training or p == 0.0:
         return x
     lazy = function.record((x, next_counter()), {"p": float(p), "shared": shared})[0]
@@ -78,8 +76,8 @@ def _inner(name: str, input: Any, ranks: tuple[int, ...], spatial: int | None) -
     shape = dims_of(input)
     if len(shape) not in ranks:
         listed = " or ".join(map(str, ranks))
-        raise ShapeError(
-            f"{name}: expected an input of rank {listed}, got shape {show(shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"{name}: expected an input of rank {listed}, got shape {show(shape)}"
         )
     return max(len(shape) - 2, 0) if spatial is None else spatial
 

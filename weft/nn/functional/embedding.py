@@ -27,16 +27,16 @@ def table_row(name: str, index: int | None, size: int) -> int | None:
     if index is None:
         return None
     if not -size <= index < size:
-        raise ShapeError(
-            f"{name}: expected padding_idx from {-size} to {size - 1}, got {index}{at_user_line()}"
+        raise ShapeError.here(
+            f"{name}: expected padding_idx from {-size} to {size - 1}, got {index}"
         )
     return index % size
 
 
 def _check_table(name: str, weight: Any) -> None:
     if len(dims_of(weight)) != 2:
-        raise ShapeError(
-            f"{name}: expected a weight (rows, width), got {show(dims_of(weight))}{at_user_line()}"
+        raise ShapeError.here(
+            f"{name}: expected a weight (rows, width), got {show(dims_of(weight))}"
         )
 
 
@@ -44,7 +44,7 @@ def check_indices(name: str, indices: Any) -> None:
     """Require integer indices."""
     dtype = lazy_of(indices).type.dtype
     if not dtype.is_integer:
-        raise DTypeError(f"{name}: expected indices of integers, got {dtype}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected indices of integers, got {dtype}")
 
 
 _shortened = recorded(formulas.shortened, differentiable=False)
@@ -146,13 +146,10 @@ def _check_bag(input: Any, offsets: Any, mode: str, factors: Any) -> None:
     check_indices("embedding_bag", input)
     shape = dims_of(input)
     if mode not in ("sum", "mean", "max"):
-        raise ArgumentError(
-            f"embedding_bag: expected mode sum, mean or max, got {mode!r}{at_user_line()}"
-        )
+        raise ArgumentError.here(f"embedding_bag: expected mode sum, mean or max, got {mode!r}")
     if len(shape) != (2 if offsets is None else 1):
-        raise ShapeError(
-            "embedding_bag: expected an input (bags, size), or (n) with offsets, got "
-            f"{show(shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"embedding_bag: expected an input (bags, size), or (n) with offsets, got {show(shape)}"
         )
     if factors is not None and mode != "sum":
         raise NotImplementedError(
@@ -178,8 +175,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     if num_classes == -1:
         values = tensor.array
         if not values.size:
-            raise ShapeError(
-                f"one_hot: expected num_classes for a tensor without elements{at_user_line()}"
-            )
+            raise ShapeError.here("one_hot: expected num_classes for a tensor without elements")
         num_classes = int(values.max()) + 1
     return _one_hot(tensor, depth=num_classes)

@@ -12,7 +12,6 @@ from weft.eager.functions.random.generator import rand
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.pooling import fractional as formulas
@@ -35,7 +34,7 @@ def fractional_max_pool(
     image = shape[-spatial:]
     window = sizes_of(f"{name}: kernel_size", kernel_size, spatial, one_for_all=False)
     if (output_size is None) == (output_ratio is None):
-        raise ArgumentError(f"{name}: expected output_size or output_ratio{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected output_size or output_ratio")
     if output_size is not None:
         output = sizes_of(f"{name}: output_size", output_size, spatial, one_for_all=False)
     else:
@@ -44,18 +43,17 @@ def fractional_max_pool(
         output = tuple([int(d * r) for d, r in zip(image, ratios, strict=True)])
     fits = [o + k - 1 <= d for o, k, d in zip(output, window, image, strict=True)]
     if not all(fits) or shape[-spatial - 1] == 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected channels, and output_size + kernel_size - 1 of at most the input's "
             f"sizes, got output_size {output} and kernel_size {window} for an input {show(shape)}"
-            f"{at_user_line()}"
         )
     lead = shape[:-spatial] if len(shape) == spatial + 2 else (1, shape[0])
     if samples is None:
         samples = rand(*lead, spatial, dtype=input.dtype)
     elif dims_of(samples)[1:] != (lead[1], spatial) or dims_of(samples)[0] < lead[0]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected _random_samples of shape {show((*lead, spatial))}, or more in the "
-            f"first dimension, got {show(dims_of(samples))}{at_user_line()}"
+            f"first dimension, got {show(dims_of(samples))}"
         )
     else:
         samples = samples[: lead[0]]

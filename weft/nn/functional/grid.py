@@ -10,7 +10,6 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 __all__ = ["affine_grid", "grid_sample"]
@@ -40,24 +39,23 @@ def grid_sample(
     image, places = dims_of(input), dims_of(grid)
     rank = len(image) - 2
     if rank not in (2, 3) or len(places) != rank + 2 or places[-1] != rank:
-        raise ShapeError(
+        raise ShapeError.here(
             f"grid_sample: expected (N, C, H, W) and (N, h, w, 2), or (N, C, D, H, W) and "
-            f"(N, d, h, w, 3), got {show(image)} and {show(places)}{at_user_line()}"
+            f"(N, d, h, w, 3), got {show(image)} and {show(places)}"
         )
     if image[0] != places[0] or 0 in image[2:]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"grid_sample: expected as many grids as images, which are not empty, got "
-            f"{show(image)} and {show(places)}{at_user_line()}"
+            f"{show(image)} and {show(places)}"
         )
     if mode not in _MODES or (mode == "bicubic" and rank == 3):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"grid_sample: expected mode of {', '.join(_MODES)} that fits {rank} spatial axes, "
-            f"got {mode!r}{at_user_line()}"
+            f"got {mode!r}"
         )
     if padding_mode not in _PADDINGS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"grid_sample: expected padding_mode of {', '.join(_PADDINGS)}, got {padding_mode!r}"
-            f"{at_user_line()}"
         )
     how = {"mode": _MODES[mode], "padding": padding_mode, "align_corners": bool(align_corners)}
     return _grid_sample.on(kind_of(input, grid), *promoted(input, grid, floats=True), **how)
@@ -76,8 +74,8 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     """
     rank, dims = len(size) - 2, dims_of(theta)
     if rank not in (2, 3) or dims != (size[0], rank, rank + 1):
-        raise ShapeError(
+        raise ShapeError.here(
             f"affine_grid: expected theta of shape ({size[0]}, {rank}, {rank + 1}), got "
-            f"{show(dims)}{at_user_line()}"
+            f"{show(dims)}"
         )
     return _affine_grid(theta, size=tuple(size[2:]), align_corners=bool(align_corners))

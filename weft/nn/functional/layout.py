@@ -7,7 +7,6 @@ from typing import Any
 
 from weft.eager.tensor.argument import integer, sizes
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 
@@ -19,9 +18,9 @@ def check_image(name: str, shape: Sequence[int], spatial: int) -> None:
     """
     if len(shape) not in (spatial + 1, spatial + 2):
         dims = ", ".join(("D", "H", "W")[-spatial:]) if spatial > 1 else "L"
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected an input (N, C, {dims}) or (C, {dims}), got shape "
-            f"{show(tuple(shape))}{at_user_line()}"
+            f"{show(tuple(shape))}"
         )
 
 
@@ -40,8 +39,6 @@ def sizes_of(name: str, value: Any, count: int, one_for_all: bool = True) -> tup
         if len(numbers) == 1 and one_for_all:
             return numbers * count
         if len(numbers) != count:
-            raise ShapeError(
-                f"{name}: expected 1 or {count} numbers, got {numbers}{at_user_line()}"
-            )
+            raise ShapeError.here(f"{name}: expected 1 or {count} numbers, got {numbers}")
         return numbers
     return (integer(name, value),) * count

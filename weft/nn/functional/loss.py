@@ -9,7 +9,6 @@ from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import (
     check_equal_factors,
@@ -79,7 +78,7 @@ def smooth_l1_loss(
     if beta == 0:
         return l1_loss(input, target, size_average, reduce, reduction)
     if not beta >= 0:
-        raise ArgumentError(f"smooth_l1_loss: expected beta >= 0, got {beta}{at_user_line()}")
+        raise ArgumentError.here(f"smooth_l1_loss: expected beta >= 0, got {beta}")
     warn_of_sizes("smooth_l1_loss", input, target)
     way = reduction_of("smooth_l1_loss", reduction, size_average, reduce)
     return _smooth_l1_loss(*promoted(input, target), beta=float(beta), reduction=way)
@@ -98,7 +97,7 @@ def huber_loss(
         delta: the difference from which on the loss is linear.
     """
     if not delta > 0:
-        raise ArgumentError(f"huber_loss: expected delta > 0, got {delta}{at_user_line()}")
+        raise ArgumentError.here(f"huber_loss: expected delta > 0, got {delta}")
     warn_of_sizes("huber_loss", input, target)
     check_equal_factors("huber_loss", input, weight)
     way = reduction_of("huber_loss", reduction)
@@ -217,7 +216,7 @@ def triplet_margin_loss(
 
 def _check_margin(name: str, margin: float) -> None:
     if margin <= 0:
-        raise ArgumentError(f"{name}: expected margin > 0, got {margin}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected margin > 0, got {margin}")
 
 
 _margin_of_distances = recorded(formulas.margin_of_distances)
@@ -267,9 +266,9 @@ def cosine_embedding_loss(
     """
     ranks = [len(dims_of(x)) for x in (input1, input2, target)]
     if ranks not in ([2, 2, 1], [1, 1, 0]):
-        raise ShapeError(
+        raise ShapeError.here(
             f"cosine_embedding_loss: expected inputs (N, D) and a target (N), or (D) and (), got "
-            f"{', '.join(show(dims_of(x)) for x in (input1, input2, target))}{at_user_line()}"
+            f"{', '.join(show(dims_of(x)) for x in (input1, input2, target))}"
         )
     way = reduction_of("cosine_embedding_loss", reduction, size_average, reduce)
     xs = promoted(input1, input2, target)
@@ -330,9 +329,9 @@ def gaussian_nll_loss(
         and own != shape[:-1]
         and (len(own) != len(shape) or others not in ([], [1]))
     ):
-        raise ShapeError(
+        raise ShapeError.here(
             f"gaussian_nll_loss: expected var of shape {show(shape)}, with at most one dimension "
-            f"of 1 in place, or {show(shape[:-1])}, got {show(own)}{at_user_line()}"
+            f"of 1 in place, or {show(shape[:-1])}, got {show(own)}"
         )
     way = reduction_of("gaussian_nll_loss", reduction)
     xs = promoted(input, target, var)

@@ -11,7 +11,6 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.layer import channel_normalization as formulas
 
@@ -59,16 +58,14 @@ def batch_norm(
     _check_channels("batch_norm", dims_of(input), weight, running_mean)
     if not training:
         if running_mean is None or running_var is None:
-            raise ArgumentError(
-                f"batch_norm: expected running_mean and running_var outside of training"
-                f"{at_user_line()}"
+            raise ArgumentError.here(
+                "batch_norm: expected running_mean and running_var outside of training"
             )
         xs = (input, weight, bias, running_mean, running_var)
         return _batch_norm_eval(*xs, eps=float(eps))
     _check_many("batch_norm", dims_of(input))
     if eps <= 0:
-        text = f"batch_norm: expected eps > 0 in training, got {eps}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(f"batch_norm: expected eps > 0 in training, got {eps}")
     if 0 in dims_of(input):  # no statistics; the running ones stay as they are
         if count is not None:
             count.add_(1)
@@ -90,22 +87,20 @@ def move_statistics(buffers: tuple[Any, Any, Any], statistics: Any, momentum: fl
 
 def _check_channels(name: str, shape: tuple[int, ...], *weights: Any) -> None:
     if len(shape) < 2:
-        raise ShapeError(
-            f"{name}: expected an input of rank 2 or more, got {show(shape)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected an input of rank 2 or more, got {show(shape)}")
     for x in weights:
         if x is not None and dims_of(x) != (shape[1],):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{name}: expected {dims_of(x)[0]} channels (dimension 1), got an input "
-                f"{show(shape)}{at_user_line()}"
+                f"{show(shape)}"
             )
 
 
 def _check_many(name: str, shape: tuple[int, ...]) -> None:
     if math.prod(shape) == shape[1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected more than 1 value per channel when training, got an input "
-            f"{show(shape)}{at_user_line()}"
+            f"{show(shape)}"
         )
 
 
@@ -120,15 +115,12 @@ def _row_shape(name: str, input: Any, normalized_shape: Any, *weights: Any) -> i
     shape = dims_of(input)
     sizes = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not sizes or shape[-len(sizes) :] != sizes:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected an input (..., {', '.join(map(str, sizes))}), got {show(shape)}"
-            f"{at_user_line()}"
         )
     for x in weights:
         if x is not None and dims_of(x) != sizes:
-            raise ShapeError(
-                f"{name}: expected weights {show(sizes)}, got {show(dims_of(x))}{at_user_line()}"
-            )
+            raise ShapeError.here(f"{name}: expected weights {show(sizes)}, got {show(dims_of(x))}")
     return len(sizes)
 
 
@@ -188,14 +180,13 @@ def group_norm(
     shape = dims_of(input)
     _check_channels("group_norm", shape, weight, bias)
     if num_groups < 1 or shape[1] % num_groups:
-        raise ShapeError(
+        raise ShapeError.here(
             f"group_norm: expected a number of groups that divides {shape[1]} channels, got "
-            f"{num_groups}{at_user_line()}"
+            f"{num_groups}"
         )
     if math.prod((shape[0], shape[1] // num_groups, *shape[2:])) == 1:
-        raise ShapeError(
-            f"group_norm: expected several values in each group, got one, of an input "
-            f"{show(shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"group_norm: expected several values in each group, got one, of an input {show(shape)}"
         )
     return _group_norm(input, weight, bias, groups=int(num_groups), eps=float(eps))
 
@@ -224,9 +215,8 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if math.prod(shape[2:]) == 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"instance_norm: expected more than 1 spatial element when training, got {show(shape)}"
-            f"{at_user_line()}"
         )
     if running_mean is None or running_var is None:
         return _instance_norm(input, weight, bias, eps=float(eps), statistics=False)
@@ -253,9 +243,8 @@ def local_response_norm(
     Source: Krizhevsky et al., "ImageNet classification" (2012).
     """
     if len(dims_of(input)) < 3:
-        raise ShapeError(
-            f"local_response_norm: expected an input of rank 3 or more, got "
-            f"{show(dims_of(input))}{at_user_line()}"
+        raise ShapeError.here(
+            f"local_response_norm: expected an input of rank 3 or more, got {show(dims_of(input))}"
         )
     return _local_response_norm(
         input, axis=1, before=int(size) // 2, after=(int(size) - 1) // 2,

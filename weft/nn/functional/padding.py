@@ -41,18 +41,16 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
             f"pad: expected mode {', '.join(MODES)}, got {mode!r}{at_user_line()}"
         )
     if len(sizes) % 2 or len(sizes) > 2 * len(shape):
-        raise ShapeError(
+        raise ShapeError.here(
             f"pad: expected pairs (low, high) for at most {len(shape)} dimensions, got {sizes}"
-            f"{at_user_line()}"
         )
     pairs = [sizes[i : i + 2] for i in range(0, len(sizes), 2)][::-1]
     pads = (*[(0, 0)] * (len(shape) - len(pairs)), *pairs)
     if mode in ("reflect", "replicate"):
         channels = shape[1:] if len(shape) > len(pairs) + 1 else shape
         if not all(channels):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"pad: mode {mode!r} takes no empty dimension but the batch's, got {show(shape)}"
-                f"{at_user_line()}"
             )
     _check(shape, pads, mode)
     if value:
@@ -64,11 +62,9 @@ def _check(shape: tuple[int, ...], pads: Any, mode: str) -> None:
     for size, pair in zip(shape, pads, strict=True):
         most = {"reflect": size - 1, "circular": size}.get(mode)
         if size + sum(pair) < 0 or (any(pair) and most is not None and max(pair) > most):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"pad: mode {mode!r} cannot pad a dimension of {size} by {tuple(pair)}; the input "
-                f"has shape {show(shape)}{at_user_line()}"
+                f"has shape {show(shape)}"
             )
         if size == 0 and max(pair) > 0 and mode != "constant":
-            raise ShapeError(
-                f"pad: expected a dimension that is not empty, got {show(shape)}{at_user_line()}"
-            )
+            raise ShapeError.here(f"pad: expected a dimension that is not empty, got {show(shape)}")

@@ -9,7 +9,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import check_image, sizes_of
 from weft.ops.declaration import catalogue
@@ -83,9 +83,9 @@ class Windows:
         _check_positive(f"{name}: stride", self.strides)
         for p, k in zip(self.padding, self.window, strict=True):
             if not 0 <= p <= k // 2:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{name}: expected a padding from 0 to half of kernel_size {self.window}, got "
-                    f"{self.padding}{at_user_line()}"
+                    f"{self.padding}"
                 )
 
     @property
@@ -97,14 +97,14 @@ class Windows:
 def _check_filled(name: str, shape: tuple[int, ...], first: int) -> None:
     """Check that an input has channels and pixels: only N may be 0."""
     if 0 in shape[first:]:
-        raise ShapeError(
-            f"{name}: expected sizes above 0 except for N, got shape {show(shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"{name}: expected sizes above 0 except for N, got shape {show(shape)}"
         )
 
 
 def _check_positive(name: str, sizes: tuple[int, ...]) -> None:
     if min(sizes) < 1:
-        raise ShapeError(f"{name}: expected numbers from 1, got {sizes}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected numbers from 1, got {sizes}")
 
 
 def max_pool(
@@ -174,7 +174,7 @@ def avg_pool(
     """Average pooling with any number of spatial dimensions."""
     name = f"avg_pool{spatial}d"
     if divisor_override == 0:
-        raise ArgumentError(f"{name}: expected divisor_override other than 0{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected divisor_override other than 0")
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
     return _avg_pool(
         input, **windows.static, padding=windows.padding, ceil=bool(ceil_mode),
@@ -265,9 +265,7 @@ def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int,
     check_image(name, shape, spatial)
     sizes = output_size if isinstance(output_size, list | tuple) else (output_size,) * spatial
     if len(sizes) != spatial:
-        raise ShapeError(
-            f"{name}: expected {spatial} output sizes, got {tuple(sizes)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected {spatial} output sizes, got {tuple(sizes)}")
     own = shape[-spatial:]
     return tuple([d if s is None else int(s) for s, d in zip(sizes, own, strict=True)])
 
@@ -337,9 +335,9 @@ def max_unpool(
     name = f"max_unpool{spatial}d"
     windows = Windows(name, input, spatial, kernel_size, stride, padding)
     if dims_of(indices) != dims_of(input):
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected indices of the input's shape {show(dims_of(input))}, got "
-            f"{show(dims_of(indices))}{at_user_line()}"
+            f"{show(dims_of(indices))}"
         )
     places = zip(
         dims_of(input)[-spatial:], windows.strides, windows.padding, windows.window, strict=True
@@ -363,9 +361,8 @@ def _unpooled(
     near = [abs(n - d) < s for n, d, s in zip(size, least, strides, strict=False)]
     if len(requested) not in (spatial, spatial + 2) or not all(near):
         ranges = [f"{d - s + 1} to {d + s - 1}" for d, s in zip(least, strides, strict=True)]
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected an output_size of {', '.join(ranges)}, got {requested}"
-            f"{at_user_line()}"
         )
     return size
 

@@ -11,7 +11,6 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.common import reduction_of
 from weft.ops.loss import ctc
@@ -45,9 +44,9 @@ def ctc_loss(
     way = reduction_of("ctc_loss", reduction)
     shape = dims_of(log_probs)
     if len(shape) not in (2, 3) or not 0 <= blank < shape[-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"ctc_loss: expected log_probs (T, N, C) or (T, C) and a blank below C, got "
-            f"{show(shape)} and {blank}{at_user_line()}"
+            f"{show(shape)} and {blank}"
         )
     n = shape[1] if len(shape) == 3 else 1
     counts = [_lengths(v, n) for v in (input_lengths, target_lengths)]
@@ -64,11 +63,9 @@ def _lengths(numbers: Any, n: int) -> Any:
     lengths = numbers if isinstance(numbers, Handle) else wrap(leaf(np.asarray(numbers, np.int64)))
     dtype = lazy_of(lengths).type.dtype
     if not dtype.is_integer:
-        raise DTypeError(f"ctc_loss: expected lengths of integers, got {dtype}{at_user_line()}")
+        raise DTypeError.here(f"ctc_loss: expected lengths of integers, got {dtype}")
     if math.prod(dims_of(lengths)) != n:
-        raise ShapeError(
-            f"ctc_loss: expected {n} lengths, got shape {show(dims_of(lengths))}{at_user_line()}"
-        )
+        raise ShapeError.here(f"ctc_loss: expected {n} lengths, got shape {show(dims_of(lengths))}")
     return lengths
 
 
@@ -76,9 +73,7 @@ def _check_within(name: str, lengths: Any, most: int) -> None:
     """Check that lengths are in [0, most], if they are known already."""
     array = lengths.lazy.array
     if array is not None and array.size and not 0 <= array.min() <= array.max() <= most:
-        raise ShapeError(
-            f"ctc_loss: expected {name} from 0 to {most}, got {array.tolist()}{at_user_line()}"
-        )
+        raise ShapeError.here(f"ctc_loss: expected {name} from 0 to {most}, got {array.tolist()}")
 
 
 def _rows(targets: Any, lengths: Any, n: int) -> Any:
@@ -87,16 +82,15 @@ def _rows(targets: Any, lengths: Any, n: int) -> Any:
     if len(shape) == 2 and shape[0] == n:
         return targets
     if len(shape) != 1:
-        raise ShapeError(
+        raise ShapeError.here(
             f"ctc_loss: expected targets ({n}, S) or of one dimension, got {show(shape)}"
-            f"{at_user_line()}"
         )
     counts = np.asarray(lengths.array if isinstance(lengths, Handle) else lengths).reshape(-1)
     flat = np.asarray(targets.array if isinstance(targets, Handle) else targets)
     if counts.size and (counts.min() < 0 or counts.sum() > len(flat)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"ctc_loss: expected target_lengths of together at most {len(flat)}, got "
-            f"{counts.tolist()}{at_user_line()}"
+            f"{counts.tolist()}"
         )
     rows = np.zeros((n, int(counts.max(initial=0))), np.int64)
     starts = np.cumsum(counts) - counts

@@ -10,7 +10,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import as_dtype
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.random import relaxed
@@ -40,9 +40,7 @@ def _rows(name: str, input: Any, dim: int | None, dtype: Any) -> tuple[Any, int]
         dim = 0 if rank in (0, 1, 3) else 1
     most = max(rank, 1)
     if not -most <= dim < most:
-        raise ShapeError(
-            f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a dimension from {-most} to {most - 1}, got {dim}")
     if rank == 0:
         input, dim = _as_vector(input), 0
     return (input if dtype is None else _as_type(input, dtype=as_dtype(dtype))), dim

@@ -11,7 +11,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of, recorded, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float32, uint8
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.functional.layout import sizes_of
 from weft.ops.declaration import catalogue
@@ -65,16 +65,15 @@ def interpolate(
     spatial = len(shape) - 2
     method, ranks = _MODES.get(mode, (None, ()))
     if method is None or spatial not in ranks:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"interpolate: expected one of the modes {', '.join(_MODES)} that fits an input "
-            f"{show(shape)}, got {mode!r}{at_user_line()}"
+            f"{show(shape)}, got {mode!r}"
         )
     if (size is None) == (scale_factor is None):
-        raise ArgumentError(f"interpolate: expected size or scale_factor{at_user_line()}")
+        raise ArgumentError.here("interpolate: expected size or scale_factor")
     if antialias and mode not in ("bilinear", "bicubic"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"interpolate: expected mode bilinear or bicubic with antialias, got {mode!r}"
-            f"{at_user_line()}"
         )
     scales: Any = None
     if size is not None:
@@ -83,9 +82,7 @@ def interpolate(
         several = isinstance(scale_factor, list | tuple)
         factors = tuple(scale_factor) if several else (scale_factor,) * spatial
         if len(factors) != spatial:
-            raise ShapeError(
-                f"interpolate: expected {spatial} factors, got {factors}{at_user_line()}"
-            )
+            raise ShapeError.here(f"interpolate: expected {spatial} factors, got {factors}")
         sizes = tuple([math.floor(d * f) for d, f in zip(shape[2:], factors, strict=True)])
         scales = None if recompute_scale_factor else tuple(map(float, factors))
     lazy = lazy_of(input)
@@ -235,9 +232,9 @@ def unfold(
     """
     shape = dims_of(input)
     if len(shape) not in (3, 4) or not all(shape[-3:]):
-        raise ShapeError(
+        raise ShapeError.here(
             f"unfold: expected an input (N, C, H, W) or (C, H, W) with C, H and W above 0, got "
-            f"{show(shape)}{at_user_line()}"
+            f"{show(shape)}"
         )
     return _unfold(input, **_windows("unfold", kernel_size, dilation, padding, stride))
 
@@ -258,8 +255,8 @@ def fold(
     shape = dims_of(input)
     rows, count = shape[-2], math.prod(_outputs(image, *static.values()))
     if len(shape) not in (2, 3) or rows % math.prod(static["window"]) or shape[-1] != count:
-        raise ShapeError(
+        raise ShapeError.here(
             f"fold: expected an input (N, C * {math.prod(static['window'])}, {count}), got "
-            f"{show(shape)}{at_user_line()}"
+            f"{show(shape)}"
         )
     return _fold(input, image=image, **static)

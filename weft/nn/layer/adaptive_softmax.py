@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.functional.softmax import log_softmax
 from weft.nn.layer.base import Layer, options
@@ -65,9 +64,9 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         self.cutoffs = ends = [*cutoffs, self.n_classes]
         ascending = all(a < b for a, b in zip([0, *ends], ends, strict=False))
         if len(ends) < 2 or not ascending or any(int(c) != c for c in ends):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"AdaptiveLogSoftmaxWithLoss: expected cutoffs that ascend from 1 to "
-                f"{self.n_classes - 1}, got {list(cutoffs)}{at_user_line()}"
+                f"{self.n_classes - 1}, got {list(cutoffs)}"
             )
         self.shortlist_size = ends[0]
         self.n_clusters = len(ends) - 1
@@ -97,17 +96,17 @@ class AdaptiveLogSoftmaxWithLoss(Layer):
         """
         x, t = dims_of(input_), dims_of(target_)
         if (len(x), len(t)) not in ((2, 1), (1, 0)) or x[:-1] != t:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"AdaptiveLogSoftmaxWithLoss: expected inputs (N, {self.in_features}) and targets "
-                f"(N), or without N, got {show(x)} and {show(t)}{at_user_line()}"
+                f"(N), or without N, got {show(x)} and {show(t)}"
             )
         if not t:
             result = self.forward(input_.unsqueeze(0), target_.unsqueeze(0))
             return AdaptiveResult(result.output.squeeze(0), result.loss)
         if ((target_ < 0) | (target_ >= self.n_classes)).any():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"AdaptiveLogSoftmaxWithLoss: expected targets from 0 to {self.n_classes - 1}, got "
-                f"{target_.min().item()} to {target_.max().item()}{at_user_line()}"
+                f"{target_.min().item()} to {target_.max().item()}"
             )
         entry = target_  # of the head
         within = input_.new_zeros(t)  # a target's log probability within its cluster

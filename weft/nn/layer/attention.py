@@ -6,7 +6,6 @@ from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.attention import multi_head_attention
 from weft.nn.layer.base import Layer
@@ -46,9 +45,9 @@ class MultiheadAttention(Layer):
     ) -> None:
         super().__init__()
         if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"MultiheadAttention: expected num_heads that divides embed_dim, got {num_heads} "
-                f"and {embed_dim}{at_user_line()}"
+                f"and {embed_dim}"
             )
         self.embed_dim = embed_dim
         self.num_heads = num_heads
@@ -113,9 +112,8 @@ class MultiheadAttention(Layer):
             is_causal: `attn_mask` is the causal mask, so it need not be read.
         """
         if is_causal and attn_mask is None:
-            raise ArgumentError(
-                f"MultiheadAttention: is_causal needs the attn_mask that it describes"
-                f"{at_user_line()}"
+            raise ArgumentError.here(
+                "MultiheadAttention: is_causal needs the attn_mask that it describes"
             )
         extra_keys = self.bias_k is not None or self.add_zero_attn
         causal = is_causal and not extra_keys

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from weft.eager.functions.creation.constructor import empty
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.convolution import convolve, transpose
 from weft.nn.functional.layout import sizes_of
@@ -74,24 +73,23 @@ class _Convolution(Layer):
     def _check(self, name: str) -> None:
         groups = self.groups
         if groups < 1 or self.in_channels % groups or self.out_channels % groups:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{name}: expected groups that divide in_channels {self.in_channels} and "
-                f"out_channels {self.out_channels}, got {groups}{at_user_line()}"
+                f"out_channels {self.out_channels}, got {groups}"
             )
         if isinstance(self.padding, str):
             if self.padding not in ("same", "valid") or self.transposed:
-                raise ArgumentError(
+                raise ArgumentError.here(
                     f"{name}: expected padding 'same', 'valid' or numbers, got {self.padding!r}"
-                    f"{at_user_line()}"
                 )
             if self.padding == "same" and max(self.stride) > 1:
-                raise ArgumentError(
-                    f"{name}: padding 'same' goes with stride 1, got {self.stride}{at_user_line()}"
+                raise ArgumentError.here(
+                    f"{name}: padding 'same' goes with stride 1, got {self.stride}"
                 )
         if self.padding_mode not in _AROUND or (self.transposed and self.padding_mode != "zeros"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected padding_mode {', '.join(_AROUND)} (zeros for transposes), got "
-                f"{self.padding_mode!r}{at_user_line()}"
+                f"{self.padding_mode!r}"
             )
 
     def reset_parameters(self) -> None:
@@ -213,9 +211,9 @@ class _ConvTranspose(_Convolution):
         for want, size, s, p, d, k in axes:
             least = (size - 1) * s - 2 * p + d * (k - 1) + 1
             if not least <= want < least + s:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{type(self).__name__}: expected an output_size from {least} to "
-                    f"{least + s - 1}, got {want}{at_user_line()}"
+                    f"{least + s - 1}, got {want}"
                 )
             extra.append(want - least)
         return tuple(extra)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.functional.dropout import (
     alpha_dropout,
     dropout,
@@ -27,9 +26,8 @@ class _Dropout(Layer):
 
     def __post_init__(self) -> None:
         if not 0 <= self.p <= 1:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected a probability p from 0 to 1, got {self.p}"
-                f"{at_user_line()}"
             )
 
 

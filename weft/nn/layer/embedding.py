@@ -8,7 +8,6 @@ from typing import Any, Self
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional.embedding import embedding, embedding_bag, table_row
@@ -40,9 +39,8 @@ class _Table(Layer):
             self.reset_parameters()
         else:
             if tuple(_weight.shape) != shape:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{name}: expected a weight {show(shape)}, got {show(_weight.shape)}"
-                    f"{at_user_line()}"
                 )
             made = isinstance(_weight, Parameter)
             self.weight = _weight if made else Parameter(_weight, requires_grad=not _freeze)

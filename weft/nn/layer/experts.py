@@ -10,7 +10,6 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.layer.base import Layer, options
@@ -82,10 +81,9 @@ class MixtureOfExperts(Layer):
         features, hidden, num_experts = self.features, self.hidden, self.num_experts
         factors = self.capacity_factor, self.eval_capacity_factor
         if not 1 <= self.top_k <= num_experts or min(factors) <= 0:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"MixtureOfExperts: expected 1 <= top_k <= num_experts and capacity factors above "
                 f"0, got {self.top_k}, {num_experts}, {factors[0]} and {factors[1]}"
-                f"{at_user_line()}"
             )
         self.router = Linear(features, num_experts, bias=False)
         self.weight1 = Parameter(empty(num_experts, features, hidden))
@@ -114,9 +112,8 @@ class MixtureOfExperts(Layer):
         """
         dims = dims_of(input)
         if not dims or dims[-1] != self.features:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"MixtureOfExperts: expected shape (..., {self.features}), got {show(dims)}"
-                f"{at_user_line()}"
             )
         x = input.reshape(-1, self.features)
         capacity = self.capacity(dims_of(x)[0])

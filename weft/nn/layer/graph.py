@@ -13,7 +13,6 @@ from weft.eager.functions.creation.constructor import empty, ones
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional.activation import relu
@@ -38,9 +37,7 @@ def _bias(size: int, bias: bool) -> Parameter | None:
 def _check_nodes(name: str, x: Any, features: int) -> None:
     dims = dims_of(x)
     if len(dims) != 2 or dims[1] != features:
-        raise ShapeError(
-            f"{name}: expected x of shape (nodes, {features}), got {show(dims)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected x of shape (nodes, {features}), got {show(dims)}")
 
 
 class GCNConv(Layer):
@@ -195,7 +192,7 @@ class GATConv(Layer):
     ) -> None:
         super().__init__()
         if heads < 1:
-            raise ArgumentError(f"GATConv: expected heads >= 1, got {heads}{at_user_line()}")
+            raise ArgumentError.here(f"GATConv: expected heads >= 1, got {heads}")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.heads = heads

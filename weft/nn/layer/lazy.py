@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Concatenate, ParamSpec
 from weft.eager.record.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.errors import StateError
-from weft.ir.node import at_user_line
 from weft.nn.layer.convolution import (
     Conv1d,
     Conv2d,
@@ -80,9 +79,8 @@ def _initialize(module: LazyModuleMixin, args: tuple[Any, ...], kwargs: dict[str
     with no_grad():
         module.initialize_parameters(*args, **kwargs)
     if module.has_uninitialized_params():
-        raise StateError(
+        raise StateError.here(
             f"{type(module).__name__}: initialize_parameters has left parameters uninitialized"
-            f"{at_user_line()}"
         )
     module._initialize_hook.remove()  # pyright: ignore[reportPrivateUsage]
     del module._initialize_hook  # pyright: ignore[reportPrivateUsage]

@@ -99,9 +99,8 @@ class _Statistics(_Affine):
         shape = dims_of(input)
         if len(shape) not in self.ranks:
             ranks = " or ".join(map(str, self.ranks))
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{type(self).__name__}: expected an input of rank {ranks}, got {show(shape)}"
-                f"{at_user_line()}"
             )
 
     def _renew_state(self, state_dict: Any, prefix: str, local_metadata: Mapping[str, Any]) -> None:
@@ -280,9 +279,9 @@ class GroupNorm(_Affine):
     ) -> None:
         super().__init__()
         if num_groups < 1 or num_channels % num_groups:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"GroupNorm: expected a number of groups that divides {num_channels} channels, "
-                f"got {num_groups}{at_user_line()}"
+                f"got {num_groups}"
             )
         self.num_groups = num_groups
         self.num_channels = num_channels

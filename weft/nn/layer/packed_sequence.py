@@ -22,7 +22,6 @@ from weft.ir.dtype import int16 as _short
 from weft.ir.dtype import int32 as _int
 from weft.ir.dtype import int64 as _long
 from weft.ir.dtype import uint8 as _byte
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 Direction = Callable[[Any, list[Any]], tuple[Any, ...]]
@@ -131,21 +130,20 @@ def pack_padded_sequence(
     counts = np.asarray(lengths.array if isinstance(lengths, Handle) else lengths, np.int64)
     dims = dims_of(input)
     if len(dims) < 2 or counts.shape != (dims[1 - batch_first],):
-        raise ShapeError(
+        raise ShapeError.here(
             f"pack_padded_sequence: expected a length for each sequence of an input {show(dims)}, "
-            f"got lengths of shape {show(counts.shape)}{at_user_line()}"
+            f"got lengths of shape {show(counts.shape)}"
         )
     steps = dims[int(batch_first)]
     if not counts.size or counts.min() < 1 or counts.max() > steps:
-        raise ShapeError(
+        raise ShapeError.here(
             f"pack_padded_sequence: expected lengths from 1 to {steps}, got {counts.tolist()}"
-            f"{at_user_line()}"
         )
     order = np.argsort(-counts, kind="stable")
     if enforce_sorted and (np.diff(counts) > 0).any():
-        raise ShapeError(
+        raise ShapeError.here(
             "pack_padded_sequence: lengths must be sorted in decreasing order with enforce_sorted; "
-            f"You can pass `enforce_sorted=False`{at_user_line()}"
+            "You can pass `enforce_sorted=False`"
         )
     sizes = (counts[:, None] > np.arange(counts.max())).sum(axis=0)
     rows = [(t, order[:n]) for t, n in enumerate(sizes)]
@@ -177,9 +175,8 @@ def pad_packed_sequence(
     sizes: list[int] = sequence.batch_sizes.tolist()
     steps = len(sizes) if total_length is None else total_length
     if steps < len(sizes):
-        raise ShapeError(
+        raise ShapeError.here(
             f"pad_packed_sequence: expected total_length of at least {len(sizes)}, got {steps}"
-            f"{at_user_line()}"
         )
     places = np.full((steps, sizes[0]), sum(sizes), np.int64)  # initially of the padding
     start = 0

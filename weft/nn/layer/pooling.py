@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.functional import pooling as F
 from weft.nn.functional.fractional import fractional_max_pool2d, fractional_max_pool3d
 from weft.nn.functional.layout import sizes_of
@@ -239,14 +238,11 @@ class _FractionalMaxPool(Layer):
     def __post_init__(self) -> None:
         ratio = self.output_ratio
         if (self.output_size is None) == (ratio is None):
-            raise ArgumentError(
-                f"{type(self).__name__}: expected output_size or output_ratio{at_user_line()}"
-            )
+            raise ArgumentError.here(f"{type(self).__name__}: expected output_size or output_ratio")
         ratios = ratio if isinstance(ratio, list | tuple) else (ratio,)
         if ratio is not None and not all(0 < r < 1 for r in ratios):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{type(self).__name__}: expected output_ratio between 0 and 1, got {ratio}"
-                f"{at_user_line()}"
             )
 
 

@@ -10,7 +10,6 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.functions.indexing.gather import index_select
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
@@ -69,21 +68,21 @@ class RNNBase(Layer):
     def _check_options(self) -> None:
         name = type(self).__name__
         if self.mode not in _GATES:
-            raise ArgumentError(
-                f"{name}: expected mode {', '.join(_GATES)}, got {self.mode!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"{name}: expected mode {', '.join(_GATES)}, got {self.mode!r}"
             )
         if min(self.input_size, self.hidden_size, self.num_layers) < 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{name}: expected positive sizes, got input_size {self.input_size}, hidden_size "
-                f"{self.hidden_size}, num_layers {self.num_layers}{at_user_line()}"
+                f"{self.hidden_size}, num_layers {self.num_layers}"
             )
         if not 0 <= self.dropout <= 1 or not 0 <= self.proj_size < self.hidden_size:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: expected dropout from 0 to 1 and proj_size below hidden_size, got "
-                f"{self.dropout} and {self.proj_size}{at_user_line()}"
+                f"{self.dropout} and {self.proj_size}"
             )
         if self.proj_size and self.mode != "LSTM":
-            raise ArgumentError(f"{name}: proj_size goes with LSTM only{at_user_line()}")
+            raise ArgumentError.here(f"{name}: proj_size goes with LSTM only")
 
     @property
     def _directions(self) -> int:
@@ -148,15 +147,15 @@ class RNNBase(Layer):
         shape = dims_of(input)
         if len(shape) not in (2, 3) or shape[-1] != self.input_size:
             order = "(N, L, " if self.batch_first else "(L, N, "
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{type(self).__name__}: expected an input {order}{self.input_size}) or (L, "
-                f"{self.input_size}), got {show(shape)}{at_user_line()}"
+                f"{self.input_size}), got {show(shape)}"
             )
         single, axis = len(shape) == 2, 0 if self.batch_first else 1
         if not shape[0 if single else 1 - axis]:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{type(self).__name__}: expected a sequence length of 1 or more, got an input of "
-                f"shape {show(shape)}{at_user_line()}"
+                f"shape {show(shape)}"
             )
         x = nodes.widened(input, axis=axis) if single else input
         if single:
@@ -173,9 +172,9 @@ class RNNBase(Layer):
     def _run_packed(self, packed: PackedSequence, states: list[Any]) -> tuple[Any, list[Any]]:
         """Like `_run`, for sequences of different lengths."""
         if dims_of(packed.data)[1:] != (self.input_size,):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{type(self).__name__}: expected packed entries (N, {self.input_size}), got "
-                f"{show(dims_of(packed.data))}{at_user_line()}"
+                f"{show(dims_of(packed.data))}"
             )
         order, back = packed.sorted_indices, packed.unsorted_indices
         sizes: list[int] = packed.batch_sizes.tolist()
@@ -203,9 +202,9 @@ class RNNBase(Layer):
         for state, width in zip(states, widths, strict=False):
             expected = (self.num_layers * self._directions, n, width)
             if state is not None and dims_of(state) != expected:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
-                    f"{show(dims_of(state))}{at_user_line()}"
+                    f"{show(dims_of(state))}"
                 )
 
     def _layers(
@@ -251,8 +250,8 @@ class RNN(RNNBase):
     ) -> None:
         mode = f"RNN_{nonlinearity.upper()}"
         if mode not in ("RNN_TANH", "RNN_RELU"):
-            raise ArgumentError(
-                f"RNN: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}{at_user_line()}"
+            raise ArgumentError.here(
+                f"RNN: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
             )
         super().__init__(
             mode, input_size, hidden_size, num_layers, bias, batch_first, dropout,

@@ -9,7 +9,6 @@ from typing import Any
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.tensor.argument import dims_of
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import recurrent as nodes
@@ -60,17 +59,17 @@ class RNNCellBase(Layer):
     def _step(self, cell: Any, input: Any, states: list[Any], **static: Any) -> tuple[Any, ...]:
         shape = dims_of(input)
         if len(shape) not in (1, 2) or shape[-1] != self.input_size:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"{type(self).__name__}: expected an input (N, {self.input_size}) or "
-                f"({self.input_size}), got {show(shape)}{at_user_line()}"
+                f"({self.input_size}), got {show(shape)}"
             )
         single = len(shape) == 1
         expected = (*shape[:-1], self.hidden_size)
         for state in states:
             if state is not None and dims_of(state) != expected:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"{type(self).__name__}: expected a state of shape {show(expected)}, got "
-                    f"{show(dims_of(state))}{at_user_line()}"
+                    f"{show(dims_of(state))}"
                 )
         if single:
             input = nodes.widened(input, axis=0)
@@ -95,9 +94,8 @@ class RNNCell(RNNCellBase):
     ) -> None:  # fmt: skip
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"RNNCell: expected nonlinearity 'tanh' or 'relu', got {nonlinearity!r}"
-                f"{at_user_line()}"
             )
         self.nonlinearity = nonlinearity
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.nn.layer.base import Layer, options
 from weft.ops.declaration import catalogue
@@ -26,9 +26,7 @@ _reshape: Final = recorded(_reshaped)
 def _axis(name: str, dim: int, shape: tuple[int, ...]) -> int:
     rank = max(len(shape), 1)
     if not -rank <= dim < rank:
-        raise ShapeError(
-            f"{name}: expected a dimension from {-rank} to {rank - 1}, got {dim}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected a dimension from {-rank} to {rank - 1}, got {dim}")
     return dim % rank
 
 
@@ -49,9 +47,9 @@ class Flatten(Layer):
         shape = dims_of(input)
         first, last = _axis("Flatten", self.start_dim, shape), _axis("Flatten", self.end_dim, shape)
         if first > last:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"Flatten: expected start_dim before end_dim, got {self.start_dim} and "
-                f"{self.end_dim} for shape {show(shape)}{at_user_line()}"
+                f"{self.end_dim} for shape {show(shape)}"
             )
         inner = math.prod(shape[first : last + 1])
         return _reshape(input, shape=(*shape[:first], inner, *shape[last + 1 :]))
@@ -75,7 +73,7 @@ class Unflatten(Layer):
     def __post_init__(self) -> None:
         sizes, self.unflattened_size = self.unflattened_size, tuple(self.unflattened_size)
         if not all(isinstance(size, int) for size in self.unflattened_size):
-            raise DTypeError(f"Unflatten: expected integers, got {sizes!r}{at_user_line()}")
+            raise DTypeError.here(f"Unflatten: expected integers, got {sizes!r}")
 
     def forward(self, input: Any) -> Any:
         """The reshaped input."""
@@ -85,8 +83,8 @@ class Unflatten(Layer):
         if rest and shape[axis] % rest == 0:
             sizes = tuple([shape[axis] // rest if d == -1 else d for d in sizes])
         if math.prod(sizes) != shape[axis]:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"Unflatten: expected sizes whose product is {shape[axis]}, got "
-                f"{show(self.unflattened_size)}{at_user_line()}"
+                f"{show(self.unflattened_size)}"
             )
         return _reshape(input, shape=(*shape[:axis], *sizes, *shape[axis + 1 :]))

@@ -9,7 +9,6 @@ from weft.collectives.process_group import member
 from weft.eager.tensor.dispatch import record, recorded, wrap
 from weft.eager.tensor.generator import in_branch
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.functional.normalization import move_statistics
 from weft.nn.layer.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from weft.nn.module.module import Module
@@ -51,10 +50,10 @@ class SyncBatchNorm(BatchNorm2d):
             return super().forward(input)
         group = member(self.process_group, "SyncBatchNorm")
         if in_branch():
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "SyncBatchNorm: expected a DistributedDataParallel without shards, whose parts are "
                 "computed one by one, so that no statistics of the whole batch are there; use "
-                f"BatchNorm, which normalizes each part by itself{at_user_line()}"
+                "BatchNorm, which normalizes each part by itself"
             )
         self._check(input)
         mean, count = _over_ranks(_totals(input), group)

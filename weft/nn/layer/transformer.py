@@ -13,7 +13,6 @@ from weft.eager.functions.creation.constructor import floating
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn import init
 from weft.nn.functional.activation import gelu, relu
 from weft.nn.layer.attention import MultiheadAttention
@@ -34,9 +33,8 @@ def _activation(activation: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"transformer: expected activation 'relu', 'gelu' or a function, got {activation!r}"
-            f"{at_user_line()}"
         )
     return relu if activation == "relu" else gelu
 

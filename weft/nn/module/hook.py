@@ -10,7 +10,7 @@ from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.nn.module.tree import ON_REGISTRATION, Tree
 from weft.ops.declaration import catalogue
 from weft.ops.warning import warn
@@ -332,9 +332,9 @@ class Passage:
         for hook in list(self._hooks.backward.values()):
             replaced = hook(self._module, (None,) * self._inputs, gs)
             if replaced is not None and any([g is not None for g in _several(replaced)]):
-                raise GradientError(
+                raise GradientError.here(
                     f"{type(self._module).__name__}: a backward hook gave a gradient where no "
-                    f"input requires gradient; return None{at_user_line()}"
+                    f"input requires gradient; return None"
                 )
         return gs
 
@@ -352,9 +352,9 @@ class Passage:
             return before
         grads = _several(returned)
         if len(grads) != len(before):
-            raise GradientError(
+            raise GradientError.here(
                 f"{type(self._module).__name__}: a backward hook gave another number of gradients: "
-                f"got {len(grads)}, but expected {len(before)}{at_user_line()}"
+                f"got {len(grads)}, but expected {len(before)}"
             )
         return grads
 

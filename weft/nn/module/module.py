@@ -71,7 +71,7 @@ class Module(Stateful, GuardedMaking):
     def train(self, mode: bool = True) -> Self:
         """Set training or evaluation mode, here and in all submodules."""
         if not isinstance(mode, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ArgumentError(f"train: expected True or False, got {mode!r}{at_user_line()}")
+            raise ArgumentError.here(f"train: expected True or False, got {mode!r}")
         self.training = mode
         for module in self.children():
             module.train(mode)
@@ -126,7 +126,7 @@ class Module(Stateful, GuardedMaking):
         odd = [*[x for x in rest if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
         if odd or isinstance(target, not_here):
             text = f"to: expected a device, an element type or a tensor, got {[*args, *odd]}"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(text)
         return self if target is None else self._cast(_target(target), "inexact")
 
     def type(self, dst_type: Any) -> Self:
@@ -235,6 +235,5 @@ def _target(like: Any) -> DType:
     """The element type that an argument of `to` gives."""
     dtype = as_dtype(like.dtype if isinstance(like, Tensor) else like)
     if not (dtype.is_floating or dtype.is_complex):
-        text = f"to: expected a floating or complex element type, got {dtype}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"to: expected a floating or complex element type, got {dtype}")
     return dtype

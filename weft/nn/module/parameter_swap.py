@@ -91,10 +91,9 @@ def _tie(new: dict[str, Any], registered: Mapping[str, Place]) -> None:
     for path, (entries, name) in registered.items():
         stand = stands.get(id(entries[name]))
         if stand is not None and new.setdefault(path, new[stand]) is not new[stand]:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"functional_call: {path!r} and {stand!r} are one tensor in the module, expected "
                 f"one for both, got two; with tie_weights=False each is replaced alone"
-                f"{at_user_line()}"
             )
 
 
@@ -104,7 +103,6 @@ def _check_paths(new: Mapping[str, Any], registered: Mapping[str, Place]) -> Non
     if unknown or missing:
         parts = [f"there is no {unknown[0]!r}"] if unknown else []
         parts += [f"{missing[0]!r} is missing"] if missing else []
-        raise StateError(
+        raise StateError.here(
             f"functional_call: {' and '.join(parts)}, of the paths {list(registered)}"
-            f"{at_user_line()}"
         )

@@ -316,4 +316,4 @@ def _refuse(name: str, keys: IncompatibleKeys | None, errors: list[str]) -> None
                 parts.insert(0, f"{label} key(s) in state_dict: {quoted}.")
     if parts:
         text = "\n\t".join([f"Error(s) in loading state_dict for {name}:", *parts])
-        raise StateError(text + at_user_line())
+        raise StateError.here(text)

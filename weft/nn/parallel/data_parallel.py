@@ -17,7 +17,6 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.large import Exchanged, Large
@@ -85,9 +84,8 @@ class DistributedDataParallel(Module):
         self.require_backward_grad_sync = True
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
         if not named:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 "DistributedDataParallel: expected parameters that need gradients, got none"
-                f"{at_user_line()}"
             )
         self._names = [name for name, _ in named]
         self._parameters_to_reduce = tuple([p for _, p in named])
@@ -170,10 +168,10 @@ class DistributedDataParallel(Module):
         """Which parameters have a gradient on any rank."""
         if not self.find_unused_parameters:
             names = [n for n, u in zip(self._names, used, strict=True) if not u]
-            raise DistributedError(
+            raise DistributedError.here(
                 "DistributedDataParallel: expected gradients of all parameters, got none of "
                 f"{', '.join(names)}; pass find_unused_parameters=True if they may be unused, or "
-                f"set requires_grad to False{at_user_line()}"
+                f"set requires_grad to False"
             )
         run_pending_collectives()
         flags = np.array(used, np.uint8)

@@ -14,7 +14,6 @@ from weft.eager.tensor.dispatch import record, wrap
 from weft.eager.tensor.generator import Branch, Generator, splitmix64
 from weft.errors import ArgumentError, ShapeError
 from weft.host.nested import NESTED
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.ops.declaration import REGISTRY
 from weft.transport import collective
@@ -28,9 +27,9 @@ def check_shards(shards: int, ranks: int) -> int:
         ArgumentError: the number is not a power of two, or is less than the number of ranks.
     """
     if shards < 1 or shards & (shards - 1) or shards % ranks:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "DistributedDataParallel: expected shards, a power of two that the number of ranks "
-            f"divides, got {shards} for {ranks} ranks{at_user_line()}"
+            f"divides, got {shards} for {ranks} ranks"
         )
     config.change("compile", True)  # the interpreter rounds differently
     return shards // ranks
@@ -112,9 +111,9 @@ def _part(x: Any, i: int, count: int) -> Any:
     if isinstance(x, Tensor):
         rows = x.shape[0] if x.ndim else 0
         if rows % count or not rows:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"DistributedDataParallel: expected a batch in {count} equal parts, got an input "
-                f"of shape {tuple(x.shape)}{at_user_line()}"
+                f"of shape {tuple(x.shape)}"
             )
         return x[i * rows // count : (i + 1) * rows // count]
     return x

@@ -6,7 +6,6 @@ import inspect
 from typing import Any, TypeVar
 
 from weft.errors import StateError
-from weft.ir.node import at_user_line
 from weft.nn.init import skipped
 from weft.nn.module.module import Module
 
@@ -28,13 +27,10 @@ def skip_init(module_cls: type[M], *args: Any, **kwargs: Any) -> M:
     Linear(in_features=5, out_features=1, bias=True)
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise StateError(
-            f"skip_init: expected a class of modules, got {module_cls}{at_user_line()}"
-        )
+        raise StateError.here(f"skip_init: expected a class of modules, got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
-        raise StateError(
+        raise StateError.here(
             f"skip_init: expected a class that takes device, {module_cls.__name__} does not"
-            f"{at_user_line()}"
         )
     with skipped():
         return module_cls(*args, **kwargs)

@@ -9,7 +9,6 @@ from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like, zeros_like
 from weft.eager.functions.elementwise.declared import rsqrt
 from weft.errors import ShapeError, StateError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Parameter
 
@@ -80,9 +79,9 @@ def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     """
     fused = copy.deepcopy(linear)
     if bn.num_features not in (1, linear.out_features):
-        raise ShapeError(
+        raise ShapeError.here(
             f"fuse_linear_bn_eval: expected batch norm of 1 or {linear.out_features} features, got "
-            f"{bn.num_features}{at_user_line()}"
+            f"{bn.num_features}"
         )
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, *_statistics(linear, bn)
@@ -105,14 +104,14 @@ def fuse_linear_bn_weights(
 
 def _statistics(layer: Module, bn: Module) -> tuple[Any, ...]:
     if layer.training or bn.training:
-        raise StateError(
+        raise StateError.here(
             f"fusion: {type(layer).__name__} and {type(bn).__name__} are fused in evaluation; call "
-            f"eval() on both{at_user_line()}"
+            f"eval() on both"
         )
     if bn.running_mean is None or bn.running_var is None:
-        raise StateError(
+        raise StateError.here(
             f"fusion: expected running statistics, {type(bn).__name__} has none; make it with "
-            f"track_running_stats=True{at_user_line()}"
+            f"track_running_stats=True"
         )
     return bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
 

@@ -11,7 +11,6 @@ from weft.eager.functions.creation.constructor import zeros
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
-from weft.ir.node import at_user_line
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 
@@ -33,9 +32,9 @@ def _with_gradients(parameters: Any) -> list[Any]:
 
 def _check_finite(total: Any, wanted: bool) -> None:
     if wanted and not math.isfinite(total.item()):
-        raise GradientError(
+        raise GradientError.here(
             f"clip_grad_norm_: the norm of the gradients is {total.item()}, so they cannot be "
-            f"clipped; find its origin with weft.find_nan{at_user_line()}"
+            f"clipped; find its origin with weft.find_nan"
         )
 
 

@@ -14,7 +14,6 @@ from weft.eager.functions.shape.diagonal import tril
 from weft.eager.functions.shape.joining import cat
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
@@ -104,9 +103,8 @@ def spectral_norm(
     Source: Miyato et al., "Spectral Normalization" (2018).
     """
     if n_power_iterations < 1:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"spectral_norm: expected n_power_iterations from 1, got {n_power_iterations}"
-            f"{at_user_line()}"
         )
     axis = int(getattr(module, "transposed", False)) if dim is None else dim
     made = _SpectralNorm(getattr(module, name), axis, n_power_iterations, eps)
@@ -141,8 +139,8 @@ class _Orthogonal(Module):
             ArgumentError: the shape differs.
         """
         if value.shape != self.shape:
-            raise ArgumentError(
-                f"orthogonal: expected {show(self.shape)}, got {show(value.shape)}{at_user_line()}"
+            raise ArgumentError.here(
+                f"orthogonal: expected {show(self.shape)}, got {show(value.shape)}"
             )
         if self.base is None and self.orthogonal_map != "householder":
             raise NotImplementedError("orthogonal: use_trivialization=False takes no values")
@@ -219,18 +217,16 @@ def orthogonal(
     """
     weight: Any = getattr(module, name)
     if weight.ndim < 2:
-        raise ShapeError(f"orthogonal: expected matrices, got rank {weight.ndim}{at_user_line()}")
+        raise ShapeError.here(f"orthogonal: expected matrices, got rank {weight.ndim}")
     is_square = weight.shape[-2] == weight.shape[-1]
     name_of_map = orthogonal_map or ("matrix_exp" if is_square else "householder")
     if name_of_map not in _MAPS:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"orthogonal: expected orthogonal_map {', '.join(_MAPS)}, got {name_of_map!r}"
-            f"{at_user_line()}"
         )
     if name_of_map == "householder" and weight.is_complex():
-        raise ArgumentError(
-            f"orthogonal: householder takes no complex numbers; orthogonal_map='matrix_exp' does"
-            f"{at_user_line()}"
+        raise ArgumentError.here(
+            "orthogonal: householder takes no complex numbers; orthogonal_map='matrix_exp' does"
         )
     made = _Orthogonal(weight, name_of_map, use_trivialization)
     return register_parametrization(module, name, made, unsafe=True)

@@ -116,7 +116,7 @@ class ParametrizationList(ModuleList):
             olds, news = self.originals(), _tensors(value)
             if len(news) != len(olds) or isinstance(value, Tensor) == bool(self.parts):
                 expected = f"a sequence of {self.parts} tensors" if self.parts else "one tensor"
-                raise ArgumentError(f"right_inverse: expected {expected}{at_user_line()}")
+                raise ArgumentError.here(f"right_inverse: expected {expected}")
             for old, new in zip(olds, news, strict=True):
                 if new.dtype is not old.dtype:
                     raise _unlike("right_inverse", old, new)
@@ -142,9 +142,9 @@ def _tensors(result: Any) -> list[Any]:
     several = list[Any](result) if isinstance(result, Sequence) else [result]
     for each in several:
         if not isinstance(each, Tensor):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"right_inverse: expected a tensor or a sequence of tensors, got "
-                f"{type(each).__name__}{at_user_line()}"
+                f"{type(each).__name__}"
             )
     return several
 
@@ -256,9 +256,8 @@ def register_parametrization(
     tensors: dict[str, Any] = {**vars(module)["_parameters"], **vars(module)["_buffers"]}
     again = is_parametrized(module, tensor_name)
     if not again and tensors.get(tensor_name) is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{type(module).__name__}: there is no parameter or buffer {tensor_name!r}"
-            f"{at_user_line()}"
         )
     value = getattr(module, tensor_name)
     if not unsafe:
@@ -300,15 +299,15 @@ def _check(value: Any, parametrization: Any, again: bool) -> None:
     with no_grad():
         original = _started([parametrization], value)
         if again and not isinstance(original, Tensor):
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"{name}: right_inverse: expected one tensor, as there is a parametrization before "
-                f"this one, got {len(original)}{at_user_line()}"
+                f"this one, got {len(original)}"
             )
         if again and (original.shape, original.dtype) != (value.shape, value.dtype):
             raise _unlike(f"{name}: right_inverse", value, original)
         made = parametrization(*_tensors(original))
     if not isinstance(made, Tensor):
-        raise ArgumentError(f"{name}: expected a tensor, got {type(made).__name__}{at_user_line()}")
+        raise ArgumentError.here(f"{name}: expected a tensor, got {type(made).__name__}")
     if (made.shape, made.dtype) != (value.shape, value.dtype):
         raise _unlike(name, value, made)
 
@@ -324,15 +323,13 @@ def remove_parametrizations(module: M, tensor_name: str, leave_parametrized: boo
         ArgumentError: it is not parametrized, or there are several originals to keep.
     """
     if not is_parametrized(module, tensor_name):
-        raise ArgumentError(
-            f"{type(module).__name__}: {tensor_name!r} has no parametrization{at_user_line()}"
-        )
+        raise ArgumentError.here(f"{type(module).__name__}: {tensor_name!r} has no parametrization")
     makers: Any = module.parametrizations
     held = makers[tensor_name]
     if held.parts and not leave_parametrized:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{type(module).__name__}: {tensor_name!r} has several originals; "
-            f"leave_parametrized has to be True{at_user_line()}"
+            f"leave_parametrized has to be True"
         )
     kept = _left(module, tensor_name, held, leave_parametrized)
     del makers[tensor_name]

@@ -124,9 +124,9 @@ class PruningContainer(BasePruningMethod):
                 f"{at_user_line()}"
             )
         if method._tensor_name != self._tensor_name:
-            raise ArgumentError(
+            raise ArgumentError.here(
                 f"PruningContainer: expected a method for {self._tensor_name!r}, got one for "
-                f"{method._tensor_name!r}{at_user_line()}"
+                f"{method._tensor_name!r}"
             )
         self._pruning_methods += (method,)
 
@@ -158,9 +158,9 @@ def _rest(method: BasePruningMethod, t: Any, mask: Any) -> Any:
         return (*[slice(None)] * dim, mask.sum(dim=others) != 0)
     if method.PRUNING_TYPE == "global":
         return (slice(None),) * t.ndim
-    raise ArgumentError(
+    raise ArgumentError.here(
         f"{type(method).__name__}: expected a PRUNING_TYPE unstructured, structured or global, got "
-        f"{method.PRUNING_TYPE!r}{at_user_line()}"
+        f"{method.PRUNING_TYPE!r}"
     )
 
 
@@ -388,9 +388,7 @@ def remove(module: M, name: str) -> M:
     """
     number, method = _found(module, name)
     if method is None:
-        raise ArgumentError(
-            f"prune.remove: {name!r} of {type(module).__name__} is not pruned{at_user_line()}"
-        )
+        raise ArgumentError.here(f"prune.remove: {name!r} of {type(module).__name__} is not pruned")
     method.remove(module)
     del module._forward_pre_hooks[number]  # pyright: ignore[reportPrivateUsage]
     return module
@@ -427,17 +425,15 @@ def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"prune: expected a number as amount, got {amount!r}{at_user_line()}")
     if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"prune: expected an integer from 0 or a share up to 1.0 as amount, got {amount}"
-            f"{at_user_line()}"
         )
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
     if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"prune: expected an amount of at most {tensor_size}, all that there is, got {amount}"
-            f"{at_user_line()}"
         )
 
 

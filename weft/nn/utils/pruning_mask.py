@@ -14,9 +14,9 @@ from weft.ir.shape import show
 def checked_shape(x: Any, like: Any) -> Any:
     """Scores or a mask, checked to have the parameter's shape."""
     if tuple(x.shape) != tuple(like.shape):
-        raise ShapeError(
+        raise ShapeError.here(
             f"prune: expected scores or a mask {show(tuple(like.shape))} as of the parameter, got "
-            f"{show(tuple(x.shape))}{at_user_line()}"
+            f"{show(tuple(x.shape))}"
         )
     return x
 
@@ -33,9 +33,9 @@ def axis_of(t: Any, dim: int) -> int:
 def slice_count(t: Any, dim: int) -> int:
     """The number of slices along a dimension."""
     if t.ndim < 2:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"prune: expected a parameter of rank 2 or more to take slices of, got "
-            f"{show(tuple(t.shape))}{at_user_line()}"
+            f"{show(tuple(t.shape))}"
         )
     return t.shape[axis_of(t, dim)]
 

@@ -9,7 +9,7 @@ from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.nn.layer.packed_sequence import (
     PackedSequence,
@@ -54,21 +54,18 @@ def pad_sequence(
         ShapeError: there are no sequences, or their entries have different shapes.
     """
     if not isinstance(sequences, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise DTypeError(
+        raise DTypeError.here(
             f"pad_sequence: expected several sequences, got {type(sequences).__name__}"
-            f"{at_user_line()}"
         )
     shapes = [dims_of(x) for x in sequences]
     if not shapes or any(not s or s[1:] != shapes[0][1:] for s in shapes):
         listed = ", ".join(map(show, shapes)) or "none"
-        raise ShapeError(
+        raise ShapeError.here(
             f"pad_sequence: expected sequences (L, ...) with entries of one shape, got {listed}"
-            f"{at_user_line()}"
         )
     if padding_side not in ("left", "right"):
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"pad_sequence: expected padding_side 'left' or 'right', got {padding_side!r}"
-            f"{at_user_line()}"
         )
     return _padded(
         *sequences, batch_first=bool(batch_first), value=padding_value,

@@ -10,7 +10,7 @@ from weft.documentation import arguments_of
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 
@@ -53,9 +53,8 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
     shapes = tuple([p.shape for p in targets])
     count = sum(map(math.prod, shapes))
     if dims_of(vec) != (count,):
-        raise ShapeError(
-            f"vector_to_parameters: expected a vector of {count} elements, got "
-            f"{show(dims_of(vec))}{at_user_line()}"
+        raise ShapeError.here(
+            f"vector_to_parameters: expected a vector of {count} elements, got {show(dims_of(vec))}"
         )
     for parameter, lazy in zip(targets, _cut.record((vec,), {"shapes": shapes}), strict=True):
         lazy.tracked = False

@@ -12,7 +12,6 @@ from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
-from weft.ir.node import at_user_line
 from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer, Parameter
 from weft.ops.linalg import power_iteration
@@ -57,9 +56,8 @@ def _leave(module: Module, name: str, cls: type[_Weight]) -> Any:
     key = _key(cls(name))
     handle = module.__dict__.pop(key, None)
     if handle is None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             f"{cls.__name__.strip('_')}: there is none of {name!r} in {type(module).__name__}"
-            f"{at_user_line()}"
         )
     hooks = module._hooks  # pyright: ignore[reportPrivateUsage]
     assert hooks is not None
@@ -92,7 +90,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     Source: Salimans and Kingma, "Weight Normalization" (2016).
     """
     if f"{name}_v" in dict(module.named_parameters(recurse=False)):
-        raise ArgumentError(f"weight_norm: {name!r} is split already{at_user_line()}")
+        raise ArgumentError.here(f"weight_norm: {name!r} is split already")
     weight = module.get_parameter(name)
     sizes = norms(weight, dim=dim)
     delattr(module, name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.convolution.convolution import conv_grad_input
 from weft.ops.convolution.geometry import Geometry, geometry
@@ -39,7 +39,7 @@ def window_geometry(
     try:
         return geometry(tuple(image), tuple(window), **options)
     except ShapeError as error:
-        raise ShapeError(f"{name}: {error}{at_user_line()}") from None
+        raise ShapeError.here(f"{name}: {error}") from None
 
 
 def positions(geo: Geometry) -> tuple[Array, ...]:
@@ -117,9 +117,7 @@ def fold(
     count, channels = dims[0], dims[-1]
     expected = (count, *known(geo.output), math.prod(geo.kernel), channels)
     if dims != expected:
-        raise ShapeError(
-            f"fold: expected patches of shape {show(expected)}, got {show(dims)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"fold: expected patches of shape {show(expected)}, got {show(dims)}")
     pixels = math.prod(geo.padded)
     table = constant_of(_in_padded(geo).reshape(-1))
     images = iota(shape=(count, 1), dtype=int64) * pixels
@@ -154,9 +152,9 @@ def conv_transpose(
     step, spread = tuple(strides or (1,) * rank), tuple(dilation or (1,) * rank)
     cut, extra = tuple(padding or (0,) * rank), tuple(output_padding or (0,) * rank)
     if any(not 0 <= e < max(s, d) for e, s, d in zip(extra, step, spread, strict=True)):
-        raise ShapeError(
+        raise ShapeError.here(
             f"conv_transpose: expected an output padding below stride or dilation, got {extra} for"
-            f" strides {step} and dilation {spread}{at_user_line()}"
+            f" strides {step} and dilation {spread}"
         )
     # Output padding first reduces the cropping at the high end; the rest is zeros.
     high = [max(p - e, 0) for p, e in zip(cut, extra, strict=True)]

@@ -10,7 +10,7 @@ import numpy as np
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
-from weft.ir.node import Literal, TensorType, Value, at_user_line
+from weft.ir.node import Literal, TensorType, Value
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,7 @@ def _array_of(value: Any, dtype: DType | None) -> Array:
         array = np.asarray(value)
     except ValueError:
         text = f"constant: expected nested lists of equal lengths, got {value!r}"
-        raise ShapeError(text + at_user_line()) from None
+        raise ShapeError.here(text) from None
     if not isinstance(value, np.ndarray | np.generic):
         if dtype is not None:
             array = _bare(value, array, dtype)
@@ -78,6 +78,5 @@ def _bare(value: Any, array: Array, dtype: DType) -> Array:
     except (TypeError, ValueError, OverflowError):
         exact, converted = False, array
     if not exact:
-        text = f"constant: expected a number that {dtype} holds, got {value!r}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(f"constant: expected a number that {dtype} holds, got {value!r}")
     return converted

@@ -11,7 +11,6 @@ from typing import Any, Final
 from weft.errors import OutOfMemoryError
 from weft.host.memory import available, capacity
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 
 SMALL: Final = 1 << 26  # bytes; a process without them would not have come this far
@@ -55,9 +54,9 @@ def has_room(shape: Sequence[int], dtype: DType) -> bool:
 
 def _check(name: str, size: int, most: int, dtype: DType, shape: Sequence[int]) -> None:
     if size > most:
-        raise OutOfMemoryError(
+        raise OutOfMemoryError.here(
             f"{name}: not enough memory: expected at most {most:,} bytes, got {size:,} for "
-            f"{dtype} of shape {show(tuple(shape))}{at_user_line()}"
+            f"{dtype} of shape {show(tuple(shape))}"
         )
 
 
@@ -74,4 +73,4 @@ def in_memory(name: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         why = str(error) or "an allocation failed"
-        raise OutOfMemoryError(f"{name}: not enough memory: {why}{at_user_line()}") from error
+        raise OutOfMemoryError.here(f"{name}: not enough memory: {why}") from error

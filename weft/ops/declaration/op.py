@@ -105,7 +105,7 @@ class Op:
         """
         outputs = self.node(args, attrs, name).outputs
         if not outputs:
-            raise GraphError(f"{self.name}: expected at least one input, got none{at_user_line()}")
+            raise GraphError.here(f"{self.name}: expected at least one input, got none")
         return outputs[0]
 
     def all(self, *args: Any, name: str | None = None, **attrs: Any) -> tuple[Value, ...]:
@@ -177,9 +177,8 @@ class Op:
         variadic = bool(self.inputs) and self.inputs[-1].startswith("*")
         least = len(self.inputs) - variadic
         if len(args) < least or (len(args) > least and not variadic):
-            raise GraphError(
-                f"{self.name}: expected inputs {', '.join(self.inputs)},"
-                f" got {len(args)}{at_user_line()}"
+            raise GraphError.here(
+                f"{self.name}: expected inputs {', '.join(self.inputs)}, got {len(args)}"
             )
 
     def _data_inputs(self, args: tuple[Any, ...]) -> tuple[Value, ...]:
@@ -207,9 +206,8 @@ class Op:
         supplied: dict[str, Value] = {}
         for key, value in attrs.items():
             if key not in full:
-                raise GraphError(
-                    f"{self.name}: unknown attribute {key!r}, expected one of"
-                    f" {', '.join(full)}{at_user_line()}"
+                raise GraphError.here(
+                    f"{self.name}: unknown attribute {key!r}, expected one of {', '.join(full)}"
                 )
             operand = None if exact else _operand(value)
             if operand is None:
@@ -223,7 +221,7 @@ class Op:
                 supplied[key] = operand
         for key, value in full.items():
             if value is REQUIRED:
-                raise GraphError(f"{self.name}: attribute {key!r} is missing{at_user_line()}")
+                raise GraphError.here(f"{self.name}: attribute {key!r} is missing")
         return full, supplied
 
     def _of_kind(self, key: str, value: Any, kind: type) -> Any:
@@ -236,7 +234,7 @@ class Op:
             expected = "an integer"
         else:
             return value
-        raise DTypeError(f"{self.name}: {key}: expected {expected}, got {value!r}{at_user_line()}")
+        raise DTypeError.here(f"{self.name}: {key}: expected {expected}, got {value!r}")
 
     def _as_annotated(self, key: str, value: Any) -> Any:
         """A scalar attribute of the class that the reference takes; a bool counts as an int."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import Face, catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
@@ -64,9 +64,7 @@ def glu(x: Value, dim: int = -1) -> Value:
     dims = concrete(x)
     axis = axis_of("glu", x, dim)
     if dims[axis] % 2:
-        raise ShapeError(
-            f"glu: expected an even size of dimension {dim}, got {show(dims)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"glu: expected an even size of dimension {dim}, got {show(dims)}")
     a, b = catalogue.split.all(x, sizes=(dims[axis] // 2,) * 2, axis=axis)
     return a * sigmoid(b)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import float32, float64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.declaration import Array, Case, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
@@ -57,20 +57,19 @@ def interpolate(
     """
     image = concrete(x)[1:-1]
     if len(size) != len(image) or min(size, default=0) < 1 or 0 in image:
-        raise ShapeError(
+        raise ShapeError.here(
             f"interpolate: expected {len(image)} positive sizes for x of shape {show(x.shape)},"
-            f" got {tuple(size)}{at_user_line()}"
+            f" got {tuple(size)}"
         )
     check_room("interpolate", (concrete(x)[0], *size, concrete(x)[-1]), x.dtype)
     if mode == "area":
         return adaptive_avg_pool(x, size)
     if mode not in _TAPS:
         names = ", ".join((*_TAPS, "area"))
-        raise GraphError(f"interpolate: expected mode {names}, got {mode!r}{at_user_line()}")
+        raise GraphError.here(f"interpolate: expected mode {names}, got {mode!r}")
     if antialias and mode not in _FILTERS:
-        raise GraphError(
+        raise GraphError.here(
             f"interpolate: expected mode linear or cubic with antialias, got {mode!r}"
-            f"{at_user_line()}"
         )
     y = x
     for axis, (old, new) in enumerate(zip(image, size, strict=True), start=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
@@ -22,9 +22,9 @@ def pixel_shuffle(x: Value, factor: int) -> Value:
     """
     n, height, width, channels = _image("pixel_shuffle", x)
     if factor < 1 or channels % (factor * factor):
-        raise ShapeError(
+        raise ShapeError.here(
             f"pixel_shuffle: expected channels that {factor} * {factor} divides, got shape"
-            f" {show(x.shape)}{at_user_line()}"
+            f" {show(x.shape)}"
         )
     left = channels // (factor * factor)
     split = catalogue.reshape(x, shape=(n, height, width, left, factor, factor))
@@ -40,9 +40,8 @@ def pixel_unshuffle(x: Value, factor: int) -> Value:
     """
     n, height, width, channels = _image("pixel_unshuffle", x)
     if factor < 1 or height % factor or width % factor:
-        raise ShapeError(
-            f"pixel_unshuffle: expected sizes that {factor} divides, got shape"
-            f" {show(x.shape)}{at_user_line()}"
+        raise ShapeError.here(
+            f"pixel_unshuffle: expected sizes that {factor} divides, got shape {show(x.shape)}"
         )
     rows, columns = height // factor, width // factor
     split = catalogue.reshape(x, shape=(n, rows, factor, columns, factor, channels))
@@ -53,7 +52,7 @@ def pixel_unshuffle(x: Value, factor: int) -> Value:
 def _image(name: str, x: Value) -> tuple[int, ...]:
     dims = concrete(x)
     if len(dims) != 4:
-        raise ShapeError(f"{name}: expected x of rank 4, got shape {show(dims)}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected x of rank 4, got shape {show(dims)}")
     return dims
 
 
@@ -65,9 +64,8 @@ def channel_shuffle(x: Value, groups: int) -> Value:
     """
     *lead, channels = concrete(x)
     if groups < 1 or channels % groups:
-        raise ShapeError(
-            f"channel_shuffle: expected groups that divide {channels} channels, got"
-            f" {groups}{at_user_line()}"
+        raise ShapeError.here(
+            f"channel_shuffle: expected groups that divide {channels} channels, got {groups}"
         )
     split = catalogue.reshape(x, shape=(*lead, groups, channels // groups))
     perm = (*range(len(lead)), len(lead) + 1, len(lead))

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int32, int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
@@ -117,7 +117,7 @@ def combining(name: str) -> Callable[..., Value]:
     found = COMBINES.get(name)
     if found is None:
         names = ", ".join(COMBINES)
-        raise GraphError(f"combine: expected one of {names}, got {name!r}{at_user_line()}")
+        raise GraphError.here(f"combine: expected one of {names}, got {name!r}")
     return found
 
 
@@ -186,9 +186,9 @@ def put_along_axis(
         k == at or n <= d for k, (n, d) in enumerate(zip(places, dims, strict=True))
     )
     if not small:
-        raise ShapeError(
+        raise ShapeError.here(
             f"put_along_axis: expected indices that fit into {show(dims)} but for axis {at}, got"
-            f" shape {show(places)}{at_user_line()}"
+            f" shape {show(places)}"
         )
     each = [indices if k == at else _line(places[k], k, len(dims)) for k in range(len(dims))]
     count = math.prod(places)

@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ir.dtype import bool_, int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
@@ -64,9 +64,9 @@ def _of_rank(update: Value, key: Key) -> Value:
     while len(dims) > len(kept) and dims[0] == 1:  # NumPy forgives leading ones
         dims = dims[1:]
     if len(dims) > len(kept):
-        raise ShapeError(
+        raise ShapeError.here(
             f"subscript_update: expected a value of rank at most {len(kept)}, got shape"
-            f" {show(concrete(update))}{at_user_line()}"
+            f" {show(concrete(update))}"
         )
     sizes = iter((*[1] * (len(kept) - len(dims)), *dims))
     shape: list[int] = []
@@ -75,9 +75,9 @@ def _of_rank(update: Value, key: Key) -> Value:
         if item.kind != "new":
             shape.append(size)
         elif size != 1:
-            raise ShapeError(
+            raise ShapeError.here(
                 "subscript_update: expected a value of 1 element along an axis that None adds, got"
-                f" shape {show(concrete(update))}{at_user_line()}"
+                f" shape {show(concrete(update))}"
             )
     return catalogue.reshape(update, shape=tuple(shape))
 

@@ -132,7 +132,7 @@ def _entries(entry: Any) -> list[Any]:
     if entry is None or entry is ... or isinstance(entry, slice):
         return [entry]
     if isinstance(entry, bool | np.bool_):
-        raise GraphError(f"subscript: expected no boolean, got {entry}" + at_user_line())
+        raise GraphError.here(f"subscript: expected no boolean, got {entry}")
     if isinstance(entry, list | tuple | np.ndarray):
         return _of_array(cast("Any", entry))
     try:
@@ -143,16 +143,14 @@ def _entries(entry: Any) -> list[Any]:
 
 def _of_value(entry: Value) -> Any:
     if entry.dtype is bool_:
-        raise GraphError(
+        raise GraphError.here(
             "subscript: expected a mask as an array of booleans, since how many of them hold"
-            f" decides the shape, got {entry!r}; select keeps the shape" + at_user_line()
+            f" decides the shape, got {entry!r}; select keeps the shape"
         )
     if not entry.dtype.is_integer:
         raise _unfit(entry)
     if entry.rank is None:
-        raise ShapeError(
-            "subscript: expected indices of known rank, got <unknown>" + at_user_line()
-        )
+        raise ShapeError.here("subscript: expected indices of known rank, got <unknown>")
     known = known_value(entry) if entry.rank == 0 else None
     return known if isinstance(known, int) else _Pick(entry)
 
@@ -183,13 +181,11 @@ def _without_ellipsis(x: Value, entries: Sequence[Any]) -> list[Any]:
     named = sum(1 for entry in entries if entry is not None and entry is not ...)
     dots = [i for i, entry in enumerate(entries) if entry is ...]
     if len(dots) > 1:
-        raise GraphError("subscript: expected at most one '...'" + at_user_line())
+        raise GraphError.here("subscript: expected at most one '...'")
     if x.rank is None:
-        raise ShapeError(f"subscript: expected a value of known rank, got {x!r}" + at_user_line())
+        raise ShapeError.here(f"subscript: expected a value of known rank, got {x!r}")
     if named > x.rank:
-        raise ShapeError(
-            f"subscript: expected at most {x.rank} subscripts, got {named}" + at_user_line()
-        )
+        raise ShapeError.here(f"subscript: expected at most {x.rank} subscripts, got {named}")
     at = dots[0] if dots else len(entries)
     fill = [slice(None)] * (x.rank - named)
     return [*entries[:at], *fill, *entries[at + 1 :]]
@@ -203,9 +199,8 @@ def _item(entry: Any, dim: Dim, axis: int) -> Item:
         return Item("keep", _range(entry))
     assert isinstance(entry, _Pick)
     if entry.size is not None and dim is not None and entry.size != dim:
-        raise ShapeError(
+        raise ShapeError.here(
             f"subscript: expected a mask of {dim} entries along axis {axis}, got {entry.size}"
-            + at_user_line()
         )
     if isinstance(entry.index, Value):
         return Item("pick", index=entry.index)
@@ -224,18 +219,15 @@ def _checked(index: Array, dim: Dim, axis: int) -> Array:
 
 def _check(index: int, dim: Dim, axis: int) -> None:
     if dim is not None and not -dim <= index < dim:
-        raise OutOfRangeError(
+        raise OutOfRangeError.here(
             f"subscript: expected {-dim} <= index < {dim} on axis {axis}, got {index}"
-            + at_user_line()
         )
 
 
 def _range(item: slice) -> tuple[Any, Any, Any]:
     step = 1 if item.step is None else item.step
     if isinstance(step, Value) and (item.start is None or item.stop is None):
-        raise GraphError(
-            "subscript: expected both bounds where the step is a value" + at_user_line()
-        )
+        raise GraphError.here("subscript: expected both bounds where the step is a value")
     forward = isinstance(step, Value) or step > 0
     begin = (0 if forward else LAST) if item.start is None else item.start
     end = (LAST if forward else FIRST) if item.stop is None else item.stop

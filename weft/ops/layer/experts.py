@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import int32
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
@@ -56,9 +56,9 @@ def route(logits: Value, *, top_k: int, capacity: int) -> Routes:
     """
     dims = concrete(logits)
     if len(dims) != 2 or not 1 <= top_k <= dims[1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"route: expected scores of shape (tokens, experts) and 1 <= top_k <= experts, got "
-            f"{show(dims)} and {top_k}{at_user_line()}"
+            f"{show(dims)} and {top_k}"
         )
     count, experts = dims
     chances = softmax(logits)
@@ -151,7 +151,7 @@ def run_experts(
     act = ACTIVATIONS.get(activation)
     if act is None:
         text = f"activation: expected {', '.join(ACTIVATIONS)}, got {activation!r}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(text)
     (count, features), (experts, _, _) = concrete(x), concrete(weight1)
     rows = concrete(tokens)[0]
     each = iota(shape=(rows + 1,), dtype=int32)

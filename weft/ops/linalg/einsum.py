@@ -81,27 +81,25 @@ def tensordot(x: Value, y: Value, axes: Any = 2) -> Value:
         ShapeError: axes outside the rank, or of different sizes; ranks must be known.
     """
     if x.rank is None or y.rank is None:
-        raise ShapeError(f"tensordot: expected known ranks, got {x!r} and {y!r}{at_user_line()}")
+        raise ShapeError.here(f"tensordot: expected known ranks, got {x!r} and {y!r}")
     if isinstance(axes, int):
         if not 0 <= axes <= min(x.rank, y.rank):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"tensordot: expected 0 to {min(x.rank, y.rank)} axes of ranks {x.rank} and "
-                f"{y.rank}, got {axes}{at_user_line()}"
+                f"{y.rank}, got {axes}"
             )
         left, right = list(range(x.rank - axes, x.rank)), list(range(axes))
     else:
         left, right = ([a] if isinstance(a, int) else list(a) for a in axes)
     if len(left) != len(right) or any(not -x.rank <= a < x.rank for a in left):
-        raise GraphError(
+        raise GraphError.here(
             f"tensordot: expected as many axes of x as of y, got {left} and {right}"
-            + at_user_line()
         )
     for a, b in zip(left, right, strict=True):
         p, q = dimension(x, a), dimension(y, b)
         if isinstance(p, int) and isinstance(q, int) and p != q:
-            raise ShapeError(
+            raise ShapeError.here(
                 f"tensordot: expected x.shape[{a}] == y.shape[{b}], got {p} and {q}"
-                + at_user_line()
             )
     symbols = [chr(_PRIVATE + i) for i in range(x.rank + y.rank)]
     first, second = symbols[: x.rank], symbols[x.rank :]
@@ -185,9 +183,9 @@ def _distinct(term: Term) -> Term:
             b = letters.index(c, a + 1)
             sizes = dimension(value, a), dimension(value, b)
             if all([isinstance(size, int) for size in sizes]) and sizes[0] != sizes[1]:
-                raise ShapeError(
+                raise ShapeError.here(
                     f"einsum: expected one size of {c!r}, which an operand has twice, got "
-                    f"{sizes[0]} and {sizes[1]}{at_user_line()}"
+                    f"{sizes[0]} and {sizes[1]}"
                 )
             value = diagonal(value, 0, a, b)
             letters = letters[:a] + letters[a + 1 : b] + letters[b + 1 :] + c
@@ -204,9 +202,8 @@ def _sizes(spec: str, terms: Sequence[Term]) -> dict[str, Any]:
                 found[c] = size
             elif isinstance(old, int) and isinstance(size, int) and size not in (1, old):
                 name = "an axis of '...'" if c >= chr(_PRIVATE) else repr(c)
-                raise ShapeError(
+                raise ShapeError.here(
                     f"einsum: expected one size of {name} in {spec!r}, got {old} and {size}"
-                    + at_user_line()
                 )
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
@@ -14,9 +14,9 @@ def linear(x: Value, weight: Value, bias: Value | None) -> Value:
     """`x @ weight.T + bias`."""
     dims, w = known(x.shape), known(weight.shape)
     if not dims or len(w) not in (1, 2) or dims[-1] != w[-1]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"linear: expected an input whose last dimension is weight.shape[-1], got input "
-            f"{show(dims)} and weight {show(w)}{at_user_line()}"
+            f"{show(dims)} and weight {show(w)}"
         )
     if len(w) == 1:
         y = catalogue.sum(x * weight, axes=(-1,))
@@ -44,9 +44,9 @@ def bilinear(x1: Value, x2: Value, weight: Value, bias: Value | None) -> Value:
     """`y[..., k] = x1[..., :] @ weight[k] @ x2[..., :] + bias[k]`."""
     a, b, w = known(x1.shape), known(x2.shape), known(weight.shape)
     if len(w) != 3 or a[:-1] != b[:-1] or (a[-1], b[-1]) != w[1:]:
-        raise ShapeError(
+        raise ShapeError.here(
             f"bilinear: expected inputs (..., in1) and (..., in2) for a weight (out, in1, in2), "
-            f"got {show(a)}, {show(b)} and {show(w)}{at_user_line()}"
+            f"got {show(a)}, {show(b)} and {show(w)}"
         )
     rows, (out, one, two) = _rows(a), w
     # (rows, in1) @ (in1, out * in2), times x2, summed over in2: rows * out * in2 temporaries.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
@@ -59,8 +59,8 @@ def cross(x: Value, y: Value, axis: int = -1) -> Value:
     for value in (x, y):
         if concrete(value)[axis_of("cross", value, axis)] != 3:
             shape = show(value.shape)
-            raise ShapeError(
-                f"cross: expected 3 elements along axis {axis}, got shape {shape}{at_user_line()}"
+            raise ShapeError.here(
+                f"cross: expected 3 elements along axis {axis}, got shape {shape}"
             )
     (x1, y1), (x2, y2) = ([roll(v, shifts=-by, axes=axis) for v in (x, y)] for by in (1, 2))
     return x1 * y2 - x2 * y1

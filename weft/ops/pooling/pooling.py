@@ -15,7 +15,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir.dtype import float32, int64
 from weft.ir.extent import pinned
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.call import call, trace
 from weft.ops.convolution.geometry import Geometry
@@ -230,9 +230,9 @@ def _even(name: str, x: Value, output: Sizes) -> tuple[tuple[int, ...], bool]:
     """The spatial sizes of `x`, and whether the outputs divide them."""
     image = concrete(x)[1:-1]
     if len(image) != len(output) or min(output, default=0) < 1 or 0 in image:
-        raise ShapeError(
+        raise ShapeError.here(
             f"{name}: expected {len(image)} positive output sizes for x of shape {show(x.shape)},"
-            f" got {tuple(output)}{at_user_line()}"
+            f" got {tuple(output)}"
         )
     return image, all(n % o == 0 for n, o in zip(image, output, strict=True))
 

@@ -9,7 +9,7 @@ import numpy as np
 from weft import ops
 from weft.errors import ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary import probability
 from weft.ops.declaration import catalogue, constant_of
@@ -92,7 +92,7 @@ def ranked(x: Value, *, rank: int, axis: int, keepdims: bool, nan: bool) -> tupl
 def quantile_at(x: Value, q: Value, *, axes: Any, keepdims: bool, method: str) -> Value:
     """`ops.quantile_at`, with probabilities checked if known."""
     if len(known(q.shape)) > 1:
-        raise ShapeError(f"quantile: expected a number or a vector as q{at_user_line()}")
+        raise ShapeError.here("quantile: expected a number or a vector as q")
     return ops.quantile_at(x, probability.chances(q, "quantile"), axes, keepdims, method)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from weft.errors import GraphError, ShapeError
 from weft.ir.dtype import int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
@@ -57,9 +57,9 @@ def quantile(
     parts = [q] if isinstance(q, int | float) else list(q)
     if method not in METHODS or not all(0 <= p <= 1 for p in parts):
         names = ", ".join(METHODS)
-        raise GraphError(
+        raise GraphError.here(
             f"quantile: expected parts between 0 and 1 and a method of {names}, got {q} and"
-            f" {method!r}{at_user_line()}"
+            f" {method!r}"
         )
     order, shape = _ordered(x, axes, keepdims)
     count = concrete(order)[-1]
@@ -82,8 +82,7 @@ def _ordered(x: Value, axes: Axes, keepdims: bool) -> tuple[Value, tuple[int, ..
     rest = [i for i in range(len(dims)) if i not in gone]
     count = math.prod(dims[i] for i in gone)
     if not count:
-        text = f"quantile: expected at least one element, got shape {show(dims)}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"quantile: expected at least one element, got shape {show(dims)}")
     rows = catalogue.reshape(
         catalogue.transpose(x, perm=(*rest, *gone)), shape=(*[dims[i] for i in rest], count)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
@@ -64,14 +64,10 @@ def _flattened(
 
 def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:
     if len(concrete(x)) < 2:
-        raise ShapeError(
-            f"{name}: expected x of rank at least 2, got shape {show(x.shape)}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected x of rank at least 2, got shape {show(x.shape)}")
     a, b = axis_of(name, x, axis1), axis_of(name, x, axis2)
     if a == b:
-        raise ShapeError(
-            f"{name}: expected two different axes, got {axis1} and {axis2}{at_user_line()}"
-        )
+        raise ShapeError.here(f"{name}: expected two different axes, got {axis1} and {axis2}")
     return a, b
 
 
@@ -90,7 +86,7 @@ def diag_embed(x: Value, offset: int = 0) -> Value:
     """
     dims = concrete(x)
     if not dims:
-        raise ShapeError(f"diag_embed: expected x of rank at least 1, got shape (){at_user_line()}")
+        raise ShapeError.here("diag_embed: expected x of rank at least 1, got shape ()")
     lead, count = dims[:-1], dims[-1]
     size = count + abs(offset)
     first, _ = _span(size, size, offset)
@@ -113,7 +109,7 @@ def diag(x: Value, k: int = 0) -> Value:
     rank = len(concrete(x))
     if rank not in (1, 2):
         shape = show(x.shape)
-        raise ShapeError(f"diag: expected x of rank 1 or 2, got shape {shape}{at_user_line()}")
+        raise ShapeError.here(f"diag: expected x of rank 1 or 2, got shape {shape}")
     return diag_embed(x, k) if rank == 1 else diagonal(x, k)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.ir.dtype import DType, as_dtype, float32
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import Array, catalogue, constant_of
 from weft.ops.declaration.rule import concrete
@@ -31,10 +31,10 @@ def meshgrid(*xs: Value, indexing: str = "xy") -> tuple[Value, ...]:
         ShapeError: values of a rank other than 0 and 1, or another order.
     """
     if indexing not in ("xy", "ij"):
-        raise ShapeError(f"meshgrid: expected order xy or ij, got {indexing!r}{at_user_line()}")
+        raise ShapeError.here(f"meshgrid: expected order xy or ij, got {indexing!r}")
     if any(len(concrete(x)) > 1 for x in xs):
         shapes = ", ".join(show(x.shape) for x in xs)
-        raise ShapeError(f"meshgrid: expected rank 0 or 1, got {shapes}{at_user_line()}")
+        raise ShapeError.here(f"meshgrid: expected rank 0 or 1, got {shapes}")
     order = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         order[:2] = [1, 0]
@@ -116,7 +116,7 @@ def vander(x: Value, columns: int | None = None, increasing: bool = False) -> Va
     """
     dims = concrete(x)
     if len(dims) != 1:
-        raise ShapeError(f"vander: expected x of rank 1, got shape {show(dims)}{at_user_line()}")
+        raise ShapeError.here(f"vander: expected x of rank 1, got shape {show(dims)}")
     count = dims[0] if columns is None else columns
     ones = full((dims[0], min(count, 1)), 1, x.dtype)
     if count <= 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axis
 from weft.ops.declaration import Case, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
@@ -100,9 +100,9 @@ def moveaxis(x: Value, source: int | Sequence[int], destination: int | Sequence[
         for axes in (source, destination)
     )
     if len(set(old)) != len(old) or len(set(new)) != len(new) or len(old) != len(new):
-        raise ShapeError(
+        raise ShapeError.here(
             f"moveaxis: expected as many different sources as destinations, got {source} and"
-            f" {destination}{at_user_line()}"
+            f" {destination}"
         )
     rank = x.rank or 0
     rest = iter([a for a in range(rank) if a not in old])
@@ -149,9 +149,9 @@ def repeat(x: Value, repeats: int | Sequence[int], axis: int | None = None) -> V
         spread = catalogue.broadcast_to(wide, shape=(*dims[: at + 1], times[0], *dims[at + 1 :]))
         return catalogue.reshape(spread, shape=(*dims[:at], dims[at] * times[0], *dims[at + 1 :]))
     if len(times) != dims[at] or min(times, default=0) < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"repeat: expected a number or {dims[at]} numbers that are not negative, one an element"
-            f" of axis {at}, got {times}{at_user_line()}"
+            f" of axis {at}, got {times}"
         )
     places = np.repeat(np.arange(dims[at]), times)
     return gather(x, constant_of(places), axis=at)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import Dims, Shape, normal_axes, normal_axis, show
 from weft.ops.declaration import Alias, Case, Pull, catalogue, defop
 from weft.ops.declaration.attribute import REQUIRED, UNKNOWN
@@ -38,11 +38,11 @@ def axis_of(name: str, x: Value, axis: int) -> int:
         ShapeError: the rank is unknown, or the axis is outside; names the user's line.
     """
     if x.rank is None:
-        raise ShapeError(f"{name}: expected a known rank, got {x!r}{at_user_line()}")
+        raise ShapeError.here(f"{name}: expected a known rank, got {x!r}")
     try:
         return normal_axis(axis, x.rank)
     except ShapeError as error:
-        raise ShapeError(f"{name}: {error}{at_user_line()}") from None
+        raise ShapeError.here(f"{name}: {error}") from None
 
 
 # reshape

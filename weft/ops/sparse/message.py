@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.dtype import DType, int32
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.boundary.check import count_outside
 from weft.ops.declaration import catalogue
@@ -46,10 +46,9 @@ def sorted_edges(edge_index: Value, sources: int, targets: int) -> Edges:
     dims = concrete(edge_index)
     if not edge_index.dtype.is_integer:
         kind = edge_index.dtype
-        raise DTypeError(f"edge_index: expected integers, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"edge_index: expected integers, got {kind}")
     if len(dims) != 2 or dims[0] != 2:
-        text = f"edge_index: expected shape (2, edges), got {show(dims)}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"edge_index: expected shape (2, edges), got {show(dims)}")
     source = _checked(edge_index, 0, sources)
     target = _checked(edge_index, 1, targets)
     indptr, order = csr_order.all(target, size=targets)
@@ -135,8 +134,7 @@ def gathered_edges(x: Value, edge_index: Value, *, nodes: int, aggr: str) -> Val
         ArgumentError: another `aggr`.
     """
     if aggr not in AGGREGATIONS:
-        text = f"aggr: expected {', '.join(AGGREGATIONS)}, got {aggr!r}"
-        raise ArgumentError(text + at_user_line())
+        raise ArgumentError.here(f"aggr: expected {', '.join(AGGREGATIONS)}, got {aggr!r}")
     edges = sorted_edges(edge_index, concrete(x)[0], nodes)
     if aggr == "max":
         return segment_max(x, edges.indptr, edges.source)

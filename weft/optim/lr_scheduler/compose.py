@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
@@ -33,9 +32,9 @@ class SequentialLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if len(milestones) != len(schedulers) - 1:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"SequentialLR: expected {len(schedulers) - 1} milestones between "
-                f"{len(schedulers)} schedulers, got {len(milestones)}{at_user_line()}"
+                f"{len(schedulers)} schedulers, got {len(milestones)}"
             )
         self.schedulers, self.milestones = tuple(schedulers), list(milestones)
         super().__init__(optimizer, last_epoch)
@@ -62,9 +61,9 @@ class ChainedScheduler(LRScheduler):
     ) -> None:
         given = {id(s.optimizer) for s in schedulers}
         if len(given | ({id(optimizer)} if optimizer is not None else set())) != 1:
-            raise OptimizerError(
+            raise OptimizerError.here(
                 "ChainedScheduler: expected schedulers of one optimizer, got "
-                f"{len(schedulers)} of {len(given)}{at_user_line()}"
+                f"{len(schedulers)} of {len(given)}"
             )
         self.optimizer = schedulers[0].optimizer
         self.schedulers = tuple(schedulers)

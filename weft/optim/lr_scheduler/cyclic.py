@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler, of_each_group
 from weft.optim.optimizer import Group, Optimizer
@@ -83,9 +82,8 @@ class CyclicLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise OptimizerError(
-                "CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got "
-                f"{mode!r}{at_user_line()}"
+            raise OptimizerError.here(
+                f"CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got {mode!r}"
             )
         self.max_lrs = of_each_group("CyclicLR", "max_lr", optimizer, max_lr)
         lows = of_each_group("CyclicLR", "base_lr", optimizer, base_lr)
@@ -169,9 +167,9 @@ class OneCycleLR(LRScheduler):
     ) -> None:
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         if not 0 <= pct_start <= 1 or anneal_strategy not in ("cos", "linear"):
-            raise OptimizerError(
+            raise OptimizerError.here(
                 "OneCycleLR: expected pct_start from 0 to 1 and anneal_strategy 'cos' or 'linear', "
-                f"got {pct_start} and {anneal_strategy!r}{at_user_line()}"
+                f"got {pct_start} and {anneal_strategy!r}"
             )
         self.max_lrs = [
             float(top) for top in of_each_group("OneCycleLR", "max_lr", optimizer, max_lr)
@@ -191,8 +189,8 @@ class OneCycleLR(LRScheduler):
     def rates(self, t: int) -> list[float]:
         """The learning rates of all groups; also sets the momentum."""
         if t > self.total_steps:
-            raise OptimizerError(
-                f"OneCycleLR: expected {self.total_steps} steps at most, got {t}{at_user_line()}"
+            raise OptimizerError.here(
+                f"OneCycleLR: expected {self.total_steps} steps at most, got {t}"
             )
         three = len(self.ends) == 3
         if self.cycle_momentum:
@@ -228,9 +226,9 @@ def _total(total: int | None, epochs: int | None, each: int | None) -> int:
     """
     given = (epochs, each) if total is None else (total,)
     if any(not isinstance(n, int) or n <= 0 for n in given):
-        raise OptimizerError(
+        raise OptimizerError.here(
             "OneCycleLR: expected total_steps, or epochs and steps_per_epoch, above 0; got "
-            f"{total}, {epochs} and {each}{at_user_line()}"
+            f"{total}, {epochs} and {each}"
         )
     return math.prod([n for n in given if n is not None])
 
@@ -242,9 +240,9 @@ def _check_momentum(owner: str, optimizer: Optimizer) -> None:
         OptimizerError: it has none.
     """
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
-        raise OptimizerError(
+        raise OptimizerError.here(
             f"{owner}: expected an optimizer with momentum or betas, got "
-            f"{type(optimizer).__name__}; pass cycle_momentum=False{at_user_line()}"
+            f"{type(optimizer).__name__}; pass cycle_momentum=False"
         )
 
 

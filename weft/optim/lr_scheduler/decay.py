@@ -9,7 +9,6 @@ from types import FunctionType
 from typing import Any
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
 
@@ -32,8 +31,8 @@ def _one_each(
     count = len(optimizer.param_groups)
     factors = (given,) * count if callable(given) else tuple(given)
     if len(factors) != count:
-        raise OptimizerError(
-            f"{name}: expected {count} functions, one a group, got {len(factors)}{at_user_line()}"
+        raise OptimizerError.here(
+            f"{name}: expected {count} functions, one a group, got {len(factors)}"
         )
     return factors
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.lr_scheduler.scheduler import figures, of_each_group
 from weft.optim.optimizer import Optimizer
@@ -97,13 +96,11 @@ class ReduceLROnPlateau(GuardedMaking):
 def _check(optimizer: Optimizer, mode: str, factor: float, threshold_mode: str) -> None:
     name = "ReduceLROnPlateau"
     if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise OptimizerError(
-            f"{name}: expected an optimizer, got {type(optimizer).__name__}{at_user_line()}"
-        )
+        raise OptimizerError.here(f"{name}: expected an optimizer, got {type(optimizer).__name__}")
     if factor >= 1:
-        raise OptimizerError(f"{name}: expected factor below 1, got {factor}{at_user_line()}")
+        raise OptimizerError.here(f"{name}: expected factor below 1, got {factor}")
     if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
-        raise OptimizerError(
+        raise OptimizerError.here(
             f"{name}: expected mode 'min' or 'max' and threshold_mode 'rel' or 'abs', got "
-            f"{mode!r} and {threshold_mode!r}{at_user_line()}"
+            f"{mode!r} and {threshold_mode!r}"
         )

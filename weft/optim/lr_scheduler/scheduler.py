@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 
 from weft.documentation import inherit_arguments
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.ops.refusal import GuardedMaking
 from weft.optim.optimizer import Optimizer
 
@@ -51,9 +50,8 @@ class LRScheduler(GuardedMaking):
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise OptimizerError(
+            raise OptimizerError.here(
                 f"{type(self).__name__}: expected an optimizer, got {type(optimizer).__name__}"
-                f"{at_user_line()}"
             )
         self.optimizer = optimizer
         for group in optimizer.param_groups:
@@ -153,8 +151,7 @@ def of_each_group(owner: str, name: str, optimizer: Optimizer, given: Any) -> li
     count = len(optimizer.param_groups)
     found: list[float] = list(given) if isinstance(given, Sequence) else [given] * count
     if len(found) != count:
-        raise OptimizerError(
+        raise OptimizerError.here(
             f"{owner}: expected {name} to be a number, or {count}, one a group; got {len(found)}"
-            f"{at_user_line()}"
         )
     return found

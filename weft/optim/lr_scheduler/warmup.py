@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from weft.errors import OptimizerError
-from weft.ir.node import at_user_line
 from weft.optim.lr_scheduler.decay import cosine
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 from weft.optim.optimizer import Optimizer
@@ -18,9 +17,7 @@ def _check_factor(owner: str, name: str, factor: float, low: float = 0.0) -> Non
         OptimizerError: names the factor.
     """
     if factor > 1 or factor < low:
-        raise OptimizerError(
-            f"{owner}: expected {name} from {low:g} to 1, got {factor}{at_user_line()}"
-        )
+        raise OptimizerError.here(f"{owner}: expected {name} from {low:g} to 1, got {factor}")
 
 
 class ConstantLR(LRScheduler):

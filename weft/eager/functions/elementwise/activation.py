@@ -9,7 +9,6 @@ from weft.eager.functions.elementwise.from_op import with_attributes, written
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError
-from weft.ir.node import at_user_line
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -52,9 +51,7 @@ def gelu(x: Any, approximate: str = "none") -> Tensor:
         DTypeError: another approximation.
     """
     if approximate not in ("none", "tanh"):
-        raise DTypeError(
-            f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}{at_user_line()}"
-        )
+        raise DTypeError.here(f"gelu: expected approximate 'none' or 'tanh', got {approximate!r}")
     return gelu_of.on(kind_of(x), *promoted(x, floats=True), approximate=approximate == "tanh")
 
 

@@ -19,7 +19,7 @@ from weft.eager.tensor.elementwise import check_truths, promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import combination
@@ -61,10 +61,10 @@ def _times(name: str, x: Any, other: Any, alpha: Any) -> Any:
     kind = scaled.type.dtype
     if isinstance(alpha, builtins.bool) and kind is not bool_:
         text = f"{name}: expected a number as alpha for a result of {kind}, got {alpha}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     if isinstance(alpha, float) and not kind.is_inexact:
         text = f"{name}: expected an integer as alpha for a result of {kind}, got {alpha}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     alpha = factor_of(name, "alpha", alpha, kind)
     if kind is bool_:
         alpha = builtins.bool(alpha)
@@ -85,9 +85,8 @@ def factor_of(function: str, name: str, factor: Any, dtype: DType) -> Any:
         return int(factor)
     else:
         expected = "an integer"
-    raise DTypeError(
+    raise DTypeError.here(
         f"{function}: expected {expected} as {name} for a result of {dtype}, got {factor}"
-        f"{at_user_line()}"
     )
 
 
@@ -122,9 +121,8 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     if rounding_mode == "floor":
         return declared.floor_divide(x, other)
     if rounding_mode != "trunc":
-        raise DTypeError(
+        raise DTypeError.here(
             f"divide: expected rounding_mode None, 'trunc' or 'floor', got {rounding_mode!r}"
-            f"{at_user_line()}"
         )
     return truncated(x, other)
 
@@ -143,9 +141,9 @@ _small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
 def power(x: Any, exponent: Any) -> Tensor:
     """`x` to a power, elementwise with broadcasting."""
     if type(exponent) is int and exponent < 0 and lazy_of(x).type.dtype.kind in "biu":
-        raise DTypeError(
+        raise DTypeError.here(
             f"power: expected an exponent of at least 0 for integers, got {exponent}; convert "
-            f"them first: x.float(){at_user_line()}"
+            f"them first: x.float()"
         )
     if type(exponent) in (int, float) and exponent in EXPONENTS and isinstance(x, Handle):
         dtype = x.rules.number(exponent, x.lazy.type.dtype)
@@ -213,7 +211,7 @@ def heaviside(x: Any, values: Any) -> Tensor:
     kinds = [y.lazy.type.dtype for y in (x, values) if isinstance(y, Handle) and y.rules is TORCH]
     if len(set(kinds)) > 1 or any([kind.is_complex for kind in kinds]):
         text = f"heaviside: expected real numbers of one type, got {', '.join(map(str, kinds))}"
-        raise DTypeError(text + at_user_line())
+        raise DTypeError.here(text)
     true_or_false = promoted(x, values)[0].type.dtype is bool_
     return declared.logical_or(x, values) if true_or_false else both(_heaviside, x, values)
 
@@ -241,9 +239,8 @@ def isclose(
         ShapeError: a negative tolerance.
     """
     if rtol < 0 or atol < 0:
-        raise ShapeError(
+        raise ShapeError.here(
             f"isclose: expected tolerances of at least 0, got rtol {rtol} and atol {atol}"
-            f"{at_user_line()}"
         )
     like = kind_of(x, other)
     return _isclose.on(like, *promoted(x, other), rtol=rtol, atol=atol, equal_nan=equal_nan)

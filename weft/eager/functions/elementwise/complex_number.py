@@ -15,7 +15,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import show as show_view
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import bool_
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import combination
@@ -47,7 +47,7 @@ def imag(x: Tensor) -> Tensor:
     """
     x = tensor_of("imag", x)
     if not x.dtype.is_complex:
-        raise DTypeError(f"imag: expected complex numbers, got {x.dtype}{at_user_line()}")
+        raise DTypeError.here(f"imag: expected complex numbers, got {x.dtype}")
     return show_view(x, Half(imaginary=True))
 
 
@@ -86,9 +86,8 @@ def complex(real: Any, imag: Any) -> Tensor:
 def _check_parts(name: str, *parts: Any) -> None:
     kinds = [x.lazy.type.dtype for x in parts if isinstance(x, Handle)]
     if len(set(kinds)) > 1 or not all([kind.is_floating for kind in kinds]):
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: expected parts of one floating type, got {', '.join(map(str, kinds))}"
-            f"{at_user_line()}"
         )
 
 
@@ -113,7 +112,7 @@ def view_as_real(x: Tensor) -> Tensor:
     """
     x = tensor_of("view_as_real", x)
     if not x.dtype.is_complex:
-        raise DTypeError(f"view_as_real: expected complex numbers, got {x.dtype}{at_user_line()}")
+        raise DTypeError.here(f"view_as_real: expected complex numbers, got {x.dtype}")
     return show_view(x, Pairs())
 
 
@@ -126,19 +125,16 @@ def view_as_complex(x: Tensor) -> Tensor:
     """
     x = tensor_of("view_as_complex", x)
     if x.dtype.name not in ("float32", "float64"):
-        raise DTypeError(
-            f"view_as_complex: expected float32 or float64, got {x.dtype}{at_user_line()}"
-        )
+        raise DTypeError.here(f"view_as_complex: expected float32 or float64, got {x.dtype}")
     if dims_of(x)[-1:] != (2,):
-        raise ShapeError(
+        raise ShapeError.here(
             f"view_as_complex: expected a last dimension of 2, got {show(dims_of(x))}"
-            f"{at_user_line()}"
         )
     *outer, last = x.stride()
     if last != 1 or any(n % 2 for n in outer) or x.storage_offset() % 2:
-        raise ShapeError(
+        raise ShapeError.here(
             "view_as_complex: expected a last stride of 1 and even other strides, got "
-            f"{x.stride()}; contiguous() the tensor{at_user_line()}"
+            f"{x.stride()}; contiguous() the tensor"
         )
     return show_view(x, Paired())
 
@@ -205,7 +201,7 @@ class Methods(Handle):
             ShapeError: no matrix.
         """
         if len(dims_of(self)) != 2:
-            raise ShapeError(f"H: expected a matrix, got rank {len(dims_of(self))}{at_user_line()}")
+            raise ShapeError.here(f"H: expected a matrix, got rank {len(dims_of(self))}")
         return adjoint(self)
 
     @property

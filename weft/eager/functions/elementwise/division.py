@@ -14,7 +14,7 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DivisionError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary import host
 from weft.ops.elementwise import combination
@@ -46,7 +46,7 @@ def divisor(name: str, x: Any, other: Any) -> Any:
         whole = _is_whole(other) and other.rules is TORCH
         return _checked.on(kind_of(other), lazy_of(other)) if whole and _is_whole(x) else other
     if type(other) is int and other == 0 and _is_whole(x) and x.rules is TORCH:
-        raise DivisionError(f"{name}: {ZERO}, got 0{at_user_line()}")
+        raise DivisionError.here(f"{name}: {ZERO}, got 0")
     return other
 
 

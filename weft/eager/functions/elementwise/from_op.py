@@ -30,7 +30,7 @@ from weft.eager.tensor.elementwise import Plans, binary, plans_of, promoted, una
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, float32, int64
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY, Elementwise, Op
 from weft.ops.declaration.face import FACES, Face, arity
@@ -216,7 +216,7 @@ def rounding(name: str) -> Unary:
         dtype = lazy_of(x).type.dtype
         if dtype.is_complex:
             text = f"{name}: expected real numbers, got {dtype}; take real(x) or imag(x)"
-            raise DTypeError(text + at_user_line())
+            raise DTypeError.here(text)
         return unary(op if dtype.is_floating else same, x)
 
     return function

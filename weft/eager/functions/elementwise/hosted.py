@@ -8,7 +8,7 @@ from typing import Any
 from weft.eager.tensor.dispatch import recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import ConfigError, UndefinedRuleError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.special.hosted import HOSTED, hosted
 
 
@@ -29,14 +29,12 @@ def run_hosted(name: str, given: Sequence[Handle], shown: str) -> Any:
     """
     for x, slope in zip(given, HOSTED[name].slopes, strict=True):
         if slope is None and x.lazy.tracked:
-            raise UndefinedRuleError(
+            raise UndefinedRuleError.here(
                 f"{shown}: has a gradient by its last argument only; detach() the others"
-                f"{at_user_line()}"
             )
     try:
         return _run(*given, name=name)
     except ImportError:
-        raise ConfigError(
+        raise ConfigError.here(
             f"{shown}: is computed by SciPy, which is not installed; pip install scipy"
-            f"{at_user_line()}"
         ) from None

@@ -18,7 +18,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
 from weft.eager.tensor.view.inplace import undisturbed, write
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.rule import concrete
@@ -58,9 +58,9 @@ class Methods(Handle):
             value.lazy if isinstance(value, Handle) else element(value, lazy.type.dtype, self.rules)
         )
         if filler.type.shape != ():
-            raise DTypeError(
+            raise DTypeError.here(
                 f"fill_: expected a number, got a tensor of shape {show(filler.type.shape)}; use "
-                f"copy_(){at_user_line()}"
+                f"copy_()"
             )
         return write(self, _filled.record((self, cast(filler, lazy.type.dtype)), {})[0], "fill_")
 
@@ -89,9 +89,8 @@ class Methods(Handle):
         """
         dims = dims_of(self)
         if len(dims) < 2 or (len(dims) > 2 and len(set(dims)) > 1):
-            raise ShapeError(
+            raise ShapeError.here(
                 f"fill_diagonal_: expected a matrix, or more axes of one size, got {show(dims)}"
-                f"{at_user_line()}"
             )
         step = sum([dims[-1] ** k for k in range(len(dims))])
         end = dims[1] ** 2 if len(dims) == 2 and not wrap else math.prod(dims)

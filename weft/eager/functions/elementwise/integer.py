@@ -19,7 +19,7 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import exp2
 from weft.ops.boundary.host import call
@@ -58,7 +58,7 @@ def _of_integers(name: str, doc: str) -> Callable[[Any, Any], Tensor]:
     def function(x: Any, other: Any) -> Tensor:
         pair = promoted(x, other)
         if not pair[0].type.dtype.is_integer:
-            raise DTypeError(f"{name}: expected integers, got {pair[0].type.dtype}{at_user_line()}")
+            raise DTypeError.here(f"{name}: expected integers, got {pair[0].type.dtype}")
         return _whole.on(kind_of(x, other), *pair, name=name)
 
     return function
@@ -114,8 +114,7 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """
     dims = sizes("unravel_index", (shape,))
     if 0 in dims and 0 not in dims_of(indices):
-        text = f"unravel_index: expected a shape with elements, got {show(dims)}"
-        raise ShapeError(text + at_user_line())
+        raise ShapeError.here(f"unravel_index: expected a shape with elements, got {show(dims)}")
     inner = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
     parts = zip(inner, dims, strict=True)  # an empty shape has no indices
     return tuple([remainder(floor_divide(indices, n or 1), d or 1) for n, d in parts])

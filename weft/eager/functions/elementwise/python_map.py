@@ -14,7 +14,6 @@ from weft.eager.tensor.dispatch import lazy_of, leaf
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
 from weft.errors import DTypeError, GradientError, ShapeError
-from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.refusal import check_function
 
@@ -29,21 +28,20 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
     """
     check_function(function, name)
     if any([isinstance(y, Handle) and y.lazy.tracked for y in (x, *others)]):
-        raise GradientError(
+        raise GradientError.here(
             f"{name}: no gradients flow through functions of Python; detach() the tensors"
-            f"{at_user_line()}"
         )
     old = x.array
     try:
         wide = [np.broadcast_to(array_of(lazy_of(y)), dims_of(x)) for y in others]
     except ValueError:
         text = f"{name}: expected tensors that broadcast to shape {show(dims_of(x))}"
-        raise ShapeError(text + at_user_line()) from None
+        raise ShapeError.here(text) from None
     rows = zip(*[np.asarray(a).reshape(-1).tolist() for a in (old, *wide)], strict=True)
     try:
         found: Array = np.array([function(*row) for row in rows], old.dtype).reshape(old.shape)
     except (ValueError, TypeError, OverflowError) as error:
-        raise DTypeError(f"{name}: {error}{at_user_line()}") from None
+        raise DTypeError.here(f"{name}: {error}") from None
     return write(x, leaf(found), name)
 
 

@@ -16,7 +16,7 @@ from weft.eager.tensor.elementwise import promoted
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError
 from weft.ir.dtype import bfloat16, bool_, float16
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.elementwise import combination
 
@@ -44,9 +44,8 @@ def check_mask(name: str, mask: Any) -> None:
         DTypeError: names the dtype.
     """
     if isinstance(mask, Handle) and mask.rules is TORCH and mask.lazy.type.dtype is not bool_:
-        raise DTypeError(
+        raise DTypeError.here(
             f"{name}: expected a mask of booleans, got {mask.lazy.type.dtype}; call bool()"
-            f"{at_user_line()}"
         )
 
 
@@ -67,9 +66,9 @@ def masked_fill(x: Any, mask: Any, value: Any) -> Tensor:
     dtype = lazy.type.dtype
     filler = lazy_of(value, dtype)
     if filler.type.shape != ():
-        raise DTypeError(
+        raise DTypeError.here(
             f"masked_fill: expected a number, got a tensor of shape {filler.type.shape}; use "
-            f"where(mask, value, x){at_user_line()}"
+            f"where(mask, value, x)"
         )
     masked = (truth(mask), cast(filler, dtype), lazy)
     return wrap(record(SELECT, masked, {})[0], kind_of(x))
@@ -90,7 +89,7 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> Tensor:
         DTypeError: no limit is given.
     """
     if min is None and max is None:
-        raise DTypeError(f"clamp: expected min, max or both, got neither{at_user_line()}")
+        raise DTypeError.here("clamp: expected min, max or both, got neither")
     if max is None:
         return maximum(x, min)
     if min is None:
@@ -168,8 +167,7 @@ def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Tensor:
     """
     like = kind_of(x, tensor1, tensor2)
     if not any([y.type.dtype.is_inexact for y in promoted(tensor1, tensor2)]):
-        raise DTypeError(
-            f"addcdiv: expected floating numbers, got integers; divide them yourself"
-            f"{at_user_line()}"
+        raise DTypeError.here(
+            "addcdiv: expected floating numbers, got integers; divide them yourself"
         )
     return _addcdiv.on(like, *promoted(x, tensor1, tensor2, value, floats=True))

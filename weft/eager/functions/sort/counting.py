@@ -20,7 +20,7 @@ from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ops.boundary.host import call
 from weft.ops.indexing import search
 from weft.ops.linalg.matrix import dims
@@ -43,15 +43,14 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     array = array_of(indices("bincount", x))
     if array.ndim != 1 or (weights is not None and dims_of(weights) != array.shape):
         shapes = array.shape if weights is None else (array.shape, dims_of(weights))
-        raise ShapeError(
-            f"bincount: expected a vector, and weights of its shape, got {shapes}{at_user_line()}"
+        raise ShapeError.here(
+            f"bincount: expected a vector, and weights of its shape, got {shapes}"
         )
     if minlength < 0:
-        raise ShapeError(f"bincount: expected minlength >= 0, got {minlength}{at_user_line()}")
+        raise ShapeError.here(f"bincount: expected minlength >= 0, got {minlength}")
     if array.size and int(array.min()) < 0:
-        raise DTypeError(
+        raise DTypeError.here(
             f"bincount: expected numbers that are not negative, got {int(array.min())}"
-            f"{at_user_line()}"
         )
     length = max(int(array.max()) + 1 if array.size else 0, minlength)
     values = None if weights is None else lazy_of(weights)
@@ -76,7 +75,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
             they come from the elements.
     """
     if bins < 1 or not -math.inf < min <= max < math.inf:
-        raise ShapeError(_wrong_bins(bins, min, max) + at_user_line())
+        raise ShapeError.here(_wrong_bins(bins, min, max))
     return _histc.on(kind_of(x), lazy_of(x), bins=bins, limits=(min, max))
 
 
@@ -214,7 +213,7 @@ def whole_numbers(name: str, order: Any) -> Any:
     """
     kind = lazy_of(order).type.dtype
     if not kind.is_integer:
-        raise DTypeError(f"{name}: expected integer indices, got {kind}{at_user_line()}")
+        raise DTypeError.here(f"{name}: expected integer indices, got {kind}")
     return order
 
 

@@ -20,7 +20,7 @@ from weft.eager.tensor.dispatch import converted, kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir import dtype as types
-from weft.ir.node import Value, at_user_line
+from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.reduction import order_statistic
@@ -88,14 +88,14 @@ def topk(
         ShapeError: the axis has fewer elements.
     """
     if isinstance(k, bool) or isinstance(dim, bool):
-        raise DTypeError(f"topk: expected integers k, dim, got {k}, {dim}{at_user_line()}")
+        raise DTypeError.here(f"topk: expected integers k, dim, got {k}, {dim}")
     lazy = lazy_of(x)
     dims = known(lazy.type.shape)
     at = axis_of("topk", either("topk", dim, axis, -1), len(dims))
     count = integer("topk", k)
     size = dims[at] if dims else 1
     if not 0 <= count <= size:
-        raise ShapeError(f"topk: expected 0 <= k <= {size}, got {count}{at_user_line()}")
+        raise ShapeError.here(f"topk: expected 0 <= k <= {size}, got {count}")
     return Extreme(*_top.on(kind_of(x), lazy, k=count, axis=at, largest=largest))
 
 
@@ -113,7 +113,7 @@ def kthvalue(x: Any, k: Any, dim: Any = -1, keepdim: bool = False) -> Extreme:
     at, count = axis_of("kthvalue", dim, len(dims)), integer("kthvalue", k)
     size = dims[at] if dims else 1
     if not 1 <= count <= size:
-        raise ShapeError(f"kthvalue: expected 1 <= k <= {size}, got {count}{at_user_line()}")
+        raise ShapeError.here(f"kthvalue: expected 1 <= k <= {size}, got {count}")
     found = _ranked.on(kind_of(x), lazy, rank=count - 1, axis=at, keepdims=keepdim, nan=False)
     return Extreme(*found)
 

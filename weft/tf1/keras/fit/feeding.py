@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.errors import ArgumentError, ShapeError
-from weft.ir.node import at_user_line
 from weft.tf1.framework.graph import fail
 
 Array = np.ndarray[Any, Any]
@@ -111,7 +110,6 @@ def refuse_mixed(y: Any, weights: Any) -> None:
         ArgumentError: there are some.
     """
     if y is not None or weights is not None:
-        raise ArgumentError(
+        raise ArgumentError.here(
             "fit: expected targets and weights within the loader's batches, got them apart"
-            f"{at_user_line()}"
         )
