@@ -232,3 +232,14 @@ def test_errors():
         optimizer.minimize(a, var_list=[a])
     with pytest.raises(errors.GraphError, match="initial_accumulator_value"):
         tf.train.AdagradOptimizer(0.1, 0.0)
+
+
+def test_a_subclass_without_an_update_says_so():
+    class Own(tf.train.Optimizer):
+        def __init__(self):
+            super().__init__(False, "Own")
+
+    with tf.Graph().as_default():
+        variable = tf.Variable([1.0])
+        with pytest.raises(NotImplementedError):
+            Own().minimize(tf.reduce_sum(variable))

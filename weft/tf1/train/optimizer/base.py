@@ -93,7 +93,8 @@ class Optimizer:
         """The operation that updates `var`."""
         rates = [self.rate(name, var) for name in self._rates]
         slots = [self.slot(var, name, self._name, make) for name, make in self._fresh.items()]
-        return self.emit(self._kind, grad, var, slots, rates, self._update_of(var), self._lazy)
+        update = self._update_of(var)
+        return self.emit(self._kind, grad, var, slots, rates, update, self._lazy)
 
     def _finish(self, update_ops: list[Operation], name_scope: str) -> Operation:
         """The operation that runs after all updates."""
