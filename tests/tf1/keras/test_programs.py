@@ -263,6 +263,11 @@ def test_shapes_and_calls():
     assert layer.get_output_at(1) is second and layer.get_input_at(0) is x
     with pytest.raises(StateError, match="expected one call of the layer, there were 2"):
         _ = layer.output
+    with pytest.raises(StateError, match="expected one call of the layer, there were 2"):
+        _ = layer.output_shape  # of two different shapes
+    dense = L.Dense(3)
+    dense(keras.Input((4,))), dense(keras.Input((4,)))
+    assert dense.output_shape == (None, 3) and dense.input_shape == (None, 4)
     model = keras.Model(x, first)
     assert model.output is first and model.output_shape == (None, 4, 4, 4)
     assert keras.models.clone_model(model).count_params() == model.count_params() == 40

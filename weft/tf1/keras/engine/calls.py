@@ -34,13 +34,21 @@ class Called(Tracked):
 
     @property
     def input_shape(self) -> Any:
-        """The shape of `input`."""
-        return nest.mapped(nest.shape_of, self.input)
+        """The shape of the input, if all calls had one of this shape.
+
+        Raises:
+            StateError: it was called never, or with several shapes.
+        """
+        return self._only_shape("input")
 
     @property
     def output_shape(self) -> Any:
-        """The shape of `output`."""
-        return nest.mapped(nest.shape_of, self.output)
+        """The shape of the output, if all calls gave one of this shape.
+
+        Raises:
+            StateError: it was called never, or with several shapes.
+        """
+        return self._only_shape("output")
 
     def get_input_at(self, node_index: int) -> Any:
         """The input of call `node_index`."""
@@ -51,12 +59,17 @@ class Called(Tracked):
         return self.inbound_nodes[node_index].outputs
 
     def _only_node(self, what: str) -> Node:
-        nodes = self.inbound_nodes
-        shapes = {str(nest.mapped(nest.shape_of, n.outputs)) for n in nodes}
-        if len(nodes) == 1 or (nodes and "shape" in what and len(shapes) == 1):
-            return nodes[0]
+        if len(self.inbound_nodes) == 1:
+            return self.inbound_nodes[0]
         raise fail(
             StateError,
-            f"{self.name}.{what}: expected one call of the layer, there were {len(nodes)}; "
-            f"get_{what}_at(i) is that of one of them",
+            f"{self.name}.{what}: expected one call of the layer, there were "
+            f"{len(self.inbound_nodes)}; get_{what}_at(i) is that of one of them",
         )
+
+    def _only_shape(self, what: str) -> Any:
+        values = [getattr(node, f"{what}s") for node in self.inbound_nodes]
+        shapes = [nest.mapped(nest.shape_of, value) for value in values]
+        if len(shapes) > 1 and all([str(shape) == str(shapes[0]) for shape in shapes]):
+            return shapes[0]
+        return nest.mapped(nest.shape_of, getattr(self, what))
