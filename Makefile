@@ -65,4 +65,4 @@ bench: .venv/bench
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -100,6 +100,7 @@ LEFT = {
     "tf1/creation.py:sparse_placeholder": NODES,
     "tf1/data/decode.py:_sparse": NUMBERS,
     "tf1/indexing/lookup.py:embedding_lookup": NODES,
+    "tf1/indexing/order.py:_of_blocks": NUMBERS,
     "tf1/keras/callbacks/monitors.py:Better.__call__": NUMBERS,
     "tf1/keras/fit/reach.py:needs_only": NUMBERS,
     "tf1/keras/fit/steps.py:Steps._figures": NUMBERS,
