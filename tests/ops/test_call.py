@@ -366,3 +366,7 @@ def test_equal_functions_are_one_program_key() -> None:
     assert keys[trace(smooth, [ROW, ROW])] == 1
     assert "Subgraph of 3 nodes" in repr(next(iter(keys)))
     assert isinstance(next(iter(keys)), Subgraph)
+
+
+def test_the_catalogue_holds_no_words_of_declarations():
+    assert not set(dir(ops)) & set(ops.declaration.__all__)

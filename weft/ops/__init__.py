@@ -1,7 +1,8 @@
 """The operation catalogue: importing this package declares every operation.
 
 Every operation is an attribute of it, and so are the functions that a family lists in its
-`__all__`: `ops.tanh(x)`, `ops.dropout_mask(...)`. A new family is a new module in the folder of its
+`__all__`: `ops.tanh(x)`, `ops.dropout_mask(...)`; what declarations are written with, in
+`ops.declaration`, is not. A new family is a new module in the folder of its
 field; nothing else has to change.
 """
 
@@ -11,14 +12,14 @@ import importlib
 import pkgutil
 from typing import Any
 
+from weft.ops import declaration
 from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import guard
 
 
 def _public() -> dict[str, Any]:
-    modules = [
-        importlib.import_module(m.name) for m in pkgutil.walk_packages(__path__, "weft.ops.")
-    ]
+    names = [module.name for module in pkgutil.walk_packages(__path__, "weft.ops.")]
+    modules = [importlib.import_module(n) for n in names if not n.startswith(declaration.__name__)]
     found: dict[str, Any] = dict(REGISTRY)
     for module in modules:
         found.update({name: vars(module)[name] for name in vars(module).get("__all__", ())})
