@@ -18,11 +18,13 @@ from weft.ops.refusal import guard
 
 
 def _public() -> dict[str, Any]:
-    names = [module.name for module in pkgutil.walk_packages(__path__, "weft.ops.")]
-    modules = [importlib.import_module(n) for n in names if not n.startswith(declaration.__name__)]
+    modules = [
+        importlib.import_module(m.name) for m in pkgutil.walk_packages(__path__, "weft.ops.")
+    ]
     found: dict[str, Any] = dict(REGISTRY)
     for module in modules:
-        found.update({name: vars(module)[name] for name in vars(module).get("__all__", ())})
+        if not module.__name__.startswith(declaration.__name__):
+            found.update({name: vars(module)[name] for name in vars(module).get("__all__", ())})
     return found
 
 
