@@ -73,7 +73,7 @@ def rendered() -> dict[Path, str]:
         ROOT / "weft/eager/tensor/tensor.pyi": _class(Tensor),
         ROOT / "weft/numpy/array.pyi": _class(ndarray),
         ROOT / "weft/eager/functions/api.pyi": _api(),
-        _path(pointwise): _class(pointwise.Arithmetic)
+        _path(pointwise): _class(pointwise.Arithmetic, "from collections.abc import Callable\n")
         + "".join(_function(name, getattr(pointwise, name)) for name in _defined(pointwise)),
         **{_path(module): _functions(module) for module in MODULES},
     }
@@ -123,7 +123,11 @@ def _declared(function: Any) -> str:
         signature = inspect.signature(function)
         signature = signature.replace(parameters=[*signature.parameters.values(), *out])
     parameters = [
-        p if p.default is p.empty else p.replace(default=...) for p in signature.parameters.values()
+        p.replace(
+            default=p.empty if p.default is p.empty else ...,
+            annotation="Any" if p.annotation is p.empty else p.annotation,
+        )
+        for p in signature.parameters.values()
     ]
     text = str(signature.replace(parameters=parameters))
     return text.replace("'", "").replace("Ellipsis", "...")
@@ -146,7 +150,7 @@ def _api() -> str:
     return f"{HEAD}from typing import Any\n\n{text}\n\nOUT: dict[str, Any]\n__all__ = [\n{shown}]\n"
 
 
-def _class(cls: type[Any]) -> str:
+def _class(cls: type[Any], further: str = "") -> str:
     """A class with the members that tables and loops add, without those of its bases."""
     bases = ", ".join(base.__name__ for base in cls.__bases__)
     imports = "".join(
@@ -156,7 +160,7 @@ def _class(cls: type[Any]) -> str:
     body = "".join(_member(name, member) for name, member in sorted(vars(cls).items()))
     return (
         f"# pyright: reportIncompatibleMethodOverride=false\n{HEAD}"
-        f"import builtins\nfrom typing import Any\n\n{imports}\n"
+        f"import builtins\n{further}from typing import Any\n\n{imports}\n"
         f"class {cls.__name__}({bases}):\n{body}"
     )
 

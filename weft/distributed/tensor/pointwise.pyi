@@ -2,6 +2,7 @@
 """Made by `python -m tools.stubs`."""
 
 import builtins
+from collections.abc import Callable
 from typing import Any
 
 from abc import ABC
