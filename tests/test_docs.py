@@ -30,6 +30,8 @@ def registry():
         if name in vars(Tensor):
             delattr(Tensor, name)
         FACES.pop(name, None)
+        for place in (wf, wf.numpy, wf.tf1):  # which keep what they were asked for
+            vars(place).pop(name, None)
     REGISTRY.clear()
     REGISTRY.update(before)
 

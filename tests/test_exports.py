@@ -2,12 +2,15 @@
 
 import ast
 import importlib
+import math
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from tools.imports import modules, texts
 from tools.package_stubs import assigned, gathers, public_imports, rendered
+from weft import exports
 
 # By the text: collecting the tests need not parse all of Weft
 PACKAGES = sorted(name for name, text in texts().items() if "\n_exports.gather(" in text)
@@ -75,3 +78,12 @@ def test_the_stubs_are_current():
     assert sorted(name for name, tree in modules().items() if gathers(tree)) == PACKAGES
     for path, text in rendered().items():
         assert path.read_text() == text, "run python -m tools.package_stubs"
+
+
+def test_what_is_loaded_on_first_use_is_asked_for_once():
+    asked: list[str] = []
+    package: Any = ModuleType("package")
+    package.__all__ = []
+    exports.lazy(vars(package), {"math": ["tau"]}, lambda name: asked.append(name) or name.upper())
+    assert (package.sin, package.sin, package.tau) == ("SIN", "SIN", math.tau)
+    assert asked == ["sin"]

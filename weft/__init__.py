@@ -83,9 +83,7 @@ def _eager(name: str) -> Any:
         if name in api.__all__:
             outlet = importlib.import_module("weft.eager.functions.out_argument")
             rule = api.OUT.get(name, outlet.Out.SAME_KIND)
-            value = outlet.with_outlet(getattr(api, name), name=name, rule=rule)
-            globals()[name] = value
-            return value
+            return outlet.with_outlet(getattr(api, name), name=name, rule=rule)
         source = importlib.import_module("weft.ops.declaration").source_of("torch", name)
         if source is not None:  # declared later, by a user
             declared = importlib.import_module("weft.eager.functions.elementwise.declared")

@@ -61,10 +61,13 @@ def lazy(
 
     def load(name: str) -> Any:
         if name in modules:
-            return _imported(modules[name], name)
-        if otherwise is not None:
-            return otherwise(name)
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            value = _imported(modules[name], name)
+        elif otherwise is not None:
+            value = otherwise(name)
+        else:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        namespace[name] = value  # so that Python asks once
+        return value
 
     namespace["__lazy__"] = modules  # for tools/package_stubs.py
     namespace["__getattr__"] = load
