@@ -52,7 +52,7 @@ attack: .venv/torch
 
 check: .venv/check
 	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff check --no-cache .  # a cache keeps what was local when it was made
 	$(BIN)/pyright
 	$(BIN)/python tests/tools/check_typing.py
 	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py

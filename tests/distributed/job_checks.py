@@ -5,6 +5,7 @@ import sys
 import time
 import warnings
 
+import data_parallel_checks
 import dtensor_checks
 import gradient_checks
 import horovod_checks
@@ -20,14 +21,13 @@ import shape_checks
 import shard_checks
 import shard_option_checks
 import tensor_parallel_checks
+from data_parallel_checks import digest, network
 
-import data_parallel_checks
 import weft as wf
 import weft.distributed as dist
 import weft.horovod.tensorflow as tf_hvd
 import weft.horovod.torch as hvd
 import weft.tf1 as tf
-from data_parallel_checks import digest, network
 from weft import func
 from weft.errors import DistributedError
 from weft.transport import session
