@@ -281,3 +281,31 @@ class DistributedError(WeftError, RuntimeError):
 
 class DistributedTimeoutError(DistributedError, TimeoutError):
     """Another process did not answer in time."""
+
+
+class EndOfDataError(WeftError):
+    """A queue is closed and has too few elements, or a source has no more."""
+
+
+class CancelledError(WeftError, RuntimeError):
+    """A call was cancelled while it waited: its queue or its session was closed."""
+
+
+class AbortedError(WeftError, RuntimeError):
+    """A step was given up because another part of it failed, or its server has restarted."""
+
+
+class UnavailableError(WeftError, RuntimeError):
+    """A task that does not answer, or has ended; the message names it."""
+
+
+class DeadlineError(WeftError, TimeoutError):
+    """A wait was longer than its limit; the message says for what."""
+
+
+class ExistsError(WeftError, ValueError):
+    """Something that exists already, with other properties."""
+
+
+class DeniedError(WeftError, PermissionError):
+    """A peer without the token that a server demands."""

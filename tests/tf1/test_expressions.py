@@ -5,7 +5,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft.runtime.interpreted import Interpreted
-from weft.tf1.session import session as session_module
+from weft.tf1.session import backend
 
 from .expressions import ROWS
 
@@ -15,7 +15,7 @@ def _interpreted(monkeypatch):
     def function(graph, fetches, targets, feeds, threads=None):
         return Interpreted(graph, fetches, targets, feeds)
 
-    monkeypatch.setattr(session_module, "Function", function)
+    monkeypatch.setattr(backend, "Function", function)
 
 
 def names():

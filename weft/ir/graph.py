@@ -150,10 +150,12 @@ class Graph:
         with self._set("_device", name):
             yield
 
-    def on_behalf_of(self, node: Node, scope: str | None = None) -> _OnBehalf:
-        """Gives nodes built inside the scope, device and source line of `node`."""
+    def on_behalf_of(
+        self, node: Node, scope: str | None = None, device: str | None = None
+    ) -> _OnBehalf:
+        """Gives nodes built inside the scope, device and source line of `node`, unless given."""
         scope = node.name + "/" if scope is None else scope
-        return _OnBehalf(self, (scope, node.device, node.source))
+        return _OnBehalf(self, (scope, node.device if device is None else device, node.source))
 
     def exchange(self, context: Context) -> Context:
         """Sets name scope, device and source line of nodes to be built; returns the old ones."""

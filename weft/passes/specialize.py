@@ -8,6 +8,7 @@ an ordinary value, so reads, assigns and control dependencies disappear.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 import numpy as np
@@ -150,7 +151,7 @@ class _Walk:
         self.follows[node] = follows
         if node in self.made:
             return
-        with self.out.on_behalf_of(node):
+        with self._on_behalf_of(node):
             match op_of(node):
                 case state.variable | state.group:
                     return
@@ -171,6 +172,10 @@ class _Walk:
                     results = self._compute(node)
         self._store(node, results)
 
+    def _on_behalf_of(self, node: Node) -> AbstractContextManager[None]:
+        """Gives new nodes the scope and line of a node, and the device where it was placed."""
+        return self.out.on_behalf_of(node, device=self.request.placed.get(node, node.device))
+
     def _store(self, node: Node, results: Sequence[Value]) -> None:
         for old, new in zip(node.outputs, results, strict=True):
             if old not in self.env:  # a fed output keeps its feed
@@ -185,7 +190,8 @@ class _Walk:
             if op_of(node) is state.counter:
                 attrs["counter"] = True  # starts at 0 without being assigned
             name = f"variable/{node.name}"
-            before = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
+            with self._on_behalf_of(node), self.out.prefix(""):
+                before = self.out.add("variable", (), attrs, (kind,), name, source=node.source)
             self.first[key] = before.outputs[0]
         return self.first[key]
 
@@ -288,7 +294,7 @@ class _Walk:
             self.names.get(node, node.name),
             (),
             (),
-            node.device,
+            self.request.placed.get(node, node.device),
             node.source,
             node.regions,
         )

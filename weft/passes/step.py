@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from weft.ir.graph import Graph, in_order_of_creation, rewrite
 from weft.ir.node import Node, Value
@@ -13,21 +13,29 @@ from weft.ops.declaration import op_of
 
 @dataclass(frozen=True)
 class Request:
-    """A front end's request: values to return, nodes to run for effect, values it will feed."""
+    """A front end's request: values to return, nodes to run for effect, values it will feed.
+
+    Attributes:
+        done: nodes that have acted in an earlier part of the step: they only order others.
+        placed: full device names of nodes; others are on the device that they ask for.
+    """
 
     graph: Graph
     fetches: tuple[Value, ...]
     targets: tuple[Node, ...] = ()
     feeds: tuple[Value, ...] = ()
+    done: frozenset[Node] = frozenset()
+    placed: Mapping[Node, str] = field(default_factory=dict)
 
 
 def predecessors(request: Request) -> Callable[[Node], list[Node]]:
     """The predecessors of a node, given the feeds."""
-    fed, edges = frozenset(request.feeds), request.graph.edges
+    fed, edges, done = frozenset(request.feeds), request.graph.edges, request.done
 
     def before(node: Node) -> list[Node]:
         data = [v.node for v in node.inputs if v not in fed]
-        return [*data, *node.control, *edges.get(node, ())]
+        found = [*data, *node.control, *edges.get(node, ())]
+        return [n for n in found if n not in done] if done else found
 
     return before
 

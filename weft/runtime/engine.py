@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -49,6 +49,8 @@ __all__ = ["Function", "State"]
 
 Array = np.ndarray[Any, Any]
 Signature = tuple[Any, ...]
+Finish = Callable[[Step, int, int], Executable]
+_NOWHERE: Final[Mapping[Node, str]] = {}
 MOST_PROGRAMS: Final = 256
 """Per function; beyond it the least recently used is dropped, and reloaded from disk."""
 
@@ -62,6 +64,8 @@ class Function:
         targets: nodes to run for their effect.
         feeds: values that the caller will provide, in this order; any value of the graph.
         threads: how many threads run a step; `WEFT_THREADS` by default.
+        finish: makes the program of a specialized step: one that runs on several devices, say.
+        done, placed: as in `weft.passes.step.Request`.
 
     It may be called from several threads, which then take turns. It keeps the programs of its last
     `MOST_PROGRAMS` signatures.
@@ -69,11 +73,15 @@ class Function:
 
     def __init__(
         self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node] = (),
-        feeds: Sequence[Value] = (), threads: int | None = None,
+        feeds: Sequence[Value] = (), threads: int | None = None, finish: Finish = finish,
+        done: Iterable[Node] = (), placed: Mapping[Node, str] = _NOWHERE,
     ) -> None:  # fmt: skip
         self._count = len(fetches)
+        self._finish = finish
         computed = (v for node in targets if _is_pure(node) for v in node.outputs)
-        self.request = Request(graph, (*fetches, *computed), tuple(targets), tuple(feeds))
+        self.request = Request(
+            graph, (*fetches, *computed), tuple(targets), tuple(feeds), frozenset(done), placed
+        )
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = new_lock()
         self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # least recent first
@@ -216,7 +224,7 @@ class Function:
                 self._only_interpreted[self._specialized_key(signature, answers)] = str(error)
                 raise
             signature = self._specialized_key(signature, answers)
-            program = finish(step, self.threads, self._count)
+            program = self._finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
                 _, gone = self._programs.popitem(last=False)

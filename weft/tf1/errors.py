@@ -52,7 +52,7 @@ class OpError(errors.WeftError):
         self.message = message
 
 
-class CancelledError(OpError, code=CANCELLED):
+class CancelledError(OpError, errors.CancelledError, code=CANCELLED):
     """The run was cancelled."""
 
 
@@ -64,7 +64,7 @@ class InvalidArgumentError(OpError, errors.FeedError, code=INVALID_ARGUMENT):
     """An invalid value for an operation: a missing or misshapen feed, shapes that differ."""
 
 
-class DeadlineExceededError(OpError, code=DEADLINE_EXCEEDED):
+class DeadlineExceededError(OpError, errors.DeadlineError, code=DEADLINE_EXCEEDED):
     """A deadline passed."""
 
 
@@ -72,11 +72,11 @@ class NotFoundError(OpError, errors.GraphError, code=NOT_FOUND):
     """Something that was requested does not exist."""
 
 
-class AlreadyExistsError(OpError, code=ALREADY_EXISTS):
+class AlreadyExistsError(OpError, errors.ExistsError, code=ALREADY_EXISTS):
     """Something that was to be created already exists."""
 
 
-class PermissionDeniedError(OpError, code=PERMISSION_DENIED):
+class PermissionDeniedError(OpError, errors.DeniedError, code=PERMISSION_DENIED):
     """The caller lacks permission."""
 
 
@@ -88,11 +88,11 @@ class FailedPreconditionError(OpError, errors.UninitializedError, code=FAILED_PR
     """The system is not in the state that the operation needs: an uninitialized variable."""
 
 
-class AbortedError(OpError, code=ABORTED):
+class AbortedError(OpError, errors.AbortedError, code=ABORTED):
     """The operation was aborted."""
 
 
-class OutOfRangeError(OpError, errors.OutOfRangeError, code=OUT_OF_RANGE):
+class OutOfRangeError(OpError, errors.OutOfRangeError, errors.EndOfDataError, code=OUT_OF_RANGE):
     """An index or a position is past the end."""
 
 
@@ -104,7 +104,7 @@ class InternalError(OpError, errors.CompileError, code=INTERNAL):
     """The compiler refused a kernel."""
 
 
-class UnavailableError(OpError, code=UNAVAILABLE):
+class UnavailableError(OpError, errors.UnavailableError, code=UNAVAILABLE):
     """The service is not available."""
 
 
@@ -128,6 +128,13 @@ class FinalizedError(errors.GraphError, RuntimeError):
 
 
 _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
+    (errors.EndOfDataError, OutOfRangeError),
+    (errors.CancelledError, CancelledError),
+    (errors.AbortedError, AbortedError),
+    (errors.UnavailableError, UnavailableError),
+    (errors.DeadlineError, DeadlineExceededError),
+    (errors.ExistsError, AlreadyExistsError),
+    (errors.DeniedError, PermissionDeniedError),
     (errors.UninitializedError, FailedPreconditionError),
     (LinAlgError, InvalidArgumentError),
     (errors.OutOfMemoryError, ResourceExhaustedError),

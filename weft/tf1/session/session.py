@@ -9,13 +9,11 @@ from typing import Any
 
 from numpy import ndarray
 
-from weft.config import MAX_THREADS
-from weft.errors import ConfigError, DTypeError, GraphError, WeftError
-from weft.ir.node import Node, Value
-from weft.runtime.engine import Function, State
+from weft.errors import DTypeError, GraphError, WeftError
+from weft.ir.node import Value
+from weft.runtime.engine import State
 from weft.runtime.executable import Executable
 from weft.runtime.flight import new_lock
-from weft.runtime.interpreted import Interpreted
 from weft.runtime.measurement.profile import watch
 from weft.tf1.errors import (
     ClosedSessionError,
@@ -27,10 +25,10 @@ from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
+from weft.tf1.session.backend import backend_for
 from weft.tf1.session.feed import (
     Feed,
     Implicit,
-    calls_of_unknown_shape,
     check_first_run,
     check_one_of,
     implicit_arrays,
@@ -78,10 +76,8 @@ class BaseSession:
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
         self._graph = get_default_graph() if graph is None else graph
-        self._threads = 0 if config is None else config.intra_op_parallelism_threads
-        if self._threads < 0:
-            raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {self._threads}")
-        self._state = State()
+        self._backend = backend_for(target, config)
+        self._state: Any = self._backend.state
         self._plans: dict[Any, _Plan] = {}
         self._lock = new_lock()
         self._closed = False
@@ -221,7 +217,7 @@ class BaseSession:
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)
-            function = self._function(fetch, roots, fed)
+            function = self._backend.function(self._graph, fetch.values, fetch.targets, fed)
         except WeftError as error:
             raise translate(error) from error
         return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
@@ -252,12 +248,6 @@ class BaseSession:
             else:
                 arrays.append(value)
         return arrays + implicit_arrays(plan.implicit, self._state, run)
-
-    def _function(self, fetch: Fetch, roots: Sequence[Node], fed: Sequence[Value]) -> Any:
-        if calls_of_unknown_shape(self._graph, roots):
-            return Interpreted(self._graph.ir, fetch.values, fetch.targets, fed)
-        threads = min(self._threads, MAX_THREADS) or None
-        return Function(self._graph.ir, fetch.values, fetch.targets, fed, threads)
 
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
@@ -296,8 +286,8 @@ class BaseSession:
         return call
 
     def list_devices(self) -> list[str]:
-        """The devices: one CPU."""
-        return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+        """The names of all devices."""
+        return self._backend.devices()
 
     def with_state(self, state: State) -> BaseSession:
         """A session of the same plans over other values of variables and counters."""
@@ -309,7 +299,8 @@ class BaseSession:
         """Free the variables; the session cannot run any more."""
         self._closed = True
         self._plans = {}
-        self._state = State()
+        self._backend.close()
+        self._state = self._backend.state
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Make this the session of `eval()` and `run()`, in a `with` block."""

@@ -1,0 +1,78 @@
+"""What a session runs on: this process, or the tasks of a cluster."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+from weft.config import MAX_THREADS
+from weft.errors import ConfigError
+from weft.ir.node import Node, Value
+from weft.runtime.engine import Function, State
+from weft.runtime.interpreted import Interpreted
+from weft.tf1.framework.graph import Graph
+from weft.tf1.session.feed import calls_of_unknown_shape
+from weft.tf1.session.options import ConfigProto
+
+Run = Callable[[Sequence[Any], Any], list[Any]]
+"""A part of a graph as a function of the arrays of its feeds, and the variables."""
+
+
+class Backend(abc.ABC):
+    """Runs parts of a graph, and keeps the values of variables.
+
+    Attributes:
+        state: the values of variables and counters, by name.
+    """
+
+    state: MutableMapping[str, Any]
+
+    @abc.abstractmethod
+    def function(
+        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
+        feeds: Sequence[Value],
+    ) -> Run:  # fmt: skip
+        """A part of a graph, ready to run."""
+
+    @abc.abstractmethod
+    def devices(self) -> list[str]:
+        """The names of all devices."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Free what the session holds."""
+
+
+class ProcessBackend(Backend):
+    """The one device of this process."""
+
+    def __init__(self, config: ConfigProto | None = None) -> None:
+        self._threads = 0 if config is None else config.intra_op_parallelism_threads
+        if self._threads < 0:
+            raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {self._threads}")
+        self.state = State()
+
+    def function(
+        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
+        feeds: Sequence[Value],
+    ) -> Run:  # fmt: skip
+        """A compiled part of a graph; interpreted if only Python can tell a shape."""
+        roots = [*(v.node for v in fetches if v not in feeds), *targets]
+        if calls_of_unknown_shape(graph, roots):
+            return Interpreted(graph.ir, fetches, targets, feeds)
+        return Function(graph.ir, fetches, targets, feeds, min(self._threads, MAX_THREADS) or None)
+
+    def devices(self) -> list[str]:
+        """The name of the device."""
+        return ["/job:localhost/replica:0/task:0/device:CPU:0"]
+
+    def close(self) -> None:
+        """Forget all values."""
+        self.state = State()
+
+
+def backend_for(target: str, config: ConfigProto | None) -> Backend:
+    """What a session with this target and these options runs on."""
+    del target
+    return ProcessBackend(config)
