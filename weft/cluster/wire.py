@@ -18,6 +18,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
 from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
+from weft.ir.record import RECORDS
 from weft.passes.partition import Partition, Stage
 from weft.passes.step import Request, Step, needed
 
@@ -148,7 +149,8 @@ def _has_text(value: Any) -> bool:
         return details is not None and all(map(_has_text, details.values()))
     if isinstance(value, tuple):
         return all(map(_has_text, cast("tuple[Any, ...]", value)))
-    return value is None or isinstance(value, bool | int | float | str | DType | Literal)
+    plain = value is None or isinstance(value, bool | int | float | str | DType | Literal)
+    return plain or RECORDS.get(type(value).__name__) is type(value)
 
 
 class _Pruned:

@@ -21,6 +21,7 @@ Where the text is sent to another process, larger arrays travel beside it: `asid
 from __future__ import annotations
 
 import base64
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ import numpy as np
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Region
+from weft.ir.record import RECORDS
 
 # Arrays of up to this many elements are written as numbers, larger ones as base64 of their bytes.
 READABLE = 16
@@ -94,7 +96,15 @@ def format_attribute(value: Any, indent: str = "", aside: Aside | None = None) -
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
+    if RECORDS.get(type(value).__name__) is type(value):
+        return _format_record(value, indent, aside)
     return f"opaque({quote(type(value).__name__)})"
+
+
+def _format_record(value: Any, indent: str, aside: Aside | None) -> str:
+    told = [(f.name, getattr(value, f.name)) for f in fields(value)]
+    parts = [f"{name}: {format_attribute(part, indent, aside)}" for name, part in told]
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def _format_function(function: Function, indent: str, aside: Aside | None) -> str:
@@ -113,6 +123,9 @@ def _format_function(function: Function, indent: str, aside: Aside | None) -> st
 
 
 def _format_array(array: np.ndarray[Any, Any], aside: Aside | None) -> str:
+    if array.dtype.hasobject:
+        texts = [f'"{base64.b64encode(text).decode()}"' for text in array.ravel().tolist()]
+        return f"texts({format_attribute(array.shape)}, [{', '.join(texts)}])"
     if aside is not None and array.size > READABLE:
         aside.append(array)
         return f"aside({len(aside) - 1})"
