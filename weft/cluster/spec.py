@@ -150,6 +150,24 @@ class ClusterSpec:
         """The same as plain data."""
         return ClusterDef([JobDef(job, dict(self._jobs[job])) for job in self.jobs])
 
+    def told(self) -> dict[str, Any]:
+        """The same as values that JSON can represent, for `ClusterSpec.heard`."""
+        return {
+            job: {"listed": job in self._listed, "tasks": list(tasks.items())}
+            for job, tasks in self._jobs.items()
+        }
+
+    @classmethod
+    def heard(cls, told: Mapping[str, Any]) -> ClusterSpec:
+        """The spec that another process has told.
+
+        >>> spec = ClusterSpec({"ps": ["a:1"]})
+        >>> ClusterSpec.heard(spec.told()) == spec
+        True
+        """
+        jobs = {job: dict(one["tasks"]) for job, one in told.items()}
+        return cls({job: list(t.values()) if told[job]["listed"] else t for job, t in jobs.items()})
+
     def num_tasks(self, job_name: str) -> int:
         """How many tasks of a job are known."""
         return len(self._job(job_name))
