@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -39,10 +40,14 @@ class Links:
         spec: all tasks.
         own: the name of the task itself.
         options: of the connections.
+
+    Attributes:
+        incarnation: differs after each start of the task.
     """
 
     def __init__(self, spec: ClusterSpec, own: str, options: RpcOptions) -> None:
         self.spec, self.own, self.options = spec, own, options
+        self.incarnation = secrets.token_hex(8)
         self.addresses = {str(task): address for task, address in spec}
         self._lock = threading.Lock()
         self._making: dict[str, Future[Link]] = {}
@@ -92,7 +97,10 @@ class Links:
         options = self.options if timeout is None else replace(self.options, connect_timeout=timeout)
         channel = connect(self.addresses[task], options, task)
         try:
-            head = {"from": self.own, "to": task, "spec": self.spec.told()}
+            head = {
+                "from": self.own, "to": task, "spec": self.spec.told(),
+                "incarnation": self.incarnation,
+            }  # fmt: skip
             answer = channel.call(Message("join", head), options.connect_timeout).head
         except BaseException:
             channel.close()

@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
+from weft.cluster.rpc.channel import settle
 
 Array = np.ndarray[Any, Any]
 Tell = Callable[[Post, list[Array]], None]
@@ -83,16 +84,15 @@ class Replies:
         if ready:
             self._answer(self.run, self._route.first)
 
-    def finish(self) -> Future[Message]:
-        """The master has sent its last values: the reply that ends the step."""
+    def finish(self, future: Future[Message]) -> None:
+        """The master has sent its last values: `future` is the reply that ends the step."""
         with self._lock:
-            future = self._finish = Future[Message]()
+            self._finish = future
             error, done = self._error, self._done
         if error is not None:
-            future.set_exception(error)
+            settle(future, error)
         elif done:
             self._answer(future, self._route.last)
-        return future
 
     def done(self) -> None:
         """All stages have run."""
@@ -113,11 +113,10 @@ class Replies:
         if waiting is None:
             self._failed(error)
         elif not waiting.done():
-            waiting.set_exception(error)
+            settle(waiting, error)
 
     def _answer(self, future: Future[Message], values: Sequence[int]) -> None:
         if not future.done():
-            future.set_result(Message("values", {}, [self._found[v] for v in values]))
+            settle(future, Message("values", {}, [self._found[v] for v in values]))
 
 
-Holdings = Mapping[int, Array]

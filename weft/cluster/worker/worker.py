@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -12,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from weft.cluster.links import Links
-from weft.cluster.pool import Pool
+from weft.cluster.route import Post
 from weft.cluster.rpc import Message
+from weft.cluster.rpc.channel import settle
+from weft.cluster.rpc.crew import Crew
 from weft.cluster.worker.part import Outbox, Replies
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
-from weft.cluster.route import Post
 from weft.errors import AbortedError
 from weft.runtime.device.base import Device
 from weft.runtime.staged import Box
@@ -42,37 +42,33 @@ class Worker:
         task: its name.
         devices: of this task.
         links: to the other tasks.
+        crew: threads for what may wait.
     """
 
-    def __init__(self, task: str, devices: Sequence[Device], links: Links, pool: Pool) -> None:
+    def __init__(self, task: str, devices: Sequence[Device], links: Links, crew: Crew) -> None:
         self.task = task
-        self.incarnation = secrets.token_hex(8)
+        self.incarnation = links.incarnation
         self.devices = {str(device.name): device for device in devices}
-        self.store = Store(devices)
+        self.store = Store(devices, crew)
         self.rendezvous = Rendezvous()
-        self.links, self._pool = links, pool
+        self.links, self._crew = links, crew
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
-        self._parts: dict[str, Replies] = {}
+        self._parts: dict[str, Replies] = {}  # that may still be told to finish
+        self._early: dict[str, Future[Message]] = {}  # replies to those told before they began
 
     # -- what masters ask for
 
     def register(self, message: Message) -> Future[Message]:
         """Compile this task's stages of a program."""
-        future: Future[Message] = Future()
-        self._pool.start(self._register, message, future)
-        return future
+        return self._crew.submit(self._register, message)
 
-    def _register(self, message: Message, future: Future[Message]) -> None:
-        try:
-            head = message.head
-            with self._lock:
-                made = self._sessions.setdefault(head["session"], _Session(head["master"]))
-            program = program_of(message, made.constants, self.devices)
-            made.programs[head["program"]] = program
-            future.set_result(Message("registered"))
-        except BaseException as error:
-            future.set_exception(error)
+    def _register(self, message: Message) -> Message:
+        head = message.head
+        with self._lock:
+            made = self._sessions.setdefault(head["session"], _Session(head["master"]))
+        made.programs[head["program"]] = program_of(message, made.constants, self.devices)
+        return Message("registered")
 
     def run(self, message: Message) -> Future[Message]:
         """Run this task's stages of a step."""
@@ -89,9 +85,13 @@ class Worker:
         box = Box(program.count, send=partial(_given, outbox, replies))
         for value, array in zip(program.route.feeds, message.arrays, strict=True):
             box.put(value, array)
-        self._parts[step] = replies
+        with self._lock:
+            self._parts[step] = replies
+            finish = self._early.pop(step, None)
+        if finish is not None:
+            replies.finish(finish)
         self.rendezvous.begin(step, box)
-        self._pool.start(self._work, program, step, box, replies)
+        self._crew.do(partial(self._work, program, step, box, replies))
         return replies.run
 
     def _work(self, program: Program, step: str, box: Box, replies: Replies) -> None:
@@ -103,7 +103,7 @@ class Worker:
         else:
             self.rendezvous.end(step)
             replies.done()
-        if program.route.ends or replies.over:
+        if program.route.ends:
             self._parts.pop(step, None)
 
     def deliver(self, message: Message) -> Message:
@@ -114,27 +114,50 @@ class Worker:
     def finish(self, message: Message) -> Future[Message]:
         """The last values of the master; the reply tells that this task is done."""
         step = message.head["step"]
-        replies = self._parts.pop(step, None)
-        if replies is None:
-            raise AbortedError(f"{self.task}: step {step} was given up")
-        future = replies.finish()
+        future: Future[Message] = Future()
+        with self._lock:
+            replies = self._parts.pop(step, None)
+            if replies is None:  # messages may overtake each other
+                if self.rendezvous.is_over(step):
+                    raise AbortedError(f"{self.task}: step {step} was given up")
+                self._early[step] = future
+        if replies is not None:
+            replies.finish(future)
         self.deliver(message)
         return future
 
     def abort(self, message: Message) -> Message:
         """Give a step up, because another task has failed."""
-        step = message.head["step"]
-        self._parts.pop(step, None)
-        self.rendezvous.abort(step, AbortedError(message.head["reason"]))
+        self._abort(message.head["step"], AbortedError(message.head["reason"]))
         return Message("aborted")
+
+    def _abort(self, step: str, error: BaseException) -> None:
+        with self._lock:
+            self._parts.pop(step, None)
+            finish = self._early.pop(step, None)
+        if finish is not None:
+            settle(finish, error)
+        self.rendezvous.abort(step, error)
 
     def release(self, session: str) -> None:
         """Forget what a session has registered, and give up its steps."""
         self._sessions.pop(session, None)
-        self.rendezvous.abort_all(f"{session}/", AbortedError("the session was closed"))
-        for step in [s for s in self._parts if s.startswith(f"{session}/")]:
-            self._parts.pop(step, None)
+        error = AbortedError("the session was closed")
+        for step in [s for s in list(self._parts) if s.startswith(f"{session}/")]:
+            self._abort(step, error)
+        self.rendezvous.abort_all(f"{session}/", error)
         self.store.release(session)
+
+    def master_left(self, incarnation: str) -> None:
+        """Release the sessions of a master that has ended, or does not answer."""
+        for session in [s for s in list(self._sessions) if s.startswith(f"{incarnation}.")]:
+            self.release(session)
+
+    def close(self) -> None:
+        """Give up all steps, and end all waits."""
+        for session in list(self._sessions):
+            self.release(session)
+        self.store.close()
 
     # -- what it sends
 
