@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.errors import GraphError
-from weft.ir.node import Node, TensorType, Value
-from weft.ops.boundary.state import placeholder, variable
+from weft.ir.node import Node, TensorType
+from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
-from weft.passes.staging.build import TOKEN, Drafts, Given, Position, Token, graph_of
+from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Position, Token, graph_of
 from weft.passes.staging.level import Layout, Levels
 from weft.passes.step import Step
 
@@ -77,9 +77,7 @@ def partition(
     return _numbered(Drafts(layout, places, stores))
 
 
-def _homes(
-    step: Step, device_of: Mapping[Node, str], told: Mapping[str, str]
-) -> Mapping[str, str]:
+def _homes(step: Step, device_of: Mapping[Node, str], told: Mapping[str, str]) -> Mapping[str, str]:
     read = {n.attrs["key"]: device_of[n] for n in step.graph.nodes if op_of(n) is variable}
     found = {**read, **told}
     for key in step.updates:
@@ -96,7 +94,6 @@ def _numbered(drafts: Drafts) -> Partition:
     for draft in stages:
         for item in draft.given:
             numbers[item] = len(numbers)
-    where = {draft.position: i for i, draft in enumerate(stages)}
     return Partition(
         tuple([
             Stage(
@@ -104,6 +101,7 @@ def _numbered(drafts: Drafts) -> Partition:
                 graph_of(drafts, draft),
                 tuple([numbers[x] for x in draft.received]),
                 tuple([numbers[x] for x in draft.given]),
+                _before(drafts, stages, draft),
             )
             for draft in stages
         ]),
@@ -111,3 +109,20 @@ def _numbered(drafts: Drafts) -> Partition:
         tuple([numbers[v] for v in step.fetches]),
         tuple([TOKEN if isinstance(x, Token) else x.type for x in numbers]),
     )  # fmt: skip
+
+
+def _before(drafts: Drafts, stages: Sequence[Draft], draft: Draft) -> tuple[int, ...]:
+    """The stages, by position, that read a variable which this one changes."""
+    layout = drafts.layout
+    keys = {key for key in draft.stores}
+
+    def reads(other: Draft) -> bool:
+        read = [v for n in other.nodes for v in n.inputs]
+        given = [x for x in other.given if not isinstance(x, Token)]
+        return any(layout.key_of(v) in keys for v in (*read, *given))
+
+    return tuple([
+        i for i, other in enumerate(stages)
+        if keys and other is not draft and other.position.device == draft.position.device
+        and reads(other)
+    ])  # fmt: skip

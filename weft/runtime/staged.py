@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import numpy as np
-
-from weft.errors import AbortedError
 from weft.ir.node import TensorType
-from weft.ir.shape import known
 from weft.passes.partition import Partition, Stage
-from weft.passes.step import Step
-from weft.runtime.memory.state import State, aligned
-
-Array = np.ndarray[Any, Any]
+from weft.runtime.device.base import Buffer, Device, Variables
 
 
-class Program(Protocol):
-    """A compiled stage."""
-
-    def run(self, arrays: Sequence[Array], state: State) -> list[Any]:
-        """Runs it once; gives fresh arrays."""
-        ...
-
-
-class Device(Protocol):
-    """What runs stages."""
-
-    def compile(self, step: Step) -> Program:
-        """The program of a simplified step."""
-        ...
-
-
-Allocate = Callable[[int, TensorType], Array]
-
-
-def fresh(value: int, kind: TensorType) -> Array:
-    """New memory for a value."""
-    del value
-    return aligned(known(kind.shape), kind.dtype.numpy)
+def no_memory(value: int, kind: TensorType) -> Buffer | None:
+    """Leaves it to the devices to allocate memory."""
+    del value, kind
 
 
 class Box:
@@ -48,35 +21,35 @@ class Box:
 
     Args:
         count: how many values there are.
-        allocate: gives memory for a value that a stage computes.
-        send: is told each value that is put.
+        allocate: gives memory for a value that a stage computes, or `None`.
+        send: is told each value that a stage has computed.
     """
 
     def __init__(
-        self, count: int, allocate: Allocate = fresh,
-        send: Callable[[int, Array], None] | None = None,
+        self, count: int, allocate: Callable[[int, TensorType], Buffer | None] = no_memory,
+        send: Callable[[int, Buffer], None] | None = None,
     ) -> None:  # fmt: skip
         self.allocate: Final = allocate
         self.send: Final = send
         self.error: BaseException | None = None
-        self._arrays: list[Any] = [None] * count
+        self._buffers: list[Any] = [None] * count
         self._changed = threading.Condition()
         self._waiting = 0
 
-    def put(self, value: int, array: Array) -> None:
+    def put(self, value: int, array: Buffer) -> None:
         """Gives a value to those that wait for it."""
-        self._arrays[value] = array
+        self._buffers[value] = array
         if self._waiting:
             with self._changed:
                 self._changed.notify_all()
 
-    def get(self, value: int) -> Array:
+    def get(self, value: int) -> Buffer:
         """A value, once it is there.
 
         Raises:
             BaseException: what `abort` was given.
         """
-        found = self._arrays[value]
+        found = self._buffers[value]
         return self._awaited(value) if found is None else found
 
     def abort(self, error: BaseException) -> None:
@@ -86,15 +59,15 @@ class Box:
                 self.error = error
             self._changed.notify_all()
 
-    def _awaited(self, value: int) -> Array:
+    def _awaited(self, value: int) -> Buffer:
         with self._changed:
             self._waiting += 1
             try:
-                while self._arrays[value] is None:
+                while self._buffers[value] is None:
                     if self.error is not None:
                         raise self.error
                     self._changed.wait()
-                return self._arrays[value]
+                return self._buffers[value]
             finally:
                 self._waiting -= 1
 
@@ -102,18 +75,22 @@ class Box:
 class _Piece:
     """A stage and its program."""
 
-    def __init__(self, stage: Stage, device: Device) -> None:
+    def __init__(self, stage: Stage, device: Device, types: Sequence[TensorType]) -> None:
         self.inputs: Final = stage.inputs
         self.outputs: Final = stage.outputs
+        self.device: Final = device
         self.program: Final = device.compile(stage.step)
+        self._types: Final = [types[number] for number in stage.outputs]
 
-    def run(self, box: Box, state: State) -> None:
+    def run(self, box: Box, variables: Variables) -> None:
         """Runs it once its inputs are there."""
-        found = self.program.run([box.get(number) for number in self.inputs], state)
-        for number, array in zip(self.outputs, found, strict=True):
-            box.put(number, array)
+        inputs = [box.get(number) for number in self.inputs]
+        outputs = [box.allocate(*pair) for pair in zip(self.outputs, self._types, strict=True)]
+        found = self.device.launch(self.program, inputs, outputs, variables)
+        for number, buffer in zip(self.outputs, found, strict=True):
+            box.put(number, buffer)
             if box.send is not None:
-                box.send(number, array)
+                box.send(number, buffer)
 
 
 class StagedProgram:
@@ -134,9 +111,9 @@ class StagedProgram:
         for stage in partition.stages:
             if own is None or stage.device in own:
                 line = self._lines.setdefault(stage.device, [])
-                line.append(_Piece(stage, devices[stage.device]))
+                line.append(_Piece(stage, devices[stage.device], partition.types))
 
-    def run(self, box: Box, states: Mapping[str, State]) -> None:
+    def run(self, box: Box, states: Mapping[str, Variables]) -> None:
         """Runs the stages once: those of a device in order, those of several at the same time.
 
         Args:
@@ -162,12 +139,12 @@ class StagedProgram:
             raise box.error
 
 
-def _guarded(box: Box, pieces: Sequence[_Piece], state: State) -> None:
+def _guarded(box: Box, pieces: Sequence[_Piece], variables: Variables) -> None:
     """Runs the stages of a device; an error ends those of all devices."""
     try:
         for piece in pieces:
             if box.error is not None:
                 return
-            piece.run(box, state)
+            piece.run(box, variables)
     except BaseException as error:
         box.abort(error)

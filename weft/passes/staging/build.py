@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from weft.ir.dtype import bool_
 from weft.ir.graph import Graph
 from weft.ir.node import Literal, Node, TensorType, Value
@@ -16,8 +18,6 @@ from weft.ops.boundary.state import placeholder, variable
 from weft.ops.declaration import op_of
 from weft.passes.staging.level import Layout
 from weft.passes.step import Step
-
-import numpy as np
 
 
 class Position(NamedTuple):

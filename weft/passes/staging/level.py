@@ -45,6 +45,10 @@ class Layout:
         """The device of a variable."""
         return self.homes[key]
 
+    def key_of(self, value: Value) -> str | None:
+        """The key of the variable that a value is, if it is one."""
+        return value.node.attrs["key"] if op_of(value.node) is variable else None
+
     def giver(self, value: Value) -> str | None:
         """The device that gives a value; `None` if every device has it."""
         node = value.node
@@ -54,7 +58,7 @@ class Layout:
 
 
 def _is_copied(node: Node, copied: set[Node]) -> bool:
-    """Whether each device computes a node for itself: a constant, or what is cheap to make of it."""
+    """Whether each device computes a node itself: a constant, or what is cheap to make of it."""
     op = op_of(node)
     if op is CONSTANT:
         return True
@@ -120,7 +124,7 @@ class Levels:
         found: dict[str, list[Node]] = {key: [] for key in layout.step.new_values}
         for node in self.of:
             for value in node.inputs:
-                key = value.node.attrs.get("key") if op_of(value.node) is variable else None
+                key = layout.key_of(value)
                 if key in found and layout.device_of[node] == layout.home(key):
                     found[key].append(node)
         return found
