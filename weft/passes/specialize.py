@@ -38,7 +38,7 @@ from weft.ops.declaration import (
     op_of,
 )
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.ops.effect import has_effect
+from weft.ops.effect import has_effect, is_host
 from weft.passes.composite import expand_composites
 from weft.passes.step import Request, Step, needed, predecessors
 from weft.passes.taken_branch import TakenBranches
@@ -397,6 +397,12 @@ def _require_compiled_inside(node: Node) -> None:
 
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
     """Raises if a type cannot be compiled."""
+    if is_host(node):
+        raise CompileError(
+            f"{node.op}: expected what a program computes, got an operation that runs on the host"
+            f" between programs (a queue, a reader, Python, texts); a session runs it, but not"
+            f" inside a loop or branch: {node.describe()}"
+        )
     for kind in types:
         if kind.dtype.is_complex:
             raise CompileError(
