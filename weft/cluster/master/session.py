@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,15 @@ from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
 from weft.errors import AbortedError, ClosedError, UnavailableError
-from weft.ir.node import Node
 from weft.ops.boundary.state import counter, variable
 from weft.ops.declaration import op_of
 from weft.ops.resource.spec import ResourceSpec
-from weft.passes import pipeline
-from weft.passes.partition import Partition, partition
+from weft.passes.partition import Partition
+from weft.passes.placement.choose import chosen
 from weft.passes.step import Request, Step
 from weft.resource.base import Cancellation
 from weft.runtime.engine import Function
-from weft.runtime.finish import finish
+from weft.runtime.finish import finish, partitioned
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
@@ -80,8 +80,7 @@ class MasterSession(ClusterSession):
         }
 
         def compiled(step: Step, threads: int, count: int) -> Any:
-            del count
-            return self._compiled(step, threads, homes)
+            return self._compiled(step, threads, count, homes)
 
         return Function(
             request.graph, request.fetches, request.targets, request.feeds, self._threads,
@@ -89,26 +88,23 @@ class MasterSession(ClusterSession):
         )  # fmt: skip
 
     def _compiled(
-        self, step: Step, threads: int, homes: Mapping[str, str]
+        self, step: Step, threads: int, fetches: int, homes: Mapping[str, str]
     ) -> OwnProgram | ClusterProgram:
-        step = pipeline.optimize(with_own_counters(step, self._counters))
+        step = with_own_counters(step, self._counters)
         homes = {**homes, **{self._counters + key: home for key, home in homes.items()}}
-        places = {node: self._place(node) for node in step.graph.nodes}
-        used = {*places.values(), *[homes[key] for key in step.updates if key in homes]}
+        whole, cut = partitioned(step, lambda step: chosen(step, self._default), homes)
+        used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
-            made = finish(step, threads, processor=processor, simplified=True)
+            made = finish(whole, threads, fetches, processor=processor, simplified=True)
             return OwnProgram(made, self.states[device], self)
-        cut = partition(step, places, homes)
-        return self._registered(step, cut)
+        return self._registered(whole, cut, fetches)
 
-    def _place(self, node: Node) -> str:
-        return node.device or self._default
-
-    def _registered(self, step: Step, cut: Partition) -> ClusterProgram:
+    def _registered(self, step: Step, cut: Partition, fetches: int) -> ClusterProgram:
         """The program, once all tasks have compiled their stages."""
         with self._lock:
             number = next(self._numbers)
+        cut = replace(cut, fetches=cut.fetches[:fetches])
         plan = routes(cut, self.task)
         futures = [
             self.links[task].channel.start(self._registration(cut, route, number))
