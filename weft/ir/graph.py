@@ -334,8 +334,8 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
     """Rebuilds a graph node by node.
 
     `rule(node, out)` sees each node with its inputs already mapped into the graph `out`, which is
-    the current graph during the call. It returns values to use instead of the node's outputs, or
-    `None` to keep the node.
+    the current graph during the call; nodes that it builds are on the device of `node`. It returns
+    values to use instead of the node's outputs, or `None` to keep the node.
     """
     out = Graph()
     out._counts = dict(graph._counts)  # pyright: ignore[reportPrivateUsage]
@@ -350,6 +350,7 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
             if before:
                 before = tuple(dict.fromkeys([nodes[n] for n in before if n in nodes]))
             new = node.with_inputs(inputs, before)
+            out._device = node.device
             replacement = rule(new, out)
             if replacement is None:
                 out.append(new)
@@ -359,5 +360,6 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
                 mapped[node.outputs[0]] = replacement[0]
             else:
                 mapped.update(zip(node.outputs, replacement, strict=True))
+    out._device = ""
     out.outputs = tuple(mapped[v] for v in graph.outputs)
     return out

@@ -25,6 +25,7 @@ from weft.ir.printer import format_graph
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
+from weft.passes.partition import Partition, partition
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
@@ -103,6 +104,19 @@ def as_it_is(step: Step, threads: int) -> Executable:
     """The program of a simplified step, compiled without the disk cache."""
     blueprint = pipeline.plan(step, Generator(current()), threads)
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
+
+
+def partitioned(
+    step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str]
+) -> tuple[Step, Partition]:
+    """A specialized step, optimized, and its stages.
+
+    Args:
+        device_of: gives the device of each node of the optimized step.
+        homes: that of each variable, by key.
+    """
+    step = pipeline.optimize(step)
+    return step, partition(step, device_of(step), homes)
 
 
 def explained(step: Step, threads: int) -> Explanation:
