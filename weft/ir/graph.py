@@ -131,6 +131,11 @@ class Graph:
             if new:
                 self.colocations[node] = (*there, *new)
 
+    def colocated(self) -> Iterator[tuple[Node, Node]]:
+        """Pairs of nodes that must be on one device."""
+        for node, others in self.colocations.items():
+            yield from ((node, other) for other in others if node in self and other in self)
+
     @contextlib.contextmanager
     def colocating(self) -> Iterator[None]:
         """Puts nodes built on behalf of another on its device."""
