@@ -2,13 +2,13 @@
 
     graph {
       %x: float32[?,784] = placeholder() {dtype: float32, shape: (None, 784)}
-      %top: float32[?,3], int32[?,3] = top_k(%x:0) {k: 3} ^%check @"cpu:0" !"train.py":31
+      %top: float32[?,3], int32[?,3] = top_k(%x:0) {k: 3} ^%check @"cpu:0" &%x !"train.py":31
       return %top:0, %top:1
     }
 
-`^` marks control dependencies, `@` the device, `!` the user's line. Operands that supply attributes
-are written `shape=%s:0` among the inputs. Regions follow in braces. A function as an attribute is
-written with its inputs, and its further data in brackets:
+`^` marks control dependencies, `@` the device, `&` nodes on the same device, `!` the user's line.
+Operands that supply attributes are written `shape=%s:0` among the inputs. Regions follow in braces.
+A function as an attribute is written with its inputs, and its further data in brackets:
 
     {body: function(%x: float32[3], %w: float32[]) [captured: 1] {
       %multiply: float32[3] = multiply(%x:0, %w:0)
@@ -21,6 +21,7 @@ Where the text is sent to another process, larger arrays travel beside it: `asid
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -47,9 +48,12 @@ def format_graph(graph: Region, indent: str = "", aside: Aside | None = None) ->
     """
     inner = indent + "  "
     lines = [indent + "graph {"]
+    together: dict[Node, list[Node]] = {}
+    for node, other in graph.colocated():
+        together.setdefault(node, []).append(other)
     for node in graph.nodes:
         extra = graph.edges.get(node, ())
-        lines.append(inner + format_node(node, extra, inner, aside))
+        lines.append(inner + format_node(node, extra, inner, together.get(node, ()), aside))
     if graph.outputs:
         lines.append(inner + "return " + ", ".join(f"%{v.name}" for v in graph.outputs))
     lines.append(indent + "}")
@@ -57,9 +61,16 @@ def format_graph(graph: Region, indent: str = "", aside: Aside | None = None) ->
 
 
 def format_node(
-    node: Node, extra: tuple[Node, ...] = (), indent: str = "", aside: Aside | None = None
-) -> str:
-    """One node as text; `extra` are control dependencies added after it was built."""
+    node: Node, extra: tuple[Node, ...] = (), indent: str = "", together: Sequence[Node] = (),
+    aside: Aside | None = None,
+) -> str:  # fmt: skip
+    """One node as text.
+
+    Args:
+        extra: control dependencies added after it was built.
+        together: nodes that it is colocated with.
+        aside: as in `format_graph`.
+    """
     data = [f"%{v.name}" for v in node.data_inputs]
     named = zip(node.operands, node.inputs[len(data) :], strict=True)
     inputs = ", ".join([*data, *(f"{name}=%{v.name}" for name, v in named)])
@@ -74,6 +85,7 @@ def format_node(
     parts.extend(f"^%{before.name}" for before in (*node.control, *extra))
     if node.device:
         parts.append(f"@{quote(node.device)}")
+    parts.extend(f"&%{other.name}" for other in together)
     if node.source is not None:
         parts.append(f"!{quote(node.source.file)}:{node.source.line}")
     for region in node.regions:
@@ -115,7 +127,7 @@ def _format_function(function: Function, indent: str, aside: Aside | None) -> st
     inputs = ", ".join([f"%{v.node.name}: {v.type}" for v in function.inputs])
     more = ", ".join([f"{k}: {format_attribute(v, indent, aside)}" for k, v in details.items()])
     lines = [f"function({inputs}) " + (f"[{more}] " if more else "") + "{"]
-    lines += [inner + format_node(node, (), inner, aside) for node in function.nodes]
+    lines += [inner + format_node(node, (), inner, aside=aside) for node in function.nodes]
     if function.outputs:
         lines.append(inner + "return " + ", ".join([f"%{v.name}" for v in function.outputs]))
     lines.append(indent + "}")
