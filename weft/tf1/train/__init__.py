@@ -21,5 +21,6 @@ from weft.tf1.train.monitored.training import MonitoredTrainingSession as Monito
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
 from weft.tf1.train.saver import *
+from weft.tf1.train.server import *
 
 _exports.gather(globals())
