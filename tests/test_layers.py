@@ -20,6 +20,7 @@ LAYERS = [
     ("weft.ir",),
     ("weft.transport",),
     ("weft.ops",),
+    ("weft.resource",),
     ("weft.transform",),
     ("weft.passes",),
     ("weft.codegen",),

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ import numpy as np
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Region
+from weft.ir.record import RECORDS
 
 # Arrays of up to this many elements are written as numbers, larger ones as base64 of their bytes.
 READABLE = 16
@@ -92,7 +94,14 @@ def format_attribute(value: Any, indent: str = "") -> str:
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
+    if RECORDS.get(type(value).__name__) is type(value):
+        return _format_record(value, indent)
     return f"opaque({quote(type(value).__name__)})"
+
+
+def _format_record(value: Any, indent: str) -> str:
+    parts = [f"{f.name}: {format_attribute(getattr(value, f.name), indent)}" for f in fields(value)]
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def _format_function(function: Function, indent: str) -> str:
@@ -111,6 +120,9 @@ def _format_function(function: Function, indent: str) -> str:
 
 
 def _format_array(array: np.ndarray[Any, Any]) -> str:
+    if array.dtype.hasobject:
+        texts = [f'"{base64.b64encode(text).decode()}"' for text in array.ravel().tolist()]
+        return f"texts({format_attribute(array.shape)}, [{', '.join(texts)}])"
     dtype, shape = as_dtype(array.dtype).name, format_attribute(array.shape)
     if array.size <= READABLE:
         flat: list[Any] = _readable(array).ravel().tolist()
