@@ -22,3 +22,8 @@ def is_host(node: Node) -> bool:
     if op_of(node).facts.host or any([kind.dtype.is_hosted for kind in node.types]):
         return True
     return any([v.dtype.is_hosted for v in node.inputs])
+
+
+def may_wait(node: Node) -> bool:
+    """Whether a host node may wait for what other runs do."""
+    return bool(node.attrs.get("waits")) and op_of(node).facts.host
