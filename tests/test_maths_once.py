@@ -123,7 +123,7 @@ LEFT = {
     "tf1/shape/arrangement.py:roll": NUMBERS,
     "tf1/summary/operation.py:_scaled": NUMBERS,
     "tf1/train/coordinator.py:Coordinator.join": NUMBERS,
-    "tf1/train/learning_rate.py:ExponentialMovingAverage.apply": VARIABLES,
+    "tf1/train/moving_averages.py:ExponentialMovingAverage.apply": VARIABLES,
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
     "tf1/train/optimizer/adam.py:AdamOptimizer._finish": VARIABLES,
     "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
