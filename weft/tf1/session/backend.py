@@ -70,9 +70,3 @@ class ProcessBackend(Backend):
     def close(self) -> None:
         """Forget all values."""
         self.state = State()
-
-
-def backend_for(target: str, config: ConfigProto | None) -> Backend:
-    """What a session with this target and these options runs on."""
-    del target
-    return ProcessBackend(config)

@@ -25,7 +25,7 @@ from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
-from weft.tf1.session.backend import backend_for
+from weft.tf1.session.choice import backend_for
 from weft.tf1.session.feed import (
     Feed,
     Implicit,

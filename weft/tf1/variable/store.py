@@ -49,7 +49,6 @@ class VariableStore:
     def get(self, name: str, **options: Any) -> Any:
         """The variable of this name: see `get_variable`."""
         partitioner = options.pop("partitioner", None)
-        options.pop("caching_device", None)
         dims: Any = options.get("shape")
         scalar = isinstance(dims, Sequence) and not dims
         if partitioner is not None and not scalar:
@@ -208,7 +207,7 @@ def _make(
     with control_dependencies(None):
         variable = Variable(initial_value=initial, name=name, dtype=dtype, **options)
         if regularizer is not None:
-            with colocate_with(variable.op), name_scope(name + "/Regularizer/"):
+            with colocate_with(variable), name_scope(name + "/Regularizer/"):
                 loss = regularizer(variable)
             if loss is not None:
                 get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)

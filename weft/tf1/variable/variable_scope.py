@@ -28,7 +28,7 @@ class VariableScope:
         name_scope: str = "", dtype: Any = float32, use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:  # fmt: skip
-        del caching_device
+        self.caching_device = caching_device
         self._reuse = reuse
         self._name = name
         self.initializer = initializer
@@ -75,6 +75,10 @@ class VariableScope:
         """Set the default element type."""
         self.dtype = as_dtype(dtype)
 
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Set the device on which variables are read."""
+        self.caching_device = caching_device
+
     def set_custom_getter(self, custom_getter: Any) -> None:
         """Set the function called instead of `get_variable`."""
         self.custom_getter = custom_getter
@@ -108,6 +112,7 @@ class VariableScope:
             "custom_getter": self.custom_getter,
             "name_scope": self._name_scope, "dtype": self.dtype,
             "use_resource": self.use_resource, "constraint": self.constraint,
+            "caching_device": self.caching_device,
         }  # fmt: skip
         settings.update(changes)
         return VariableScope(**settings)
@@ -167,14 +172,12 @@ def variable_scope(
         name_or_scope: a name, a scope to re-enter, or `None` for a unique `default_name`.
         default_name: used if `name_or_scope` is `None`, made unique.
         values: their graph is used.
-        initializer, regularizer, partitioner, custom_getter, dtype, use_resource, constraint:
-            defaults inside.
-        caching_device: accepted for old programs.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource,
+            constraint: defaults inside.
         reuse: `True` shares existing variables, `AUTO_REUSE` also creates missing ones; `None` or
             `False` inherits.
         auxiliary_name_scope: whether operations are prefixed too.
     """
-    del caching_device
     if partitioner is not None and not callable(partitioner):
         text = f"variable_scope: expected a function as partitioner, got {partitioner!r}"
         raise fail(GraphError, text)
@@ -186,7 +189,7 @@ def variable_scope(
     changes = {
         "initializer": initializer, "regularizer": regularizer, "partitioner": partitioner,
         "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
-        "constraint": constraint,
+        "constraint": constraint, "caching_device": caching_device,
     }  # fmt: skip
     given = {key: value for key, value in changes.items() if value is not None}
     with graph.as_default():
@@ -275,10 +278,11 @@ def get_variable(
         dtype: its element type; the scope's by default, which is float32.
         initializer: a function of shape and dtype, or a value; glorot_uniform by default.
         regularizer: a function of the variable, whose result is added to `REGULARIZATION_LOSSES`.
-        trainable, collections, validate_shape, use_resource, constraint: see `Variable`.
+        trainable, collections, caching_device, validate_shape, use_resource, constraint: see
+            `Variable`.
         partitioner: a function from shape and type to the number of parts along each axis, of
             which one may be above 1: the result is then a `PartitionedVariable`.
-        caching_device, synchronization, aggregation: accepted for old programs.
+        synchronization, aggregation: accepted for old programs.
         custom_getter: called with the real getter and these arguments.
 
     Raises:
@@ -296,7 +300,7 @@ def get_variable(
         "reuse": scope.reuse,
         "trainable": trainable,
         "collections": collections,
-        "caching_device": caching_device,
+        "caching_device": scope.caching_device if caching_device is None else caching_device,
         "partitioner": partitioner if partitioner is not None else scope.partitioner,
         "validate_shape": validate_shape,
         "use_resource": use_resource,

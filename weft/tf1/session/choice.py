@@ -1,0 +1,15 @@
+"""Which backend a session runs on."""
+
+from __future__ import annotations
+
+from weft.tf1.session.backend import Backend, ProcessBackend
+from weft.tf1.session.local_devices import LocalDevicesBackend
+from weft.tf1.session.options import ConfigProto
+
+
+def backend_for(target: str, config: ConfigProto | None) -> Backend:
+    """What a session with this target and these options runs on."""
+    del target
+    if config is not None and config.device_count.get("CPU", 1) > 1:
+        return LocalDevicesBackend(config)
+    return ProcessBackend(config)
