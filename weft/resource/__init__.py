@@ -1,0 +1,1 @@
+"""Queues, barriers, accumulators, tables and readers: what a step may wait for."""
