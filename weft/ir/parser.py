@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,20 +30,25 @@ _TOKEN = re.compile(
 )
 
 
-def parse_graph(text: str) -> Graph:
+def parse_graph(text: str, aside: Sequence[np.ndarray[Any, Any]] = ()) -> Graph:
     """The graph that a text describes.
+
+    Args:
+        text: as `format_graph` writes it.
+        aside: the arrays that are not in the text.
 
     Raises:
         GraphError: the text is malformed; the message names the line.
     """
-    parser = _Parser(text)
+    parser = _Parser(text, aside)
     graph = parser.graph()
     parser.expect_end()
     return graph
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aside: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.aside = aside
         self.tokens: list[tuple[str, str, int]] = []
         position, line = 0, 1
         end = len(text.rstrip())
@@ -222,6 +227,8 @@ class _Parser:
             return self._array()
         if self.accept("bytes"):
             return self._bytes()
+        if self.accept("aside"):
+            return self._aside(line)
         if self.accept("texts"):
             return self._texts()
         if self.accept("function"):
@@ -266,6 +273,15 @@ class _Parser:
         data = base64.b64decode(self._string())
         self.take(text=")")
         return Literal(np.frombuffer(data, dtype.numpy).reshape(shape))
+
+    def _aside(self, line: int) -> Literal:
+        self.take(text="(")
+        number = int(self.take("number"))
+        self.take(text=")")
+        if not 0 <= number < len(self.aside):
+            given = len(self.aside)
+            raise GraphError(f"parse: line {line}: array {number} of {given} beside the text")
+        return Literal(self.aside[number])
 
     def _texts(self) -> Literal:
         self.take(text="(")
