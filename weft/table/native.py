@@ -53,7 +53,8 @@ def functions() -> Functions:
     """Those that do not depend on what rows consist of."""
     code = Kernel("tables", table.source())
     two, rows_of = (_ADDRESS, _ADDRESS), (_ADDRESS, _COUNT, _COUNT, _COUNT, _ADDRESS)
-    forms = (two, (_ADDRESS,), (_ADDRESS,), two, rows_of, rows_of, (_ADDRESS, _COUNT), (_ADDRESS,))
+    one = (_ADDRESS,)
+    forms = (one, one, one, two, rows_of, rows_of, (_ADDRESS, _COUNT), one)
     places = _table(code, len(forms))
     made = [
         ctypes.CFUNCTYPE(ctypes.c_int64, *form)(place)

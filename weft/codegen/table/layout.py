@@ -18,7 +18,6 @@ OWNER_SHIFT: Final = 36
 OWNER_BITS: Final = (1 << (PART_SHIFT - OWNER_SHIFT)) - 1
 """Which bits of a hash tell an id's server; others tell its part there and its place in that."""
 FIRST_ENTRIES: Final = 32
-MOST_OWNERS: Final = 1 << 12
 
 
 class Entry(ctypes.Structure):
@@ -56,51 +55,57 @@ class Table(ctypes.Structure):
         ("most_rows", i64),  # of a block
         ("fill", pointer),  # (row, id ^ seed): writes the first content of a row
         ("seed", i64),
-        ("unused", i64 * 3),
+        ("updates", i64),  # how many there were
+        ("admit", i64),  # how often an id must be seen before it gets a row
+        ("unused", i64),
         ("parts", Part * PARTS),
     )
 
 
 class Search(ctypes.Structure):
-    """What `search` is asked."""
+    """What `search` is asked of several tables."""
 
     _fields_ = (
-        ("ids", pointer),
+        ("tables", pointer),  # the address of each
         ("count", i64),
+        ("bounds", pointer),  # where the ids of each begin, and the end
+        ("ids", pointer),
         ("rows", pointer),  # the address of each id's row; null where it has none
         ("seen", pointer),  # how often each id was seen; null if once
-        ("steps", pointer),  # when each id was seen; null if at `step`
-        ("step", i64),
+        ("steps", pointer),  # when each id was seen; null if now
         ("first", i64),  # the parts whose ids are looked up, others are left out
         ("last", i64),
         ("insert", i64),  # whether ids are counted, and rows made
-        ("admit", i64),  # how often an id must be seen before it gets a row
     )
 
 
 class Partition(ctypes.Structure):
-    """What `partition` is asked."""
+    """What `partition` is asked: ids of several tables, those of a table one after the other."""
 
     _fields_ = (
         ("ids", pointer),
-        ("count", i64),
+        ("tables", i64),
+        ("bounds", pointer),  # where the ids of each table begin, and the end
         ("owners", i64),
-        ("sorted", pointer),  # the ids, grouped by owner
+        ("sorted", pointer),  # the ids by owner, those of an owner by table
         ("order", pointer),  # 32 bits each: where a sorted id came from
-        ("starts", pointer),  # where the ids of each owner begin; one more than owners
+        ("starts", pointer),  # where those of each owner and table begin, and the end
+        ("following", pointer),  # as many as `starts`, for use meanwhile
     )
 
 
 class Unique(ctypes.Structure):
-    """What `unique` is asked."""
+    """What `unique` is asked: several lists of ids, one after the other."""
 
     _fields_ = (
         ("ids", pointer),
-        ("count", i64),
-        ("slots", pointer),  # of `Slot`: at least twice the count, a power of 2
+        ("lists", i64),
+        ("bounds", pointer),  # where each list begins, and the end
+        ("slots", pointer),  # of `Slot`: at least twice the longest list, a power of 2
         ("mask", i64),
-        ("stamp", i64),  # of this call: slots of others are free
-        ("found", pointer),  # distinct ids in the order of their first occurrence
+        ("stamp", i64),  # of the first list here: slots of other stamps are free
+        ("found", pointer),  # distinct ids of each list in the order of their first occurrence
+        ("starts", pointer),  # where those of each list begin, and the end
         ("inverse", pointer),  # 32 bits each: the place of an id in `found`
         ("seen", pointer),  # how often each distinct id occurs
     )

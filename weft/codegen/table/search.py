@@ -112,15 +112,27 @@ def admit(f: Procedure, table: Ref, part: Ref, known: Ref) -> int:
     return 0
 
 
-@routine(Table, Search, result=i64)
-def search(f: Procedure, table: Ref, asked: Ref) -> int:
-    """Finds the rows of ids; 0, or 1 if memory is exhausted."""
-    ids, count, rows = asked["ids"].to(i64), asked["count"], asked["rows"].to(pointer)
+@routine(Search, result=i64)
+def search(f: Procedure, asked: Ref) -> int:
+    """Finds the rows of ids in tables; 0, or 1 if memory is exhausted."""
+    tables, bounds = asked["tables"].to(pointer), asked["bounds"].to(i64)
+    with f.count(asked["count"]) as t:
+        table, begin, end = tables.at(t).load(), bounds.at(t).load(), bounds.at(t + 1).load()
+        with f.when(_search_one(f, table, asked, begin, end).differs(0)):
+            f.give(1)
+    return 0
+
+
+@routine(Table, Search, i64, i64, result=i64)
+def _search_one(f: Procedure, table: Ref, asked: Ref, begin: Word, end: Word) -> int:
+    ids, rows = asked["ids"].to(i64), asked["rows"].to(pointer)
     first, parts = asked["first"], asked["last"] - asked["first"]
-    insert = asked["insert"].differs(0)
-    with f.count(count) as i:
+    insert, least = asked["insert"].differs(0), table["admit"]
+    i = f.local(begin)
+    with f.repeat() as rounds:
+        rounds.leave(i >= end)
         later = i + AHEAD
-        with f.when(later < count):
+        with f.when(later < end):
             hash = mixed(f, ids.at(later).load())
             with f.when((part_of(hash) - first) < parts):
                 part = table.field("parts").at(part_of(hash))
@@ -132,8 +144,8 @@ def search(f: Procedure, table: Ref, asked: Ref) -> int:
             row = f.local(f.null())
             with f.when(insert):
                 entry = _inserted(f, part, id, hash)
-                _see(f, asked, entry, i)
-                is_new = entry["row"].is_null() & (entry["seen"] >= asked["admit"])
+                _see(f, table, asked, entry, i)
+                is_new = entry["row"].is_null() & (entry["seen"] >= least)
                 with f.when(is_new), f.when(admit(f, table, part, entry).differs(0)):
                     f.give(1)
                 row.set(entry["row"])
@@ -141,6 +153,7 @@ def search(f: Procedure, table: Ref, asked: Ref) -> int:
                 # The row of an entry that is free is null
                 row.set(entry_of(f, part, id, hash)["row"])
             rows.at(i).store(row)
+        i.set(i + 1)
     return 0
 
 
@@ -161,8 +174,8 @@ def _inserted(f: Procedure, part: Ref, id: Word, hash: Word) -> Ref:
     return entry
 
 
-def _see(f: Procedure, asked: Ref, entry: Ref, i: Word) -> None:
-    times, step = f.local(1), f.local(asked["step"])
+def _see(f: Procedure, table: Ref, asked: Ref, entry: Ref, i: Word) -> None:
+    times, step = f.local(1), f.local(table["updates"])
     seen, steps = asked["seen"].to(i64), asked["steps"].to(i64)
     with f.when(~seen.is_null()):
         times.set(seen.at(i).load())
