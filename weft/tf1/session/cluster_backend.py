@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
 from weft.passes.placement.place import Placed, place
-from weft.passes.step import Request
+from weft.passes.step import Request, needed
 from weft.resource.base import Array, Cancellation
 from weft.runtime.interpreted import Interpreted
 from weft.tf1.framework.graph import Graph
@@ -56,15 +56,22 @@ class ClusterBackend(Backend):
             asked = request.graph, request.fetches, request.targets, request.feeds
             return Interpreted(*asked, request.done)
         placed = self._placement()
+        nodes = needed(request)
+        if any([node.device and node not in placed.devices for node in nodes]):
+            self._place(nodes)  # raises: a device does not exist
         return self._session.function(replace(request, placed=placed.devices))
 
     def _placement(self) -> Placed:
-        """Where the graph's nodes are; computed again when it has grown."""
-        graph = self._graph.ir
-        if self._placed is None or self._placed[0] != len(graph.nodes):
-            placed = place(graph, self._names, soft=self._soft, default=self._names[0])
-            self._placed = len(graph.nodes), placed
+        """Where the graph's nodes are, if there; computed again when it has grown."""
+        size = len(self._graph.ir.nodes)
+        if self._placed is None or self._placed[0] != size:
+            self._placed = size, self._place(())
         return self._placed[1]
+
+    def _place(self, nodes: Collection[Node]) -> Placed:
+        graph, names = self._graph.ir, self._names
+        pairs = graph.colocated()
+        return place(graph, names, pairs, self._soft, names[0], nodes)
 
     def _home(self, key: str) -> str | None:
         return self._placement().homes.get(key)
