@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.errors import GraphError
-from weft.ir.dtype import NAMED, DType
+from weft.ir.dtype import HOSTED, NAMED, DType
 from weft.ir.function import Function
 from weft.ir.graph import Graph
 from weft.ir.hooks import HOOKS
 from weft.ir.node import Literal, Node, Source, TensorType, Value
+from weft.ir.record import RECORDS
 from weft.ir.shape import Shape
 
 _TOKEN = re.compile(
@@ -29,20 +30,25 @@ _TOKEN = re.compile(
 )
 
 
-def parse_graph(text: str) -> Graph:
+def parse_graph(text: str, aside: Sequence[np.ndarray[Any, Any]] = ()) -> Graph:
     """The graph that a text describes.
+
+    Args:
+        text: as `format_graph` writes it.
+        aside: the arrays that are not in the text.
 
     Raises:
         GraphError: the text is malformed; the message names the line.
     """
-    parser = _Parser(text)
+    parser = _Parser(text, aside)
     graph = parser.graph()
     parser.expect_end()
     return graph
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aside: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.aside = aside
         self.tokens: list[tuple[str, str, int]] = []
         position, line = 0, 1
         end = len(text.rstrip())
@@ -180,9 +186,9 @@ class _Parser:
 
     def _dtype(self) -> DType:
         word = self.take("word")
-        if word not in NAMED:
+        if word not in _DTYPES:
             raise GraphError(f"parse: expected an element type, got {word!r}")
-        return NAMED[word]
+        return _DTYPES[word]
 
     def _marked(self, mark: str) -> list[str]:
         """Names of nodes, each behind a mark."""
@@ -221,8 +227,16 @@ class _Parser:
             return self._array()
         if self.accept("bytes"):
             return self._bytes()
+        if self.accept("aside"):
+            return self._aside(line)
+        if self.accept("texts"):
+            return self._texts()
         if self.accept("function"):
             return self._function()
+        if text in RECORDS:
+            self.at += 1
+            self.take(text="(")
+            return RECORDS[text](**dict(self.listing(")", self._attribute)))
         raise GraphError(f"parse: line {line}: no attribute value begins with {text!r}")
 
     def _function(self) -> Function:
@@ -260,6 +274,26 @@ class _Parser:
         self.take(text=")")
         return Literal(np.frombuffer(data, dtype.numpy).reshape(shape))
 
+    def _aside(self, line: int) -> Literal:
+        self.take(text="(")
+        number = int(self.take("number"))
+        self.take(text=")")
+        if not 0 <= number < len(self.aside):
+            given = len(self.aside)
+            raise GraphError(f"parse: line {line}: array {number} of {given} beside the text")
+        return Literal(self.aside[number])
+
+    def _texts(self) -> Literal:
+        self.take(text="(")
+        shape = self._attribute_value()
+        self.take(text=",")
+        self.take(text="[")
+        flat = self.listing("]", lambda: base64.b64decode(self._string()))
+        self.take(text=")")
+        array = np.empty(shape, np.object_)
+        array.reshape(-1)[:] = flat
+        return Literal(array)
+
     def _array_head(self) -> tuple[DType, tuple[int, ...]]:
         self.take(text="(")
         dtype = self._dtype()
@@ -269,7 +303,8 @@ class _Parser:
         return dtype, shape
 
 
-_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **NAMED}
+_DTYPES: dict[str, DType] = {**NAMED, **HOSTED}
+_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **_DTYPES}
 
 
 def _has(graph: Graph, name: str) -> bool:
