@@ -16,6 +16,7 @@ from weft.errors import ArgumentError, ClosedError
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.runtime.device.base import attributes_of
 
 Array = np.ndarray[Any, Any]
 SCHEME: Final = "grpc://"
@@ -60,7 +61,7 @@ class ClientSession(ClusterSession):
             self._channel.close()
             raise
         self._name: Final[str] = answer["session"]
-        self.task, self.devices = answer["task"], answer["devices"]
+        self.task, self.devices = answer["task"], attributes_of(answer["devices"])
 
     def function(self, request: Request) -> Run:
         """A part of a graph, which is sent to the master."""
@@ -125,9 +126,7 @@ class ClientSession(ClusterSession):
             raise ClosedError("session: expected an open session, got a closed one")
 
 
-def reset(
-    target: str, containers: Collection[str] = (), options: RpcOptions | None = None
-) -> None:
+def reset(target: str, containers: Collection[str] = (), options: RpcOptions | None = None) -> None:
     """Close the sessions of a server's master, and forget the contents of containers.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -51,7 +51,11 @@ class Desk:
         session = self._master.open(head["filters"], head["threads"], head["timeout"])
         self._guests[session.name] = _Guest(session)
         peer.on_close(lambda: self._close(session.name))
-        told = {"session": session.name, "task": session.task, "devices": dict(session.devices)}
+        told = {
+            "session": session.name,
+            "task": session.task,
+            "devices": list(session.devices.values()),
+        }
         return Message("opened", told)
 
     def function(self, message: Message) -> Message:
@@ -106,5 +110,3 @@ class Desk:
             raise AbortedError("the master does not know the session: it has restarted since, or "
                                "closed it; open a new one")  # fmt: skip
         return guest
-
-
