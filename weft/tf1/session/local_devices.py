@@ -9,17 +9,19 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.node import Node
 from weft.passes.placement.choose import chosen
-from weft.passes.placement.place import place
 from weft.passes.step import Request, Step
 from weft.resource.base import Array, Cancellation, Containers
+from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.device.local import cpu_devices
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.local_devices import DeviceStates, LocalProgram
+from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
 from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.placement import Placement
 
 
 class LocalDevicesBackend(Backend):
@@ -27,13 +29,13 @@ class LocalDevicesBackend(Backend):
 
     Args:
         config: `device_count` tells how many.
+        graph: of the session.
 
     Raises:
         ConfigError: the options ask for other devices.
     """
 
-    def __init__(self, config: ConfigProto) -> None:
-        self._soft: Final = config.allow_soft_placement
+    def __init__(self, config: ConfigProto, graph: Graph) -> None:
         threads = config.intra_op_parallelism_threads
         if threads < 0:
             raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {threads}")
@@ -41,6 +43,7 @@ class LocalDevicesBackend(Backend):
         made = cpu_devices(config.device_count["CPU"], self._threads)
         self._devices = {str(d.name): d for d in made}
         self._names = [d.name for d in made]
+        self._placement: Final = Placement(graph, self._names, config)
         self.state: DeviceStates = self._states()
         self._containers: Final = Containers()
 
@@ -53,16 +56,21 @@ class LocalDevicesBackend(Backend):
         asked = request.graph, request.fetches, request.targets, request.feeds
         if calls_of_unknown_shape(request):
             return Interpreted(*asked, request.done)
-        placed = place(request.graph, self._names, soft=self._soft)
+        placed = self._placement.now(request)
         state = self.state
         for key, home in placed.homes.items():
             state.homes.setdefault(key, home)
         homes = {key: state.home(key) for key in placed.homes}
         default = str(self._names[0])
 
+        def choose(step: Step) -> dict[Node, str]:
+            found = chosen(step, default)
+            self._placement.log(request, step, found)
+            return found
+
         def finish(step: Step, threads: int, count: int) -> LocalProgram:
             del threads
-            whole, parts = partitioned(step, lambda step: chosen(step, default), homes)
+            whole, parts = partitioned(step, choose, homes)
             return LocalProgram(whole, parts, self._devices, count)
 
         return Function(*asked, self._threads, finish, done=request.done, placed=placed.devices)
@@ -73,9 +81,9 @@ class LocalDevicesBackend(Backend):
         options = dict(attrs["options"])
         return self._containers.call(attrs["resource"], attrs["method"], inputs, options, cancel)
 
-    def devices(self) -> list[str]:
-        """The names of the devices."""
-        return list(self._devices)
+    def devices(self) -> list[DeviceAttributes]:
+        """The devices."""
+        return [device.attributes for device in self._devices.values()]
 
     def close(self) -> None:
         """Forget all values, and end the threads of the devices."""

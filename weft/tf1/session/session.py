@@ -14,6 +14,7 @@ from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
 from weft.runtime.flight import new_lock
@@ -301,8 +302,8 @@ class BaseSession:
 
         return call
 
-    def list_devices(self) -> list[str]:
-        """The names of all devices."""
+    def list_devices(self) -> list[DeviceAttributes]:
+        """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
     def with_state(self, state: State) -> BaseSession:
