@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.cluster.master.program import fresh
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.waiting import answered
@@ -17,6 +18,7 @@ from weft.errors import ArgumentError, ClosedError
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.resource.limit import current
 from weft.runtime.device.base import attributes_of
 
 Array = np.ndarray[Any, Any]
@@ -74,8 +76,9 @@ class ClientSession(ClusterSession):
 
         def run(arrays: Sequence[Array], state: Any) -> list[Any]:
             del state
-            found = self._send(Message("client step", step, arrays)).arrays
-            return [y if y.ndim else y[()] for y in found]
+            limit = current()
+            head = step if limit is None else {**step, "seconds": limit.left}
+            return list(map(fresh, self._send(Message("client step", head, arrays)).arrays))
 
         return run
 

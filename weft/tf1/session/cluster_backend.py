@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.cluster.client import ClientSession
+from weft.cluster.client import reset as reset_at
 from weft.cluster.server import server_at
 from weft.cluster.session import ClusterSession
 from weft.cluster.variables import Variables
@@ -77,6 +78,15 @@ class ClusterBackend(Backend):
     def close(self) -> None:
         """Close the session of the master; variables stay."""
         self._session.close()
+
+
+def reset(target: str, containers: Sequence[str]) -> None:
+    """Close the sessions of a server's master, and forget the contents of containers."""
+    server = server_at(target)
+    if server is not None:
+        server.master.reset(containers)
+    else:
+        reset_at(target, containers)
 
 
 def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:

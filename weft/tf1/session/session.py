@@ -14,6 +14,7 @@ from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.resource.limit import current, time_limit
 from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
@@ -32,6 +33,7 @@ from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
+from weft.tf1.session.cluster_backend import reset
 from weft.tf1.session.feed import (
     Feed,
     Implicit,
@@ -82,6 +84,7 @@ class BaseSession:
         if config is not None and not hasattr(config, "intra_op_parallelism_threads"):
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
+        self._seconds = 0.0 if config is None else config.operation_timeout_in_ms / 1000
         self._graph = get_default_graph() if graph is None else graph
         self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
@@ -120,7 +123,7 @@ class BaseSession:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
-            options: with a `trace_level`, kernels are timed.
+            options: with a `trace_level`, kernels are timed; `timeout_in_ms` limits the run.
             run_metadata: receives these times.
 
         A fetched variable gives its value at the end of the step; tensors computed from it see its
@@ -132,10 +135,11 @@ class BaseSession:
         Raises:
             InvalidArgumentError: a feed is missing or does not fit.
             FailedPreconditionError: a variable has no value yet.
+            DeadlineExceededError: it waited longer than its limit.
             ClosedSessionError: the session is closed.
         """
-        if run_metadata is not None and options is not None and options.trace_level:
-            return self._traced(fetches, feed_dict, run_metadata)
+        if options is not None or (self._seconds and current() is None):
+            return self._run_with(options, fetches, feed_dict, run_metadata)
         feeds = feed_dict or _NOTHING
         kind = fetches.__class__
         try:
@@ -177,6 +181,16 @@ class BaseSession:
         if plan.hosted:
             enter(run)
         return plan.build(results, self)
+
+    def _run_with(
+        self, options: RunOptions | None, fetches: Any, feed_dict: Any, run_metadata: Any
+    ) -> Any:
+        """A run with a limit of time, or whose kernels are timed."""
+        seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
+        with time_limit(seconds or self._seconds):
+            if run_metadata is not None and options is not None and options.trace_level:
+                return self._traced(fetches, feed_dict, run_metadata)
+            return self.run(fetches, feed_dict)
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
@@ -344,6 +358,26 @@ class Session(BaseSession):
     """Runs a graph; in a `with` block, both graph and session are the default ones."""
 
     _contexts: list[contextlib.ExitStack]
+
+    @staticmethod
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
+        """Close the sessions of a server's master, and forget variables, queues and tables.
+
+        Args:
+            target: of the server.
+            containers: names of those to forget, in all tasks; all if it is `None`.
+            config: without effect.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        del config
+        try:
+            reset(target, containers or ())
+        except WeftError as error:
+            raise translate(error) from error
 
     def __enter__(self) -> Session:
         stack = contextlib.ExitStack()
