@@ -49,7 +49,6 @@ from weft.tf1.framework.convert import of_op as _of_op
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.host import string
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
