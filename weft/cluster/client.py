@@ -125,9 +125,7 @@ class ClientSession(ClusterSession):
             raise ClosedError("session: expected an open session, got a closed one")
 
 
-def reset(
-    target: str, containers: Collection[str] = (), options: RpcOptions | None = None
-) -> None:
+def reset(target: str, containers: Collection[str] = (), options: RpcOptions | None = None) -> None:
     """Close the sessions of a server's master, and forget the contents of containers.
 
     Args:
