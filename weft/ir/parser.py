@@ -23,7 +23,7 @@ _TOKEN = re.compile(
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<number>-?(?:(?:inf|nan)\b(?!:)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))
       | (?P<word>[A-Za-z_]\w*)
-      | (?P<mark>\.\.\.|[{}()\[\],:=^@!?])
+      | (?P<mark>\.\.\.|[{}()\[\],:=^@&!?])
     )""",
     re.VERBOSE,
 )
@@ -104,8 +104,9 @@ class _Parser:
     def _nodes(self, graph: Graph) -> None:
         """Nodes and outputs, up to the brace that closes them."""
         late: list[tuple[Node, str]] = []
+        together: list[tuple[Node, list[str]]] = []
         while self.peek() not in ("}", "return"):
-            self._node(graph, late)
+            self._node(graph, late, together)
         if self.accept("return"):
             outputs = [self._value(graph)]
             while self.accept(","):
@@ -114,8 +115,12 @@ class _Parser:
         self.take(text="}")
         for node, before in late:
             graph.add_control_edge(node, graph.find(before))
+        for node, others in together:
+            graph.colocate([node], map(graph.find, others))
 
-    def _node(self, graph: Graph, late: list[tuple[Node, str]]) -> None:
+    def _node(
+        self, graph: Graph, late: list[tuple[Node, str]], together: list[tuple[Node, list[str]]]
+    ) -> None:
         name = self.take("name")[1:]
         types: list[TensorType] = []
         if self.accept(":"):
@@ -130,9 +135,10 @@ class _Parser:
         attrs: dict[str, Any] = {}
         if self.accept("{"):
             attrs = dict(self.listing("}", self._attribute))
-        before = self._control()
+        before = self._marked("^")
         control = tuple(graph.find(b) for b in before if _has(graph, b))
         device = self._string() if self.accept("@") else ""
+        others = self._marked("&")
         source = self._source() if self.accept("!") else None
         regions: list[Graph] = []
         while self.peek() == "graph":
@@ -143,6 +149,8 @@ class _Parser:
                 device, source, tuple(regions),
             )
         )  # fmt: skip
+        if others:
+            together.append((node, others))
         late.extend((node, b) for b in before if not _has(graph, b) or b == name)
 
     def _input(self, graph: Graph, operands: list[str]) -> Value:
@@ -176,9 +184,10 @@ class _Parser:
             raise GraphError(f"parse: expected an element type, got {word!r}")
         return NAMED[word]
 
-    def _control(self) -> list[str]:
+    def _marked(self, mark: str) -> list[str]:
+        """Names of nodes, each behind a mark."""
         found: list[str] = []
-        while self.accept("^"):
+        while self.accept(mark):
             found.append(self.take("name")[1:])
         return found
 

@@ -2,13 +2,13 @@
 
     graph {
       %x: float32[?,784] = placeholder() {dtype: float32, shape: (None, 784)}
-      %top: float32[?,3], int32[?,3] = top_k(%x:0) {k: 3} ^%check @"cpu:0" !"train.py":31
+      %top: float32[?,3], int32[?,3] = top_k(%x:0) {k: 3} ^%check @"cpu:0" &%x !"train.py":31
       return %top:0, %top:1
     }
 
-`^` marks control dependencies, `@` the device, `!` the user's line. Operands that supply attributes
-are written `shape=%s:0` among the inputs. Regions follow in braces. A function as an attribute is
-written with its inputs, and its further data in brackets:
+`^` marks control dependencies, `@` the device, `&` nodes on the same device, `!` the user's line.
+Operands that supply attributes are written `shape=%s:0` among the inputs. Regions follow in braces.
+A function as an attribute is written with its inputs, and its further data in brackets:
 
     {body: function(%x: float32[3], %w: float32[]) [captured: 1] {
       %multiply: float32[3] = multiply(%x:0, %w:0)
@@ -19,6 +19,7 @@ written with its inputs, and its further data in brackets:
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -35,17 +36,27 @@ def format_graph(graph: Region, indent: str = "") -> str:
     """The whole graph as text that parses back."""
     inner = indent + "  "
     lines = [indent + "graph {"]
+    together: dict[Node, list[Node]] = {}
+    for node, other in graph.colocated():
+        together.setdefault(node, []).append(other)
     for node in graph.nodes:
         extra = graph.edges.get(node, ())
-        lines.append(inner + format_node(node, extra, inner))
+        lines.append(inner + format_node(node, extra, inner, together.get(node, ())))
     if graph.outputs:
         lines.append(inner + "return " + ", ".join(f"%{v.name}" for v in graph.outputs))
     lines.append(indent + "}")
     return "\n".join(lines)
 
 
-def format_node(node: Node, extra: tuple[Node, ...] = (), indent: str = "") -> str:
-    """One node as text; `extra` are control dependencies added after it was built."""
+def format_node(
+    node: Node, extra: tuple[Node, ...] = (), indent: str = "", together: Sequence[Node] = ()
+) -> str:
+    """One node as text.
+
+    Args:
+        extra: control dependencies added after it was built.
+        together: nodes that it is colocated with.
+    """
     data = [f"%{v.name}" for v in node.data_inputs]
     named = zip(node.operands, node.inputs[len(data) :], strict=True)
     inputs = ", ".join([*data, *(f"{name}=%{v.name}" for name, v in named)])
@@ -58,6 +69,7 @@ def format_node(node: Node, extra: tuple[Node, ...] = (), indent: str = "") -> s
     parts.extend(f"^%{before.name}" for before in (*node.control, *extra))
     if node.device:
         parts.append(f"@{quote(node.device)}")
+    parts.extend(f"&%{other.name}" for other in together)
     if node.source is not None:
         parts.append(f"!{quote(node.source.file)}:{node.source.line}")
     for region in node.regions:

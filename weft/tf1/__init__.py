@@ -46,6 +46,7 @@ from weft.tf1.errors import OpError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import *
 from weft.tf1.framework.convert import of_op as _of_op
+from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.graph import *

@@ -6,7 +6,7 @@ nodes that are colocated, and a loop with its body. A group is where all of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -86,11 +86,10 @@ class Group:
         )
 
 
-def groups_of(graph: Graph, colocated: Iterable[tuple[Node, Node]], soft: bool) -> list[Group]:
+def groups_of(graph: Graph, soft: bool) -> list[Group]:
     """The groups of a graph, those that ask for nothing included.
 
     Args:
-        colocated: pairs of nodes that the user wants on one device.
         soft: whether a device of another kind or number in the same process will do.
 
     Raises:
@@ -102,7 +101,7 @@ def groups_of(graph: Graph, colocated: Iterable[tuple[Node, Node]], soft: bool) 
         group = found[node] = Group([node])
         for asking in _asking(node):
             group.ask(asking, soft, f"{node.describe()}, a loop or a branch, is on one device")
-    for link in (*_references(graph), *[Link(a, b, COLOCATED) for a, b in colocated]):
+    for link in (*_references(graph), *[Link(a, b, COLOCATED) for a, b in graph.colocated()]):
         group, other = found[link.other], found[link.node]
         if group is not other:
             group.add(other, link, soft)

@@ -6,7 +6,7 @@ are known.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from weft.errors import ArgumentError
@@ -38,14 +38,13 @@ class Placed:
 
 
 def place(
-    graph: Graph, devices: Sequence[DeviceName], colocated: Iterable[tuple[Node, Node]] = (),
-    soft: bool = False, default: DeviceName | None = None, needed: Collection[Node] | None = None,
+    graph: Graph, devices: Sequence[DeviceName], soft: bool = False,
+    default: DeviceName | None = None, needed: Collection[Node] | None = None,
 ) -> Placed:  # fmt: skip
     """Places what asks for a device.
 
     Args:
         devices: those that exist, with full names.
-        colocated: pairs of nodes that are to be on one device.
         soft: whether another device of the same process will do where one does not exist.
         default: where variables are that ask for nothing; the first device by default.
         needed: only these must be on devices that exist; all by default.
@@ -55,7 +54,7 @@ def place(
     """
     first = devices[0] if default is None else default
     found = Placed({}, {})
-    for group in groups_of(graph, colocated, soft):
+    for group in groups_of(graph, soft):
         if not group.asking and not any(map(_keeps, group.nodes)):
             continue
         device = _chosen(group, devices, first, soft)

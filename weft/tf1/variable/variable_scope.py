@@ -13,6 +13,7 @@ from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype, float32
 from weft.tf1.framework.graph import (
     Graph,
+    colocate_with,
     control_dependencies,
     fail,
     get_default_graph,
@@ -52,7 +53,8 @@ class VariableScope:
         name_scope: str = "", dtype: Any = float32, use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:  # fmt: skip
-        del caching_device, partitioner
+        del partitioner
+        self.caching_device = caching_device
         self._reuse = reuse
         self._name = name
         self.initializer = initializer
@@ -94,6 +96,10 @@ class VariableScope:
         """Set the default element type."""
         self.dtype = as_dtype(dtype)
 
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Set the device on which variables are read."""
+        self.caching_device = caching_device
+
     def set_custom_getter(self, custom_getter: Any) -> None:
         """Set the function called instead of `get_variable`."""
         self.custom_getter = custom_getter
@@ -126,6 +132,7 @@ class VariableScope:
             "regularizer": self.regularizer, "custom_getter": self.custom_getter,
             "name_scope": self._name_scope, "dtype": self.dtype,
             "use_resource": self.use_resource, "constraint": self.constraint,
+            "caching_device": self.caching_device,
         }  # fmt: skip
         settings.update(changes)
         return VariableScope(**settings)
@@ -185,13 +192,13 @@ def variable_scope(
         name_or_scope: a name, a scope to re-enter, or `None` for a unique `default_name`.
         default_name: used if `name_or_scope` is `None`, made unique.
         values: their graph is used.
-        initializer, regularizer, custom_getter, dtype, use_resource, constraint: defaults inside.
-        caching_device, partitioner: accepted for old programs.
+        initializer, regularizer, caching_device, custom_getter, dtype, use_resource, constraint:
+            defaults inside.
+        partitioner: accepted for old programs.
         reuse: `True` shares existing variables, `AUTO_REUSE` also creates missing ones; `None` or
             `False` inherits.
         auxiliary_name_scope: whether operations are prefixed too.
     """
-    del caching_device
     if partitioner is not None:
         raise fail(GraphError, "variable_scope: partitioned variables are not supported")
     if name_or_scope is None and default_name is None:
@@ -202,6 +209,7 @@ def variable_scope(
     changes = {
         "initializer": initializer, "regularizer": regularizer, "custom_getter": custom_getter,
         "dtype": dtype, "use_resource": use_resource, "constraint": constraint,
+        "caching_device": caching_device,
     }  # fmt: skip
     given = {key: value for key, value in changes.items() if value is not None}
     with graph.as_default():
@@ -290,15 +298,16 @@ def get_variable(
         dtype: its element type; the scope's by default, which is float32.
         initializer: a function of shape and dtype, or a value; glorot_uniform by default.
         regularizer: a function of the variable, whose result is added to `REGULARIZATION_LOSSES`.
-        trainable, collections, validate_shape, use_resource, constraint: see `Variable`.
-        caching_device, partitioner, synchronization, aggregation: accepted for old programs.
+        trainable, collections, caching_device, validate_shape, use_resource, constraint: see
+            `Variable`.
+        partitioner, synchronization, aggregation: accepted for old programs.
         custom_getter: called with the real getter and these arguments.
 
     Raises:
         GraphError: it exists and sharing is off, or it is missing and sharing is required.
         ShapeError: it exists with another shape.
     """
-    del caching_device, partitioner, synchronization, aggregation
+    del partitioner, synchronization, aggregation
     scope = get_variable_scope()
     getter = custom_getter or scope.custom_getter
     options: dict[str, Any] = {
@@ -309,6 +318,7 @@ def get_variable(
         "reuse": scope.reuse,
         "trainable": trainable,
         "collections": collections,
+        "caching_device": scope.caching_device if caching_device is None else caching_device,
         "validate_shape": validate_shape,
         "use_resource": use_resource,
         "constraint": constraint if constraint is not None else scope.constraint,
@@ -389,7 +399,7 @@ def _make(
     with control_dependencies(None):
         variable = Variable(initial_value=initial, name=name, dtype=dtype, **options)
         if regularizer is not None:
-            with name_scope(name + "/Regularizer/"):
+            with colocate_with(variable), name_scope(name + "/Regularizer/"):
                 loss = regularizer(variable)
             if loss is not None:
                 get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
