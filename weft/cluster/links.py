@@ -94,7 +94,9 @@ class Links:
             future.set_exception(error)
 
     def _joined(self, task: str, timeout: float | None) -> Link:
-        options = self.options if timeout is None else replace(self.options, connect_timeout=timeout)
+        options = (
+            self.options if timeout is None else replace(self.options, connect_timeout=timeout)
+        )
         channel = connect(self.addresses[task], options, task)
         try:
             head = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -106,5 +106,3 @@ class Desk:
             raise AbortedError("the master does not know the session: it has restarted since, or "
                                "closed it; open a new one")  # fmt: skip
         return guest
-
-

@@ -78,4 +78,3 @@ class ProcessBackend(Backend):
         """Forget all values and resources."""
         self.state = State()
         self._containers.reset()
-

@@ -42,7 +42,7 @@ class LocalDevicesBackend(Backend):
         self._devices = {str(d.name): d for d in made}
         self._names = [d.name for d in made]
         self.state: DeviceStates = self._states()
-        self._containers = Containers()
+        self._containers: Final = Containers()
 
     def _states(self) -> DeviceStates:
         states = {name: d.variables() for name, d in self._devices.items()}
@@ -65,7 +65,7 @@ class LocalDevicesBackend(Backend):
             whole, parts = partitioned(step, lambda step: chosen(step, default), homes)
             return LocalProgram(whole, parts, self._devices, count)
 
-        return Function(*asked, self._threads, finish, request.done, placed.devices)
+        return Function(*asked, self._threads, finish, done=request.done, placed=placed.devices)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""
