@@ -88,7 +88,7 @@ class ClusterBackend(Backend):
 
 
 def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
-    filters = [str(name) for name in config.others.get("device_filters", ())]
+    filters = [str(name) for name in config.device_filters]
     server = server_at(target)
     if server is not None:
         return server.master.open(filters, threads)
