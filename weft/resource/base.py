@@ -102,10 +102,16 @@ class Resource(abc.ABC):
     Attributes:
         family: resources of one family share their names: a table may be called as a queue is.
         what: the word for it in messages.
+        words: those for its options in messages, where they differ from the names.
     """
 
     family: ClassVar[str]
     what: ClassVar[str] = "resource"
+    words: ClassVar[Mapping[str, str]] = {
+        "dtypes": "component types",
+        "shapes": "component shapes",
+        "random_seeds": "random seeds",
+    }
 
     def __init__(self, spec: ResourceSpec) -> None:
         self.spec: Final = spec
@@ -134,7 +140,7 @@ class Resource(abc.ABC):
             return
         pairs = [("type", self.spec.kind, spec.kind)]
         mine, theirs = dict(self.spec.options), dict(spec.options)
-        pairs += [(n.replace("_", " "), v, theirs.get(n)) for n, v in mine.items()]
+        pairs += [(self.words.get(n, n), v, theirs.get(n)) for n, v in mine.items()]
         for name, has, requested in pairs:
             if has != requested:
                 text = f"has {name} {has} but requested {name} was {requested}"

@@ -50,12 +50,22 @@ class Components:
         """
         self._check_types(arrays)
         for number, shape in enumerate(self.shapes or ()):
-            if not _fits(arrays[number].shape, shape):
+            if not fits(arrays[number].shape, shape):
                 raise _misshapen(number, shape, arrays[number].shape)
         return tuple([np.array(x) for x in arrays])
 
     def rows(self, arrays: Sequence[Array]) -> list[Element]:
-        """The elements of a batch.
+        """The elements of a batch, copied.
+
+        Raises:
+            ArgumentError: number, type or shape of a component is wrong, or lengths differ.
+        """
+        self.check_rows(arrays)
+        owned = [np.array(x) for x in arrays]
+        return [tuple([x[i, ...] for x in owned]) for i in range(len(owned[0]))]
+
+    def check_rows(self, arrays: Sequence[Array]) -> None:
+        """Check the arrays of a batch.
 
         Raises:
             ArgumentError: number, type or shape of a component is wrong, or lengths differ.
@@ -67,7 +77,7 @@ class Components:
                 raise ArgumentError(f"enqueue_many: {text}")
         size = arrays[0].shape[0]
         for number, shape in enumerate(self.shapes or ()):
-            if not _fits(arrays[number].shape, (size, *shape)):
+            if not fits(arrays[number].shape, (size, *shape)):
                 raise _misshapen(number, (size, *shape), arrays[number].shape)
         for number, x in enumerate(arrays):
             if x.shape[0] != size:
@@ -75,8 +85,6 @@ class Components:
                     "All input tensors must have the same size in the 0th dimension. Component "
                     f"{number} has {x.shape[0]}, and should have {size}"
                 )
-        owned = [np.array(x) for x in arrays]
-        return [tuple([x[i, ...] for x in owned]) for i in range(size)]
 
     def batch(self, elements: Sequence[Element], pad: bool = False) -> list[Array]:
         """Elements as one array a component; with `pad`, each the size of the largest."""
@@ -112,15 +120,17 @@ class Components:
 
 
 def _misshapen(number: int, expected: Dims, got: tuple[int, ...]) -> ArgumentError:
-    text = f"Expected {_brackets(expected)}, got {_brackets(got)}"
+    text = f"Expected {brackets(expected)}, got {brackets(got)}"
     return ArgumentError(f"Shape mismatch in tuple component {number}. {text}")
 
 
-def _brackets(shape: Dims) -> str:
+def brackets(shape: Dims) -> str:
+    """A shape as messages tell it: `[?,2]`."""
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
 
-def _fits(shape: tuple[int, ...], dims: Dims) -> bool:
+def fits(shape: tuple[int, ...], dims: Dims) -> bool:
+    """Whether a shape has these dimensions, as far as they are known."""
     return len(shape) == len(dims) and all(
         d is None or n == d for n, d in zip(shape, dims, strict=True)
     )

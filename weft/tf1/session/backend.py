@@ -74,9 +74,3 @@ class ProcessBackend(Backend):
         """Forget all values and resources."""
         self.state = State()
         self._containers.reset()
-
-
-def backend_for(target: str, config: ConfigProto | None) -> Backend:
-    """What a session with this target and these options runs on."""
-    del target
-    return ProcessBackend(config)

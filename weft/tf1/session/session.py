@@ -28,7 +28,8 @@ from weft.tf1.errors import (
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
-from weft.tf1.session.backend import backend_for
+from weft.tf1.session.backend import Backend
+from weft.tf1.session.choice import backend_for
 from weft.tf1.session.feed import (
     Feed,
     Implicit,
@@ -78,7 +79,7 @@ class BaseSession:
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
         self._graph = get_default_graph() if graph is None else graph
-        self._backend = backend_for(target, config)
+        self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
         self._plans: dict[Any, _Plan] = {}
         self._lock = new_lock()
@@ -305,6 +306,13 @@ class BaseSession:
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Make this the session of `eval()` and `run()`, in a `with` block."""
         return _sessions.within(self)
+
+
+def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
+    try:
+        return backend_for(target, config, graph)
+    except WeftError as error:
+        raise translate(error) from error
 
 
 def _refuse_twice(feeds: Sequence[Feed]) -> None:
