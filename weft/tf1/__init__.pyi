@@ -40,11 +40,11 @@ from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError
 from weft.tf1.framework.collection import GraphKeys as GraphKeys
 from weft.tf1.framework.convert import *
+from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as _bool
 bool = _bool
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.host import string as string
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
