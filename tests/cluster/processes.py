@@ -54,6 +54,8 @@ class Cluster:
         made = subprocess.Popen(
             [sys.executable, "-c", SERVE, told], stdout=subprocess.PIPE, text=True
         )
+        if (job, index) in self.processes:
+            self.processes[job, index].stdout.close()
         self.processes[job, index] = made
         self.starting.append(made)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from weft.cluster.links import Links, name_of
+from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
@@ -50,7 +50,7 @@ class Server:
     ) -> None:  # fmt: skip
         address = cluster.task_address(job_name, task_index)
         self.spec, self.task = cluster, name_of(DeviceName(job_name, 0, task_index))
-        self.options = RpcOptions() if options is None else options
+        self.options = PATIENT if options is None else options
         self._wanted = listen or address
         self._crew = Crew("weft-server")
         self._links = Links(cluster, self.task, self.options)

@@ -13,9 +13,10 @@ from weft.cluster.links import Link
 from weft.cluster.master.flight import Flight, send
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
+from weft.cluster.rpc.failure import to_message
 from weft.cluster.worker.part import Outbox
 from weft.cluster.worker.rendezvous import Rendezvous
-from weft.errors import CompileError, UnavailableError
+from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.passes.partition import Partition
 from weft.passes.step import Step
 from weft.resource.limit import limited
@@ -143,12 +144,13 @@ class ClusterProgram:
 
     def _give_up(self, flight: Flight, error: BaseException) -> None:
         """Tells the tasks that a step has failed."""
-        reason = f"the step was given up: {error}" if str(error) else "the step was given up"
+        reason = AbortedError(
+            f"the step was given up: {error}" if str(error) else "the step was given up"
+        )
+        head = {"step": flight.step, "error": to_message(reason).head}
         for route in self._others:
             try:
-                self._link(route.task).channel.start(
-                    Message("abort", {"step": flight.step, "reason": reason})
-                )
+                self._link(route.task).channel.start(Message("abort", head))
             except UnavailableError:  # the one that has failed
                 continue
 

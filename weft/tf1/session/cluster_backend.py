@@ -89,4 +89,4 @@ def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
     server = server_at(target)
     if server is not None:
         return server.master.open(filters, threads)
-    return ClientSession(target, filters, threads)
+    return ClientSession(target, filters, threads, options=config.rpc_options)
