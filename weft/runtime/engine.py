@@ -231,7 +231,7 @@ class Function:
         """The same without a compiler."""
         request = self.request
         fetches = request.fetches[: self._count]
-        return Interpreted(request.graph, fetches, request.targets, request.feeds)
+        return Interpreted(request.graph, fetches, request.targets, request.feeds, request.done)
 
     def _compile(self, signature: Signature, answers: Answers) -> Runnable:
         arrays = answers.given

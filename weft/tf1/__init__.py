@@ -70,6 +70,8 @@ from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
+from weft.tf1.variable.partitioned import *
+from weft.tf1.variable.partitioner import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *

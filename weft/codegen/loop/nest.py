@@ -29,7 +29,6 @@ from weft.codegen.loop.tree import (
 from weft.host.memory import LINE
 from weft.ir.extent import Extent, same
 
-
 ACCUMULATORS: Final = 4
 """Of a row's sum: they hide the latency of an addition, two vectors of which start in a cycle."""
 

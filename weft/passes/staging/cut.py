@@ -51,7 +51,7 @@ def pieces(
     for node in sent:
         piece |= needs[node] - taken
         spent = sum([time[x] for x in piece])
-        if WORTH_NS <= min(spent, left - spent) and len(found) < MOST:
+        if min(spent, left - spent) >= WORTH_NS and len(found) < MOST:
             found.append(piece)
             taken |= piece
             left, piece = left - spent, set()

@@ -7,16 +7,16 @@ from typing import Final
 
 from weft.config import MAX_THREADS
 from weft.errors import ConfigError
-from weft.ir.node import Node, Value
+from weft.ir.node import Node
 from weft.passes.placement.choose import chosen
 from weft.passes.placement.place import place
-from weft.passes.step import Step
+from weft.passes.step import Request, Step
+from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.local import cpu_devices
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.local_devices import DeviceStates, LocalProgram
-from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
 from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
@@ -42,20 +42,18 @@ class LocalDevicesBackend(Backend):
         self._devices = {str(d.name): d for d in made}
         self._names = [d.name for d in made]
         self.state: DeviceStates = self._states()
+        self._containers: Final = Containers()
 
     def _states(self) -> DeviceStates:
         states = {name: d.variables() for name, d in self._devices.items()}
         return DeviceStates(states, str(self._names[0]))
 
-    def function(
-        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
-        feeds: Sequence[Value],
-    ) -> Run:  # fmt: skip
+    def function(self, request: Request) -> Run:
         """A compiled part of a graph; interpreted if only Python can tell a shape."""
-        roots = [*(v.node for v in fetches if v not in feeds), *targets]
-        if calls_of_unknown_shape(graph, roots):
-            return Interpreted(graph.ir, fetches, targets, feeds)
-        placed = place(graph.ir, self._names, soft=self._soft)
+        asked = request.graph, request.fetches, request.targets, request.feeds
+        if calls_of_unknown_shape(request):
+            return Interpreted(*asked, request.done)
+        placed = place(request.graph, self._names, soft=self._soft)
         state = self.state
         for key, home in placed.homes.items():
             state.homes.setdefault(key, home)
@@ -67,9 +65,13 @@ class LocalDevicesBackend(Backend):
             whole, parts = partitioned(step, lambda step: chosen(step, default), homes)
             return LocalProgram(whole, parts, self._devices, count)
 
-        return Function(
-            graph.ir, fetches, targets, feeds, self._threads, finish, placed=placed.devices
-        )
+        return Function(*asked, self._threads, finish, done=request.done, placed=placed.devices)
+
+    def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
+        """A call of a resource of this session."""
+        attrs = node.attrs
+        options = dict(attrs["options"])
+        return self._containers.call(attrs["resource"], attrs["method"], inputs, options, cancel)
 
     def devices(self) -> list[str]:
         """The names of the devices."""
@@ -78,3 +80,4 @@ class LocalDevicesBackend(Backend):
     def close(self) -> None:
         """Forget all values, and end the threads of the devices."""
         self.state = self._states()
+        self._containers.reset()

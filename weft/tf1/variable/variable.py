@@ -27,6 +27,7 @@ from weft.tf1.framework.graph import (
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.variable.slice_info import SaveSliceInfo
 
 __all__ = [
     "Variable", "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub",
@@ -51,6 +52,8 @@ class Variable(Overloads):
         shape: its shape, if it differs from the initial value's static shape.
     """
 
+    SaveSliceInfo = SaveSliceInfo
+
     def __init__(
         self, initial_value: Any = None, trainable: bool | None = None,
         collections: Sequence[str] | None = None, validate_shape: bool = True,
@@ -74,7 +77,7 @@ class Variable(Overloads):
         self._constraint = constraint
         self._caching_device = caching_device
         self._validate_shape = validate_shape
-        self._save_slice_info = None
+        self._save_slice_info: SaveSliceInfo | None = None
         self._reads: list[Tensor] = []
         self._probe: tuple[Tensor, Tensor] | None = None
         with control_dependencies(None):
@@ -194,6 +197,21 @@ class Variable(Overloads):
     def reads(self) -> list[Tensor]:
         """All tensors through which the graph reads it."""
         return list(self._reads)
+
+    @property
+    def slice_info(self) -> SaveSliceInfo | None:
+        """Its place in a partitioned variable, as a part of which it is saved."""
+        return self._save_slice_info
+
+    @slice_info.setter
+    def slice_info(self, info: SaveSliceInfo) -> None:
+        self._save_slice_info = info
+
+    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        return self._save_slice_info
 
     # its value
     def value(self) -> Tensor:

@@ -31,6 +31,7 @@ from weft.tf1.framework.graph import (
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.train.optimizer.slot_creator import create_slot_with_initializer
 from weft.tf1.variable import initializer as init_ops
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import trainable_variables as all_trainable
@@ -84,7 +85,12 @@ class Optimizer:
         """Create the slot variables: those whose initializers `_fresh` has."""
         for var in var_list:
             for name, make in self._fresh.items():
-                self.slot(var, name, self._name, make)
+                self.slot(var, name, self._slot_name(name), make)
+
+    def _slot_name(self, slot: str) -> str:
+        """The last part of the names of a slot's variables."""
+        del slot
+        return self._name
 
     def _update_of(self, var: Variable) -> Update:
         """The update of `var`: from (g, var, *slots, *rates) to the new values of var and slots."""
@@ -93,7 +99,9 @@ class Optimizer:
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
         rates = [self.rate(name, var) for name in self._rates]
-        slots = [self.slot(var, name, self._name, make) for name, make in self._fresh.items()]
+        slots = [
+            self.slot(var, name, self._slot_name(name), make) for name, make in self._fresh.items()
+        ]
         update = self._update_of(var)
         return self.emit(self._kind, grad, var, slots, rates, update, self._lazy)
 
@@ -234,12 +242,7 @@ class Optimizer:
         slots = self._slots.setdefault(name, {})
         if var not in slots:
             make = initializer or init_ops.zeros_initializer()
-            shape, kind = var.shape.as_list(), var.dtype.base_dtype
-            with name_scope(""), colocate_with(var):
-                slots[var] = Variable(
-                    lambda: make(shape, dtype=kind), trainable=False,
-                    name=f"{var.op.name}/{op_name}", dtype=kind,
-                )  # fmt: skip
+            slots[var] = create_slot_with_initializer(var, make, var.shape, var.dtype, op_name)
         return slots[var]
 
     def extra(self, name: str, value: Any, like: Variable) -> Variable:
