@@ -111,12 +111,9 @@ class Drawn:
         return self._runs(lambda: function(self.arrays, state), state, runs)
 
     def several(
-        self,
-        count: int = 2,
-        runs: int = 2,
-        partitions: Callable[[LocalProgram], None] | None = None,
+        self, count: int = 2, runs: int = 2, made: Callable[[LocalProgram], object] | None = None
     ) -> list[Any]:
-        """The same on several devices."""
+        """The same on several devices; `made` is told the program."""
         devices = {str(d.name): d for d in cpu_devices(count, 1)}
         names = list(devices)
         placed = self.placed(names)
@@ -128,8 +125,8 @@ class Drawn:
             del threads
             whole, parts = partitioned(step, lambda s: chosen(s, names[0]), homes)
             found = LocalProgram(whole, parts, devices, fetches)
-            if partitions is not None:
-                partitions(found)
+            if made is not None:
+                made(found)
             return found
 
         function = Function(

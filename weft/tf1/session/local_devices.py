@@ -7,6 +7,7 @@ from typing import Final
 
 from weft.config import MAX_THREADS
 from weft.errors import ConfigError
+from weft.host.cores import core_count
 from weft.ir.node import Node
 from weft.passes.placement.choose import chosen
 from weft.passes.placement.place import place
@@ -41,12 +42,13 @@ class LocalDevicesBackend(Backend):
         made = cpu_devices(config.device_count["CPU"], self._threads)
         self._devices = {str(d.name): d for d in made}
         self._names = [d.name for d in made]
-        self.state: DeviceStates = self._states()
+        self._apart = sum([d.threads for d in made]) <= core_count()
         self._containers: Final = Containers()
+        self._forget()
 
-    def _states(self) -> DeviceStates:
+    def _forget(self) -> None:
         states = {name: d.variables() for name, d in self._devices.items()}
-        return DeviceStates(states, str(self._names[0]))
+        self.state = self._states = DeviceStates(states, str(self._names[0]))
 
     def function(self, request: Request) -> Run:
         """A compiled part of a graph; interpreted if only Python can tell a shape."""
@@ -54,7 +56,7 @@ class LocalDevicesBackend(Backend):
         if calls_of_unknown_shape(request):
             return Interpreted(*asked, request.done)
         placed = place(request.graph, self._names, soft=self._soft)
-        state = self.state
+        state = self._states
         for key, home in placed.homes.items():
             state.homes.setdefault(key, home)
         homes = {key: state.home(key) for key in placed.homes}
@@ -62,8 +64,8 @@ class LocalDevicesBackend(Backend):
 
         def finish(step: Step, threads: int, count: int) -> LocalProgram:
             del threads
-            whole, parts = partitioned(step, lambda step: chosen(step, default), homes)
-            return LocalProgram(whole, parts, self._devices, count)
+            whole, parts = partitioned(step, lambda s: chosen(s, default), homes, self._apart)
+            return LocalProgram(whole, parts, self._devices, count, self._apart)
 
         return Function(*asked, self._threads, finish, done=request.done, placed=placed.devices)
 
@@ -78,6 +80,6 @@ class LocalDevicesBackend(Backend):
         return list(self._devices)
 
     def close(self) -> None:
-        """Forget all values, and end the threads of the devices."""
-        self.state = self._states()
+        """Forget all values."""
+        self._forget()
         self._containers.reset()
