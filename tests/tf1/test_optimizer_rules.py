@@ -209,6 +209,7 @@ def test_slots_of_parts_are_parts_and_lie_beside_them() -> None:
     slots = [optimizer.get_slot(part, "momentum") for part in w]
     assert [s.slice_info.full_name for s in slots] == ["w/Momentum"] * 2
     assert [s.slice_info.spec for s in slots] == ["5 2 0,3:0,2", "5 2 3,2:0,2"]
+    assert {s.device for s in slots} == {"/job:ps/task:1"}
 
 
 def test_numbers_out_of_range() -> None:

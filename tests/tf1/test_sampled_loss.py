@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 
 CLASSES, DIM, ROWS = 12, 4, 5
 

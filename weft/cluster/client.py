@@ -9,6 +9,7 @@ import numpy as np
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession, Run
+from weft.cluster.waiting import answered
 from weft.cluster.wire import request_head
 from weft.cluster.worker.program import packed
 from weft.cluster.worker.store import told
@@ -66,7 +67,7 @@ class ClientSession(ClusterSession):
     def function(self, request: Request) -> Run:
         """A part of a graph, which is sent to the master."""
         aside: list[Array] = []
-        head = {"request": request_head(request, aside)}
+        head: dict[str, Any] = {"request": request_head(request, aside)}
         head["constants"], arrays = packed(aside, self._sent)
         number = self._call("function", head, arrays).head["function"]
         step = {"session": self._name, "function": number}
@@ -92,16 +93,7 @@ class ClientSession(ClusterSession):
         """Call a method of a resource."""
         self._check()
         head = {"session": self._name, "device": device, **told(spec, method, options)}
-        future = self._channel.start(Message("client call", head, inputs))
-        withdraw = cancel.add(lambda error: future.cancel())
-        try:
-            return future.result().arrays
-        except BaseException:
-            future.cancel()
-            cancel.check()
-            raise
-        finally:
-            withdraw()
+        return answered(self._channel, Message("client call", head, inputs), cancel).arrays
 
     def close(self) -> None:
         """Close the session of the master."""

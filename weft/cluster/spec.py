@@ -201,7 +201,7 @@ class ClusterSpec:
             mine, its = self._jobs[job], other._jobs[job]
             for index in sorted(mine.keys() & its.keys()):
                 if mine[index] != its[index]:
-                    return f"/job:{job}/task:{index} is {mine[index]} here, {its[index]} there"
+                    return f"{DeviceName(job, 0, index)} is {mine[index]} here, {its[index]} there"
             if job in self._listed & other._listed and len(mine) != len(its):
                 return f"job {job!r} has {len(mine)} tasks here, {len(its)} there"
         return ""

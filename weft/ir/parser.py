@@ -223,23 +223,16 @@ class _Parser:
         if text in _WORDS:
             self.at += 1
             return _WORDS[text]
-        if self.accept("array"):
-            return self._array()
-        if self.accept("bytes"):
-            return self._bytes()
-        if self.accept("aside"):
-            return self._aside(line)
-        if self.accept("texts"):
-            return self._texts()
-        if self.accept("function"):
-            return self._function()
+        if text in _FORMS:
+            self.at += 1
+            return _FORMS[text](self)
         if text in RECORDS:
             self.at += 1
             self.take(text="(")
             return RECORDS[text](**dict(self.listing(")", self._attribute)))
         raise GraphError(f"parse: line {line}: no attribute value begins with {text!r}")
 
-    def _function(self) -> Function:
+    def function(self) -> Function:
         graph = Graph()
         self.take(text="(")
         inputs = self.listing(")", lambda: self._parameter(graph))
@@ -258,7 +251,7 @@ class _Parser:
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         return graph.append(Node("placeholder", (), attrs, (kind,), name)).outputs[0]
 
-    def _array(self) -> Literal:
+    def numbers(self) -> Literal:
         dtype, shape = self._array_head()
         self.take(text="[")
         flat = self.listing("]", self._attribute_value)
@@ -268,13 +261,14 @@ class _Parser:
         wide = dtype.numpy if dtype.is_integer else np.float64
         return Literal(np.array(flat, wide).astype(dtype.numpy).reshape(shape))
 
-    def _bytes(self) -> Literal:
+    def raw(self) -> Literal:
         dtype, shape = self._array_head()
         data = base64.b64decode(self._string())
         self.take(text=")")
         return Literal(np.frombuffer(data, dtype.numpy).reshape(shape))
 
-    def _aside(self, line: int) -> Literal:
+    def beside(self) -> Literal:
+        line = self.tokens[self.at][2]
         self.take(text="(")
         number = int(self.take("number"))
         self.take(text=")")
@@ -283,7 +277,7 @@ class _Parser:
             raise GraphError(f"parse: line {line}: array {number} of {given} beside the text")
         return Literal(self.aside[number])
 
-    def _texts(self) -> Literal:
+    def texts(self) -> Literal:
         self.take(text="(")
         shape = self._attribute_value()
         self.take(text=",")
@@ -305,6 +299,14 @@ class _Parser:
 
 _DTYPES: dict[str, DType] = {**NAMED, **HOSTED}
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **_DTYPES}
+
+_FORMS: dict[str, Callable[[_Parser], Any]] = {
+    "array": _Parser.numbers,
+    "bytes": _Parser.raw,
+    "aside": _Parser.beside,
+    "texts": _Parser.texts,
+    "function": _Parser.function,
+}
 
 
 def _has(graph: Graph, name: str) -> bool:

@@ -102,5 +102,3 @@ class Flight:
 def send(link: Link, message: Message, done: Callable[[Future[Message]], None]) -> None:
     """Sends a message, and has `done` called with the reply."""
     link.channel.start(message).add_done_callback(done)
-
-

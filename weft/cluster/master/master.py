@@ -95,4 +95,3 @@ class Master:
     def sessions(self) -> list[MasterSession]:
         """Those that are open."""
         return list(self._sessions)
-

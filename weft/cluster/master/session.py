@@ -18,6 +18,7 @@ from weft.cluster.route import routes, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
+from weft.cluster.waiting import answered
 from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
@@ -147,16 +148,8 @@ class MasterSession(ClusterSession):
             containers = self._worker.store.containers
             return containers.call(spec, method, inputs, options, cancel)
         head = {"session": self.name, **told(spec, method, options)}
-        future = self._link(device).channel.start(Message("resource", head, inputs))
-        withdraw = cancel.add(lambda error: future.cancel())
-        try:
-            return future.result().arrays
-        except BaseException:
-            future.cancel()
-            cancel.check()
-            raise
-        finally:
-            withdraw()
+        message = Message("resource", head, inputs)
+        return answered(self._link(device).channel, message, cancel).arrays
 
     def _link(self, device: str) -> Link:
         task = task_of(device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -118,5 +118,3 @@ class Replies:
     def _answer(self, future: Future[Message], values: Sequence[int]) -> None:
         if not future.done():
             settle(future, Message("values", {}, [self._found[v] for v in values]))
-
-

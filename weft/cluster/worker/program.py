@@ -47,7 +47,10 @@ def registration(
         sent: digests of the constants that it has; new ones are added.
     """
     aside: list[Array] = []
-    head = {"partition": partition_head(partition, own, aside), "route": asdict(route)}
+    head: dict[str, Any] = {
+        "partition": partition_head(partition, own, aside),
+        "route": asdict(route),
+    }
     head["constants"], arrays = packed(aside, sent)
     return head, arrays
 

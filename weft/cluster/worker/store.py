@@ -173,4 +173,3 @@ def _tuples(value: Any) -> Any:
 def _given_up(future: Future[Message], cancel: Cancellation) -> None:
     if future.cancelled():
         cancel.cancel()
-

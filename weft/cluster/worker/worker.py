@@ -20,7 +20,7 @@ from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
 from weft.errors import AbortedError
-from weft.runtime.device.base import Device
+from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,7 @@ class Worker:
         crew: threads for what may wait.
     """
 
-    def __init__(self, task: str, devices: Sequence[Device], links: Links, crew: Crew) -> None:
+    def __init__(self, task: str, devices: Sequence[CpuDevice], links: Links, crew: Crew) -> None:
         self.task = task
         self.incarnation = links.incarnation
         self.devices = {str(device.name): device for device in devices}

@@ -153,7 +153,7 @@ class _Writer:
             name, kind, source = f"wait{number}", TOKEN, None
         else:
             fed = op_of(item.node) is placeholder
-            name = item.node.name if fed else f"receive/{item.name}"
+            name = item.node.name if fed else f"receive/{item.node.name}/{item.index}"
             kind, source = item.type, item.node.source
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         node = Node("placeholder", (), attrs, (kind,), name, source=source)

@@ -47,7 +47,7 @@ class ClusterBackend(Backend):
         task = DeviceName.parse(self._session.task)
         self._names = sorted(names, key=lambda name: name.of_task != task)
         self._placement = Placement(graph, self._names, config)
-        self.state: Variables = Variables(self._session, self._home)
+        self.state = Variables(self._session, self._home)
 
     def function(self, request: Request) -> Run:
         """A part of a graph, placed; interpreted if only Python can tell a shape."""

@@ -23,6 +23,8 @@ from weft.tf1.train.moving_averages import (
 )
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
+from weft.tf1.train.replicated.device_setter import *
 from weft.tf1.train.saver import *
+from weft.tf1.train.server import *
 
 _exports.gather(globals())
