@@ -17,6 +17,7 @@ from weft.errors import ArgumentError, ClosedError
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.runtime.device.base import attributes_of
 
 Array = np.ndarray[Any, Any]
 SCHEME: Final = "grpc://"
@@ -61,7 +62,7 @@ class ClientSession(ClusterSession):
             self._channel.close()
             raise
         self._name: Final[str] = answer["session"]
-        self.task, self.devices = answer["task"], answer["devices"]
+        self.task, self.devices = answer["task"], attributes_of(answer["devices"])
 
     def function(self, request: Request) -> Run:
         """A part of a graph, which is sent to the master."""

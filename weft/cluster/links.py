@@ -14,6 +14,7 @@ from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.spec import ClusterSpec
 from weft.errors import AbortedError, UnavailableError
 from weft.ir.device import DeviceName
+from weft.runtime.device.base import DeviceAttributes, attributes_of
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class Link:
         task: its name.
         channel: where it takes messages.
         incarnation: differs after each start of the task.
-        devices: what it has: full names, with the limits of their memory in bytes.
+        devices: what it has, by full name.
     """
 
     task: str
     channel: Channel
     incarnation: str
-    devices: dict[str, int]
+    devices: dict[str, DeviceAttributes]
 
 
 class Links:
@@ -109,7 +110,7 @@ class Links:
             raise
         watch = channel.start(Message("watch"), None)
         watch.add_done_callback(lambda done: self._ended(task, channel, done))
-        return Link(task, channel, answer["incarnation"], answer["devices"])
+        return Link(task, channel, answer["incarnation"], attributes_of(answer["devices"]))
 
     def _ended(self, task: str, channel: Channel, watch: Future[Any]) -> None:
         """The task has ended, or does not answer any more."""

@@ -161,8 +161,8 @@ class Server:
                 f"{difference}; start all tasks with one spec"
             )
         peer.on_close(lambda: self.worker.master_left(head["incarnation"]))
-        limits = {name: device.memory_limit for name, device in self.worker.devices.items()}
-        return Message("joined", {"incarnation": self.worker.incarnation, "devices": limits})
+        devices = [device.attributes for device in self.worker.devices.values()]
+        return Message("joined", {"incarnation": self.worker.incarnation, "devices": devices})
 
     def _release(self, message: Message, peer: Peer) -> Message:
         self.worker.release(message.head["session"])

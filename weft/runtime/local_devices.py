@@ -12,6 +12,7 @@ from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, size
 from weft.passes.partition import Partition
 from weft.passes.placement.cost import node_ns
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Step
 from weft.runtime.device.base import Buffer, Device, HostArray
 from weft.runtime.flight import new_lock
@@ -94,13 +95,16 @@ class LocalProgram:
         devices: by full name.
         fetches: how many of the step's fetches are returned, if not all.
         apart: whether the devices have processors of their own.
+        explain: says why its nodes are where they are.
     """
 
     def __init__(
         self, step: Step, partition: Partition, devices: Mapping[str, Device],
         fetches: int | None = None, apart: bool = True,
+        explain: Callable[[], PlacementExplanation] | None = None,
     ) -> None:  # fmt: skip
         self.step: Final = step
+        self.explain: Final = explain
         self.partition: Final = partition
         self._fetches: Final = partition.fetches[:fetches]
         in_turn = not apart or gain_ns(partition) < WORTH_NS

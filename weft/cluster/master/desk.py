@@ -51,7 +51,11 @@ class Desk:
         session = self._master.open(head["filters"], head["threads"], head["timeout"])
         self._guests[session.name] = _Guest(session)
         peer.on_close(lambda: self._close(session.name))
-        told = {"session": session.name, "task": session.task, "devices": dict(session.devices)}
+        told = {
+            "session": session.name,
+            "task": session.task,
+            "devices": list(session.devices.values()),
+        }
         return Message("opened", told)
 
     def function(self, message: Message) -> Message:
