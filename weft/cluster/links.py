@@ -18,7 +18,6 @@ from weft.errors import AbortedError, UnavailableError
 from weft.ir.device import DeviceName
 from weft.runtime.device.base import DeviceAttributes, attributes_of
 
-
 PATIENT: Final = RpcOptions(connect_timeout=60.0)
 """Tasks of a cluster start at different times: sessions wait for them."""
 WARN_SECONDS: Final = 10.0

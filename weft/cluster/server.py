@@ -13,10 +13,10 @@ from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.worker.worker import Worker
 from weft.errors import ArgumentError
+from weft.host.crew import Crew
 from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
 

@@ -107,6 +107,11 @@ class Phased:
         function, given = self._main(arrays, state)
         return function.profile(given, state, runs)
 
+    def explain(self, arrays: Sequence[Array], state: Any) -> Any:
+        """What the compiler makes of the largest program phase; the phases before it are run."""
+        function, given = self._main(arrays, state)
+        return function.explain(given, state)
+
     def _main(self, arrays: Sequence[Array], state: Any) -> tuple[Any, list[Array]]:
         """The function of the largest program phase, and what it is given after those before it.
 

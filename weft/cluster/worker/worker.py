@@ -15,13 +15,13 @@ from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.rpc.failure import from_message, to_message, travels
 from weft.cluster.worker.part import Outbox, Replies
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
 from weft.errors import AbortedError, UnavailableError
+from weft.host.crew import Crew
 from weft.ops.boundary.state import LinAlgError
 from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.staged import Box

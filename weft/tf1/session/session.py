@@ -12,12 +12,14 @@ from numpy import ndarray
 from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
 from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
+from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
 from weft.runtime.phased import Phased
@@ -249,6 +251,17 @@ class BaseSession:
         """A report of a run's time and memory; runs it `runs` times."""
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.profile(arrays, self._state, runs)
+
+    def explain(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Explanation | PlacementExplanation:
+        """What the compiler makes of a run, as an object that prints well; it is not run.
+
+        On several devices: where each node is and why, and what is sent between the stages of
+        the devices.
+        """
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.explain(arrays, self._state)
 
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
         """The compiled program of a run: its graph, calls and memory."""
