@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -18,6 +18,7 @@ from weft.cluster.worker.part import Outbox
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.passes.partition import Partition
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Step
 from weft.resource.limit import limited
 from weft.runtime.executable import Executable
@@ -81,6 +82,10 @@ class ClusterProgram:
         routes: of all tasks that take part.
         own: the stages of the master's task, if it has some.
         owner: the session.
+        task: the master's.
+
+    Attributes:
+        explain: says why its nodes are where they are.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class ClusterProgram:
         own: StagedProgram | None, owner: Owner, task: str,
     ) -> None:  # fmt: skip
         self.number, self.step, self.partition = number, step, partition
+        self.explain: Callable[[], PlacementExplanation] | None = None
         self._own, self._owner = own, owner
         self._posts = routes[task].posts
         self._others = [route for name, route in routes.items() if name != task]
