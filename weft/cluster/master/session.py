@@ -175,6 +175,11 @@ class MasterSession(ClusterSession):
         """Raises if the session is closed, or one of its tasks has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
+        for task, link in self.links.items():
+            if link.channel.closed:
+                raise AbortedError(
+                    f"the session lost {task}, which has ended or did not answer: open a new one"
+                )
 
     def begin(self, flight: Flight) -> None:
         """A step begins: it fails when a task does."""
@@ -188,13 +193,6 @@ class MasterSession(ClusterSession):
         self.rendezvous.end(flight.step)
         with self._lock:
             self._flights.pop(flight, None)
-
-    def task_failed(self, task: str, error: BaseException) -> None:
-        """Give up all steps: a task has ended, or does not answer."""
-        if task not in self.links:
-            return
-        later = AbortedError(f"the session lost {task}: open a new one ({error})")
-        self._fail(error, later)
 
     def close(self) -> None:
         """Give up what runs and waits, and free what the session has registered."""
@@ -216,4 +214,4 @@ class MasterSession(ClusterSession):
             self._failure = later
             flights = list(self._flights)
         for flight in flights:
-            flight.fail(error)
+            flight.abort(error)
