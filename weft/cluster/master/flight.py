@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -18,6 +19,23 @@ from weft.runtime.staged import Box, StageTime
 
 Array = np.ndarray[Any, Any]
 Answer = Future[Message]
+
+
+class Call:
+    """A message to a task.
+
+    Attributes:
+        task: its name.
+        answer: what it will answer.
+        sent: when it was sent.
+        received: when the answer came, if that is recorded.
+    """
+
+    __slots__ = ("answer", "received", "sent", "task")
+
+    def __init__(self, task: str, answer: Answer) -> None:
+        self.task, self.answer = task, answer
+        self.sent, self.received = time.perf_counter_ns(), 0
 
 
 class Flight(Box):
@@ -46,17 +64,20 @@ class Flight(Box):
         self.step = step
         self._failed = failed
         self._sources: dict[int, tuple[Answer, Sequence[int]]] = {}
-        self.calls: list[tuple[str, Answer]] = []
+        self.calls: list[Call] = []
         self._lock = threading.Lock()
 
     def call(self, task: str, answer: Answer, values: Sequence[int]) -> None:
         """A call of a task that brings values."""
         for value in values:
             self._sources[value] = answer, values
-        self.calls.append((task, answer))
-        answer.add_done_callback(self._answered)
+        call = Call(task, answer)
+        self.calls.append(call)
+        answer.add_done_callback(partial(self._answered, call))
 
-    def _answered(self, answer: Answer) -> None:
+    def _answered(self, call: Call, answer: Answer) -> None:
+        if self.watch is not None:
+            call.received = time.perf_counter_ns()
         error = None if answer.cancelled() else answer.exception()
         if error is not None:
             self.abort(error)
@@ -79,14 +100,15 @@ class Flight(Box):
         if first:
             self._failed(self, error)
 
-    def wait(self, task: str = "") -> list[tuple[str, Message]]:
-        """The answers of all calls of a task, or of all tasks.
+    def wait(self, task: str = "") -> None:
+        """Waits for all calls of a task, or of all tasks.
 
         Raises:
             BaseException: the first error.
         """
-        calls = [(name, answer) for name, answer in self.calls if name == task or not task]
-        return [(name, self._result(answer)) for name, answer in calls]
+        for call in list(self.calls):
+            if call.task == task or not task:
+                self._result(call.answer)
 
     def _result(self, answer: Answer) -> Message:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, Protocol
@@ -15,6 +16,7 @@ from weft.cluster.master.flight import Flight
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import to_message
+from weft.cluster.timeline import StageRow, Timeline, current, shifted
 from weft.cluster.worker.part import shared_memory
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.errors import AbortedError, CompileError, UnavailableError
@@ -24,7 +26,7 @@ from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Step
 from weft.resource.limit import limited
 from weft.runtime.executable import Executable
-from weft.runtime.staged import StagedProgram
+from weft.runtime.staged import StagedProgram, StageTime
 
 Array = np.ndarray[Any, Any]
 
@@ -53,9 +55,9 @@ class Owner(Protocol):
 class OwnProgram:
     """A step that lies on one device of the master's own task: it runs as in a local session."""
 
-    def __init__(self, executable: Executable, state: Any, owner: Owner) -> None:
+    def __init__(self, executable: Executable, state: Any, device: str) -> None:
         self._run: Final = executable.run
-        self._state, self._owner = state, owner
+        self._state, self._device = state, device
         self.executable: Final = executable
 
     @property
@@ -66,7 +68,13 @@ class OwnProgram:
     def run(self, arrays: Sequence[Array], state: Any) -> list[Any]:
         """Runs the step once, on the variables of the device."""
         del state
-        return self._run(arrays, self._state)
+        timeline = current()
+        if timeline is None:
+            return self._run(arrays, self._state)
+        begin = time.perf_counter_ns()
+        found = self._run(arrays, self._state)
+        timeline.add(self._device, "compute", "step", begin, time.perf_counter_ns())
+        return found
 
     def profile(self, arrays: Sequence[Array], state: Any, runs: int = 5) -> str:
         """Where a step's time and memory go, as text."""
@@ -115,13 +123,19 @@ class ClusterProgram:
         del state
         owner = self._owner
         step = f"{owner.name}/{self.number}.{next(self._steps)}"
+        timeline = current()
+        times: list[StageTime] = []
         flight = Flight(
-            step, self._count, self._memory, self._posts, self._tell, self._give_up
+            step, self._count, self._memory, self._posts, self._tell, self._give_up,
+            None if timeline is None else times.append,
         )  # fmt: skip
         try:
             owner.begin(flight)
             with limited(flight.abort):
-                return self._run(arrays, flight)
+                found = self._run(arrays, flight)
+                if timeline is not None:
+                    self._record(timeline, flight, times)
+                return found
         except BaseException as error:
             flight.abort(error)
             raise
@@ -142,6 +156,8 @@ class ClusterProgram:
     def _start(self, flight: Flight, route: Route, arrays: Sequence[Array]) -> None:
         """Has a task run its part."""
         head = {"session": self._owner.name, "program": self.number, "step": flight.step}
+        if flight.watch is not None:
+            head["trace"] = True
         answer = self._call(route.task, Message("run", head, arrays))
         flight.call(route.task, answer, route.first)
 
@@ -158,6 +174,18 @@ class ClusterProgram:
         message = Message(post.kind, {"step": flight.step, "values": post.values}, arrays)
         values = route.last if post.kind == "finish" else ()
         flight.call(post.to, self._call(post.to, message), values)
+
+    def _record(self, timeline: Timeline, flight: Flight, times: Sequence[StageTime]) -> None:
+        """Adds the times of all stages to a timeline."""
+        own = [
+            i
+            for i, stage in enumerate(self.partition.stages)
+            if task_of(stage.device) == self._task
+        ]
+        rows: list[StageRow] = [(own[t.stage], *t[2:]) for t in times]
+        for call in flight.calls:
+            rows += shifted(call.answer.result().head, call.sent, call.received)
+        timeline.add_stages(self.partition, rows)
 
     def _call(self, task: str, message: Message) -> Future[Message]:
         return self._owner.links[task].channel.start(message)
