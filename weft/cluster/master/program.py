@@ -177,12 +177,7 @@ class ClusterProgram:
 
     def _record(self, timeline: Timeline, flight: Flight, times: Sequence[StageTime]) -> None:
         """Adds the times of all stages to a timeline."""
-        own = [
-            i
-            for i, stage in enumerate(self.partition.stages)
-            if task_of(stage.device) == self._task
-        ]
-        rows: list[StageRow] = [(own[t.stage], *t[2:]) for t in times]
+        rows: list[StageRow] = [(t.stage, *t[2:]) for t in times]
         for call in flight.calls:
             rows += shifted(call.answer.result().head, call.sent, call.received)
         timeline.add_stages(self.partition, rows)
