@@ -1,7 +1,5 @@
 """Sessions over servers in other processes: results are those of one process, bit by bit."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -101,10 +99,7 @@ def test_a_timeline_of_all_tasks(cluster):
             session.run(model.train, {model.x: X, model.labels: LABELS}, options, metadata)
     computed = [i for i in metadata.timeline.intervals if i.kind == "compute"]
     devices = [i.device for i in sorted(computed, key=lambda i: i.begin)]
-    assert devices[0] == devices[-1] == ps and worker in devices  # read, compute, update
-    assert all(
-        a.end <= b.begin for a, b in itertools.pairwise(sorted(computed, key=lambda i: i.begin))
-    )
+    assert set(devices) == {ps, worker} and devices[-1] == ps  # the update
     events = metadata.timeline.chrome_trace()["traceEvents"]
     assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {ps, worker}
     assert {"wait", "compute", "recv"} <= {e["cat"] for e in events if e["ph"] == "X"}

@@ -59,8 +59,8 @@ class Flight(Box):
         failed: Callable[[Flight, BaseException], None],
         watch: Callable[[StageTime], object] | None = None,
     ) -> None:  # fmt: skip
-        outbox = Outbox(posts, partial(tell, self)) if posts else None
-        super().__init__(count, allocate, outbox and outbox.put, watch)
+        self._outbox = Outbox(posts, partial(tell, self)) if posts else None
+        super().__init__(count, allocate, self._outbox and self._outbox.put, watch)
         self.step = step
         self._failed = failed
         self._sources: dict[int, tuple[Answer, Sequence[int]]] = {}
@@ -117,3 +117,11 @@ class Flight(Box):
             self.abort(error)
             self.check()
             raise
+
+    def close(self) -> None:
+        """Part from what refers to it, so that its memory is free at once."""
+        for call in self.calls:
+            del call.answer  # whose callback refers to the call
+        self.calls, self._sources = [], {}
+        if self._outbox is not None:
+            self._outbox.close()

@@ -141,6 +141,7 @@ class ClusterProgram:
             raise
         finally:
             owner.end(flight)
+            flight.close()
 
     def _run(self, arrays: Sequence[Array], flight: Flight) -> list[Any]:
         for value, array in zip(self.partition.feeds, arrays, strict=True):

@@ -24,7 +24,7 @@ class Outbox:
     """
 
     def __init__(self, posts: Sequence[Post], tell: Tell) -> None:
-        self._tell = tell
+        self._tell: Tell | None = tell
         self._posts: dict[int, list[Post]] = {}
         self._missing: dict[Post, int] = {}
         for post in posts:
@@ -44,5 +44,10 @@ class Outbox:
             for post in posts:
                 self._missing[post] -= 1
             ready = [post for post in posts if not self._missing[post]]
-        for post in ready:
+        for post in ready if self._tell is not None else ():
             self._tell(post, [self._found[v] for v in post.values])
+
+    def close(self) -> None:
+        """Forget the values, and how to send them."""
+        self._tell = None
+        self._found.clear()

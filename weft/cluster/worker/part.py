@@ -45,15 +45,13 @@ class Part:
         send = Outbox(posts, partial(deliver, step)).put if posts else None
         self._times: list[StageTime] = []
         watch = self._times.append if traced else None
-        self.box = Box(len(program.types), self._memory if shared else unshared, send, watch)
+        memory = partial(_memory, program.outside) if shared else unshared
+        self.box = Box(len(program.types), memory, send, watch)
 
     def feed(self, values: Sequence[int], arrays: Sequence[Array]) -> None:
         """Values that the master has sent."""
         for value, array in zip(values, arrays, strict=True):
             self.box.put(value, array)
-
-    def _memory(self, value: int, kind: TensorType) -> Array | None:
-        return shared_memory(kind) if value in self.program.outside else None
 
     def told(self, numbers: Sequence[int]) -> dict[str, Any]:
         """The times of the stages that have run, if they are recorded.
@@ -73,6 +71,10 @@ def shared_memory(kind: TensorType) -> Array | None:
     if is_stack(kind.shape) or size(kind.shape) * kind.dtype.size < SHARED_BYTES:
         return None
     return pool().allocate(known(kind.shape), kind.dtype.numpy)
+
+
+def _memory(outside: frozenset[int], value: int, kind: TensorType) -> Array | None:
+    return shared_memory(kind) if value in outside else None
 
 
 def unshared(value: int, kind: TensorType) -> None:
