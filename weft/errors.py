@@ -307,5 +307,9 @@ class ExistsError(WeftError, ValueError):
     """Something that exists already, with other properties."""
 
 
+class SharingError(ExistsError, ArgumentError):
+    """A queue or table of a shared name that was made with other properties."""
+
+
 class DeniedError(WeftError, PermissionError):
     """A peer without the token that a server demands."""

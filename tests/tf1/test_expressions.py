@@ -12,7 +12,7 @@ from .expressions import ROWS
 
 @pytest.fixture(autouse=True)
 def _interpreted(monkeypatch):
-    def function(graph, fetches, targets, feeds, threads=None):
+    def function(graph, fetches, targets, feeds, threads=None, **_):
         return Interpreted(graph, fetches, targets, feeds)
 
     monkeypatch.setattr(backend, "Function", function)

@@ -23,7 +23,7 @@ class DType:
 
     name: str
     numpy: np.dtype[Any]
-    kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating, "c" complex
+    kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating, "c" complex, "s", "v"
 
     def __init__(self, name: str, numpy: np.dtype[Any], kind: str) -> None:
         self.__dict__.update(name=name, numpy=numpy, kind=kind)
@@ -57,6 +57,11 @@ class DType:
     def is_complex(self) -> bool:
         """Whether the type is complex; such types are interpreted, never compiled."""
         return self.kind == "c"
+
+    @property
+    def is_hosted(self) -> bool:
+        """Whether the type holds texts or Python objects, which no program has: only host nodes."""
+        return self.kind in "sv"
 
     @property
     def is_inexact(self) -> bool:
@@ -109,7 +114,7 @@ class DType:
         return self.name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (as_dtype, (self.name,))  # pickling and copying give the same object
+        return (_named, (self.name,))  # pickling and copying give the same object
 
 
 bool_ = DType("bool", np.dtype(np.bool_), "b")
@@ -127,6 +132,8 @@ float32 = DType("float32", np.dtype(np.float32), "f")
 float64 = DType("float64", np.dtype(np.float64), "f")
 complex64 = DType("complex64", np.dtype(np.complex64), "c")
 complex128 = DType("complex128", np.dtype(np.complex128), "c")
+string = DType("string", np.dtype(np.object_), "s")
+variant = DType("variant", np.dtype(np.object_), "v")
 
 DTYPES = {
     d.name: d
@@ -138,13 +145,20 @@ DTYPES = {
 """The element types that are compiled, by name."""
 COMPLEX = {d.name: d for d in (complex64, complex128)}
 """The element types that are only interpreted, by name."""
+HOSTED = {d.name: d for d in (string, variant)}
+"""The element types of nodes that run on the host, between programs: bytes, and any object."""
 NAMED = {**DTYPES, **COMPLEX}
+"""The element types of numbers, by name."""
 _PARTS = {complex64: float32, complex128: float64}
 _BY_NUMPY = {d.numpy: d for d in NAMED.values()}
 
 
+def _named(name: str) -> DType:
+    return HOSTED.get(name) or NAMED[name]
+
+
 def as_dtype(spec: object) -> DType:
-    """The `DType` for a name, a NumPy type, a Python type, or a `DType` itself.
+    """The `DType` of numbers for a name, a NumPy type, a Python type; a `DType` itself.
 
     Raises:
         DTypeError: Weft has no such element type.

@@ -8,7 +8,7 @@ graph evaluates them, so that later passes see only attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -39,7 +39,10 @@ class TensorType(NamedTuple):
 
 
 class Literal:
-    """A frozen array, hashed by content: the `value` attribute of a constant."""
+    """A frozen array, hashed by content: the `value` attribute of a constant.
+
+    An array of objects holds texts as bytes.
+    """
 
     __slots__ = ("_hash", "array")
 
@@ -51,15 +54,20 @@ class Literal:
 
     def __hash__(self) -> int:
         if self._hash is None:
-            self._hash = hash((self.array.dtype.str, self.array.shape, self.array.tobytes()))
+            self._hash = hash((self.array.dtype.str, self.array.shape, self._content()))
         return self._hash
+
+    def _content(self) -> object:
+        if self.array.dtype.hasobject:
+            return tuple(self.array.ravel().tolist())
+        return self.array.tobytes()
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Literal)
             and self.array.dtype == other.array.dtype
             and self.array.shape == other.array.shape
-            and self.array.tobytes() == other.array.tobytes()
+            and self._content() == other._content()
         )
 
     def __repr__(self) -> str:
@@ -76,6 +84,10 @@ class Region(Protocol):
 
     def predecessors(self, node: Node) -> list[Node]:
         """Nodes that must run before `node`."""
+        ...
+
+    def colocated(self) -> Iterator[tuple[Node, Node]]:
+        """Pairs of nodes that must be on one device."""
         ...
 
 

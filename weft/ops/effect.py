@@ -15,3 +15,15 @@ def has_effect(node: Node) -> bool:
     """Whether a node, or one inside it, does more than compute: not to be done a second time."""
     facts = op_of(node).facts
     return facts.ordered or facts.late or any(map(has_effect, inner_nodes(node)))
+
+
+def is_host(node: Node) -> bool:
+    """Whether a node runs on the host between programs: it may wait, or it handles texts."""
+    if op_of(node).facts.host or any([kind.dtype.is_hosted for kind in node.types]):
+        return True
+    return any([v.dtype.is_hosted for v in node.inputs])
+
+
+def may_wait(node: Node) -> bool:
+    """Whether a host node may wait for what other runs do."""
+    return bool(node.attrs.get("waits")) and op_of(node).facts.host

@@ -38,7 +38,7 @@ from weft.ops.declaration import (
     op_of,
 )
 from weft.ops.declaration.attribute import is_complete, known_value
-from weft.ops.effect import has_effect
+from weft.ops.effect import has_effect, is_host
 from weft.passes.composite import expand_composites
 from weft.passes.step import Request, Step, needed, predecessors
 from weft.passes.taken_branch import TakenBranches
@@ -222,6 +222,7 @@ class _Walk:
 
     def _compute(self, node: Node) -> tuple[Value, ...]:
         """The results of a node; of a branch or a call, those of its nodes if need be."""
+        _require_in_program(node)
         if not functions(node):
             return self._add(node)
         try:
@@ -389,15 +390,30 @@ def _require_compiled_inside(node: Node) -> None:
     if family_of(node).family != REGION or is_hosted(node):
         return
     for inner in inner_nodes(node):
+        _require_in_program(inner)
         _require_compiled(inner, inner.types)
         if inner.operands:
             raise ShapeError(f"{inner.op}: {inner.operands[0]} is not known before the step")
         _require_compiled_inside(inner)
 
 
+def _require_in_program(node: Node) -> None:
+    """Raises if a node runs on the host between programs."""
+    if is_host(node):
+        raise CompileError(
+            f"{node.op}: expected what a program computes, got an operation that runs on the host"
+            f" between programs (a queue, a reader, Python, texts); a session runs it, but not"
+            f" inside a loop or branch: {node.describe()}"
+        )
+
+
 def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
     """Raises if a type cannot be compiled."""
     for kind in types:
+        if kind.dtype.is_hosted:
+            raise CompileError(
+                f"{node.op}: no program has values of type {kind}: {node.describe()}"
+            )
         if kind.dtype.is_complex:
             raise CompileError(
                 f"{node.op}: complex numbers are interpreted, not compiled: expected real numbers,"

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import UserOpError
-from weft.pipeline.permutation import mix
+from weft.host.mix import mix
 
 _local: Final = threading.local()
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.pipeline.permutation import mix
+from weft.host.mix import mix
 from weft.pipeline.stage import INFINITE, UNKNOWN, Array, Context, Cursor, Stage, State, View
 from weft.pipeline.structure import leaves, map_leaves
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.errors import ArgumentError
+from weft.host.mix import mix
 from weft.pipeline.call import called_with_key, keyed, title
 from weft.pipeline.ledger import Ledger
-from weft.pipeline.permutation import mix
 from weft.pipeline.stage import (
     Array,
     Behind,

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.errors import ArgumentError, DataError
+from weft.host.mix import mix
 from weft.pipeline.call import called, title
 from weft.pipeline.mapping import AUTOTUNE
-from weft.pipeline.permutation import mix
 from weft.pipeline.prefetching import Prefetch
 from weft.pipeline.stage import UNKNOWN, Behind, Context, Cursor, Stage, State
 

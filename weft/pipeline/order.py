@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.pipeline.permutation import Permutation, mix
+from weft.host.mix import mix
+from weft.pipeline.permutation import Permutation
 from weft.pipeline.saved_state import Held
 from weft.pipeline.stage import (
     INFINITE,

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from weft.errors import ArgumentError
 from weft.host.garbage_collection import finalize_here
+from weft.host.mix import mix
 from weft.pipeline.ledger import Ledger
 from weft.pipeline.mapping import AUTOTUNE
-from weft.pipeline.permutation import mix
 from weft.pipeline.stage import Behind, Context, Cursor, Stage, State, View
 from weft.pipeline.worker import Task
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
-from weft.pipeline.permutation import mix
+from weft.host.mix import mix
 from weft.pipeline.structure import stack
 
 __all__ = ["INFINITE", "UNKNOWN", "Stage"]

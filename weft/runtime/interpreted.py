@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,12 +20,13 @@ class Interpreted:
 
     def __init__(
         self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
-        feeds: Sequence[Value],
+        feeds: Sequence[Value], done: Collection[Node] = frozenset(),
     ) -> None:  # fmt: skip
         self._graph = graph
         self._fetches = tuple(fetches)
         self._targets = tuple(targets)
         self._feeds = tuple(feeds)
+        self._done = done
 
     def __call__(self, arrays: Sequence[Any], state: State) -> list[Any]:
         """Runs one step; the state changes only if all of it succeeds."""
@@ -40,7 +41,7 @@ class Interpreted:
         )
         before = dict(memory.variables)
         feeds = dict(zip(self._feeds, arrays, strict=True))
-        found = evaluate(self._graph, self._fetches, feeds, memory, self._targets)
+        found = evaluate(self._graph, self._fetches, feeds, memory, self._targets, self._done)
         for key, value in memory.variables.items():
             if before.get(key) is not value:
                 state[key] = value

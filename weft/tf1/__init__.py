@@ -46,6 +46,7 @@ from weft.tf1.errors import OpError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import *
 from weft.tf1.framework.convert import of_op as _of_op
+from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.graph import *
@@ -69,6 +70,8 @@ from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
+from weft.tf1.variable.partitioned import *
+from weft.tf1.variable.partitioner import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *

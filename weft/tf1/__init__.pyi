@@ -40,6 +40,7 @@ from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError
 from weft.tf1.framework.collection import GraphKeys as GraphKeys
 from weft.tf1.framework.convert import *
+from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as _bool
 bool = _bool
@@ -64,6 +65,8 @@ from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
+from weft.tf1.variable.partitioned import *
+from weft.tf1.variable.partitioner import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *

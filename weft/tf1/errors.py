@@ -133,6 +133,7 @@ _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.AbortedError, AbortedError),
     (errors.UnavailableError, UnavailableError),
     (errors.DeadlineError, DeadlineExceededError),
+    (errors.SharingError, InvalidArgumentError),
     (errors.ExistsError, AlreadyExistsError),
     (errors.DeniedError, PermissionDeniedError),
     (errors.UninitializedError, FailedPreconditionError),

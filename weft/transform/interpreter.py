@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -51,6 +51,7 @@ class Memory:
 def evaluate(
     graph: Graph, fetches: Sequence[Value], feeds: Mapping[Value, Any] | None = None,
     state: State | None = None, targets: Sequence[Node] = (),
+    done: Collection[Node] = frozenset(),
 ) -> list[Array]:  # fmt: skip
     """Runs one step on the references; returns the values of `fetches`.
 
@@ -58,6 +59,7 @@ def evaluate(
         feeds: arrays by value; any value of the graph may be fed instead of being computed.
         state: variables and counters; they change only if the whole step succeeds.
         targets: nodes to run for their effect.
+        done: nodes that have acted before; they only order others.
 
     A read sees the value from before the step, or of the last assignment that it must follow (with
     `latest`, of the last one that ran).
@@ -66,7 +68,7 @@ def evaluate(
         FeedError: a feed is missing, or does not fit.
         WeftError: an operation failed; the message names it and the user's line.
     """
-    step = _Step(graph, _checked(feeds or {}), Memory() if state is None else state)
+    step = _Step(graph, _checked(feeds or {}), Memory() if state is None else state, done)
     roots = [v.node for v in fetches if v not in step.values]
     for node in in_order_of_creation(graph, [*roots, *targets], step.predecessors):
         step.run(node)
@@ -202,8 +204,11 @@ def _as_fed(value: Value, given: Any) -> Array:
 class _Step:
     """One run of a graph: the values so far, and the state after the run."""
 
-    def __init__(self, graph: Graph, feeds: dict[Value, Array], state: State) -> None:
+    def __init__(
+        self, graph: Graph, feeds: dict[Value, Array], state: State, done: Collection[Node]
+    ) -> None:
         self.graph = graph
+        self.done = done
         self.feeds = feeds
         self.values = dict(feeds)
         self.state = state
@@ -215,7 +220,8 @@ class _Step:
     def predecessors(self, node: Node) -> list[Node]:
         """The predecessors of `node`, given the feeds."""
         found = [v.node for v in node.inputs if v not in self.feeds]
-        return [*found, *node.control, *self.graph.edges.get(node, ())]
+        found += [*node.control, *self.graph.edges.get(node, ())]
+        return [n for n in found if n not in self.done] if self.done else found
 
     def run(self, node: Node) -> None:
         """Computes a node's outputs, except those that are fed."""

@@ -16,7 +16,7 @@ from weft.errors import (
     ShapeError,
     UserOpError,
 )
-from weft.ir.dtype import DType, as_dtype, uint64
+from weft.ir.dtype import DType, as_dtype, string, uint64
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape, compatible, show
 from weft.ops.declaration import (
@@ -71,7 +71,7 @@ CONSTANT: Final = defop(
     "constant",
     inputs="",
     attrs={"value": REQUIRED},
-    dtype=lambda *, value: as_dtype(value.array.dtype),
+    dtype=lambda *, value: string if value.array.dtype.hasobject else as_dtype(value.array.dtype),
     shape=lambda *, value: value.array.shape,
     reference=lambda *, value: value.array,
     vjp=NO_GRADIENT,

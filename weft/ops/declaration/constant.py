@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype
+from weft.ir.dtype import DType, as_dtype, string
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, TensorType, Value
 
@@ -29,6 +29,13 @@ def constant_of(value: Any, dtype: DType | None = None, name: str | None = None)
         literal = {"value": Literal(array)}
         types = (TensorType(as_dtype(array.dtype), array.shape),)
     return current_graph().add("constant", (), literal, types, name).outputs[0]
+
+
+def texts(array: Array, name: str | None = None) -> Value:
+    """A constant node for an array of bytes objects."""
+    attrs = {"value": Literal(array)}
+    types = (TensorType(string, array.shape),)
+    return current_graph().add("constant", (), attrs, types, name).outputs[0]
 
 
 _numbers: dict[Any, tuple[Mapping[str, Any], tuple[TensorType]]] = {}
@@ -69,6 +76,8 @@ _NARROWER: Final = {
 
 
 def _bare(value: Any, array: Array, dtype: DType) -> Array:
+    if dtype.is_hosted:
+        raise DTypeError.here(f"constant: expected a {dtype} value, got {value!r}")
     try:
         if array.dtype.kind == "c" and not dtype.is_complex:
             raise TypeError

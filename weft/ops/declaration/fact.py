@@ -113,6 +113,8 @@ class Facts:
         work: the multiply-adds of a product.
         ordered: whether it has effects outside the graph, on other ranks or in Python, so that the
             program's order must be kept.
+        host: whether it runs on the host between programs and never inside one, because it may
+            wait for other runs or handles what programs have not, such as texts.
         late: whether it waits for other ranks or threads, so that other work should run first.
         again: how to recompute the outputs for gradient rules that read them, instead of keeping
             them until then.
@@ -133,6 +135,7 @@ class Facts:
     keeps_rows: bool = False
     work: Work | None = None
     ordered: bool = False
+    host: bool = False
     late: bool = False
     again: Again | None = None
     runs: Callable[..., float] | None = None

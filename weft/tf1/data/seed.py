@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.pipeline.permutation import mix
+from weft.host.mix import mix
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.random.distribution import DEFAULT_GRAPH_SEED
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from weft.config import MAX_THREADS
 from weft.errors import ConfigError
-from weft.ir.node import Node, Value
+from weft.ir.node import Node
+from weft.passes.step import Request
+from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.engine import Function, State
 from weft.runtime.interpreted import Interpreted
-from weft.tf1.framework.graph import Graph
 from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 
@@ -29,11 +30,12 @@ class Backend(abc.ABC):
     state: MutableMapping[str, Any]
 
     @abc.abstractmethod
-    def function(
-        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
-        feeds: Sequence[Value],
-    ) -> Run:  # fmt: skip
-        """A part of a graph, ready to run."""
+    def function(self, request: Request) -> Run:
+        """A part of a graph without host nodes, ready to run."""
+
+    @abc.abstractmethod
+    def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
+        """The results of a `resource_call`; it waits as long as need be, or until cancelled."""
 
     @abc.abstractmethod
     def devices(self) -> list[str]:
@@ -52,27 +54,27 @@ class ProcessBackend(Backend):
         if self._threads < 0:
             raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {self._threads}")
         self.state = State()
+        self._containers = Containers()
 
-    def function(
-        self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node],
-        feeds: Sequence[Value],
-    ) -> Run:  # fmt: skip
+    def function(self, request: Request) -> Run:
         """A compiled part of a graph; interpreted if only Python can tell a shape."""
-        roots = [*(v.node for v in fetches if v not in feeds), *targets]
-        if calls_of_unknown_shape(graph, roots):
-            return Interpreted(graph.ir, fetches, targets, feeds)
-        return Function(graph.ir, fetches, targets, feeds, min(self._threads, MAX_THREADS) or None)
+        asked = request.graph, request.fetches, request.targets, request.feeds
+        if calls_of_unknown_shape(request):
+            return Interpreted(*asked, request.done)
+        threads = min(self._threads, MAX_THREADS) or None
+        return Function(*asked, threads, done=request.done, placed=request.placed)
+
+    def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
+        """A call of a resource of this session."""
+        attrs = node.attrs
+        options = dict(attrs["options"])
+        return self._containers.call(attrs["resource"], attrs["method"], inputs, options, cancel)
 
     def devices(self) -> list[str]:
         """The name of the device."""
         return ["/job:localhost/replica:0/task:0/device:CPU:0"]
 
     def close(self) -> None:
-        """Forget all values."""
+        """Forget all values and resources."""
         self.state = State()
-
-
-def backend_for(target: str, config: ConfigProto | None) -> Backend:
-    """What a session with this target and these options runs on."""
-    del target
-    return ProcessBackend(config)
+        self._containers.reset()

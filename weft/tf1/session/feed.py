@@ -14,6 +14,7 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
 from weft.ops.boundary.state import host_call, placeholder
 from weft.ops.declaration import op_of
+from weft.passes.step import Request, needed
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.graph import Graph
@@ -167,11 +168,11 @@ def check_first_run(graph: Graph, roots: Sequence[Node], state: State) -> None:
                 check(state)
 
 
-def calls_of_unknown_shape(graph: Graph, roots: Sequence[Node]) -> bool:
-    """Whether `roots` need a Python call whose results have unknown shapes."""
+def calls_of_unknown_shape(request: Request) -> bool:
+    """Whether a request needs a Python call whose results have unknown shapes."""
     return any(
         op_of(node) is host_call and "shapes" not in node.operands and not _known(node)
-        for node in toposort(graph.ir, roots)
+        for node in needed(request)
     )
 
 

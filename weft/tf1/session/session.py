@@ -11,10 +11,14 @@ from numpy import ndarray
 
 from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.node import Value
+from weft.passes.phase import has_host_nodes
+from weft.passes.step import Request
+from weft.resource.base import Cancellation
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
+from weft.runtime.phased import Phased
 from weft.tf1.errors import (
     ClosedSessionError,
     FailedPreconditionError,
@@ -25,7 +29,8 @@ from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
-from weft.tf1.session.backend import backend_for
+from weft.tf1.session.backend import Backend
+from weft.tf1.session.choice import backend_for
 from weft.tf1.session.feed import (
     Feed,
     Implicit,
@@ -48,12 +53,13 @@ class _Plan:
     """The plan of a run with these fetches and feed keys."""
 
     __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
-                 "plain", "reads_variables")  # fmt: skip
+                 "phased", "plain", "reads_variables")  # fmt: skip
 
     def __init__(
         self, function: Any, fetch: Fetch, feeds: list[Any], implicit: list[Implicit], epoch: int
     ) -> None:
         self.function = function
+        self.phased = isinstance(function, Phased)
         self.build = fetch.build
         self.reads_variables = fetch.reads_variables
         self.feeds = feeds
@@ -76,10 +82,11 @@ class BaseSession:
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
         self._graph = get_default_graph() if graph is None else graph
-        self._backend = backend_for(target, config)
+        self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
         self._plans: dict[Any, _Plan] = {}
         self._lock = new_lock()
+        self._cancellation = Cancellation()  # of what runs wait for
         self._closed = False
 
     @property
@@ -162,7 +169,7 @@ class BaseSession:
         """A run that feeds host values, or fetches values computed outside the program."""
         run: dict[int, Any] = {}
         arrays = self._with_implicit(plan, given, run)
-        if plan.reads_variables:  # a variable's value at the end of the step
+        if plan.reads_variables and not plan.phased:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
         results = plan.function(arrays, self._state)
@@ -217,10 +224,19 @@ class BaseSession:
         try:
             implicit = implicit_feeds(self._graph, roots, fed)
             fed.extend(item.placeholder for item in implicit)
-            function = self._backend.function(self._graph, fetch.values, fetch.targets, fed)
+            function = self._function(
+                Request(self._graph.ir, fetch.values, fetch.targets, tuple(fed))
+            )
         except WeftError as error:
             raise translate(error) from error
         return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
+
+    def _function(self, request: Request) -> Any:
+        """A part of the graph, ready to run: by the backend alone, or in phases."""
+        if not has_host_nodes(request):
+            return self._backend.function(request)
+        backend = self._backend
+        return Phased(request, backend.function, backend.call, self._cancellation)
 
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
@@ -296,8 +312,9 @@ class BaseSession:
         return found
 
     def close(self) -> None:
-        """Free the variables; the session cannot run any more."""
+        """End the runs that wait, and free the variables; the session cannot run any more."""
         self._closed = True
+        self._cancellation.cancel()
         self._plans = {}
         self._backend.close()
         self._state = self._backend.state
@@ -305,6 +322,13 @@ class BaseSession:
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Make this the session of `eval()` and `run()`, in a `with` block."""
         return _sessions.within(self)
+
+
+def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
+    try:
+        return backend_for(target, config, graph)
+    except WeftError as error:
+        raise translate(error) from error
 
 
 def _refuse_twice(feeds: Sequence[Feed]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import GraphError
-from weft.pipeline.permutation import mix
+from weft.host.mix import mix
 from weft.tf1.errors import FailedPreconditionError, OutOfRangeError
 from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.tensor import HOOKS

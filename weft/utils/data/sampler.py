@@ -13,7 +13,8 @@ import numpy as np
 from weft.collectives.process_group import get_rank, get_world_size, is_initialized
 from weft.eager.tensor.generator import Generator, default_generator
 from weft.errors import ArgumentError
-from weft.pipeline.permutation import Permutation, mix
+from weft.host.mix import mix
+from weft.pipeline.permutation import Permutation
 
 __all__ = [
     "BatchSampler", "DistributedSampler", "RandomSampler", "Sampler", "SequentialSampler",

@@ -1,0 +1,1 @@
+"""Operations on what lives beside variables: queues, barriers, accumulators, tables, readers."""

@@ -1,0 +1,352 @@
+"""Phases: cuts a request with host nodes into programs and the host nodes between them.
+
+Host nodes wait for queues, read files, call Python or handle texts; programs cannot. A run is a
+graph of phases: programs, and single host nodes. What no host node comes before is one program, and
+so is all that follows the same number of turns between programs and the host, so that most training
+steps are a dequeue, one program, and a summary:
+
+    level 0: host nodes that need feeds and constants only
+    level 1: programs that need results of level 0 or feeds
+    level 2: host nodes that need results of level 1, and so on
+
+The rules:
+
+- A value that another phase reads is fetched by its own and fed to the other. Constants, variables'
+  handles and reads of variables are not: each phase has its own.
+- A node without effects that needs only variables, constants and feeds is computed where it is
+  first used: the old value in `assign_add` is read by the program that assigns.
+- A read without a control dependency sees the value from before the run; if the run assigns the
+  variable in an earlier phase, it is read in level 1. All other reads see what earlier phases have
+  assigned.
+- No host node that may wait waits for another one that it does not depend on: what comes before it
+  is a program of its own where the program of its level would wait for more.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from weft.errors import FeedError, GraphError
+from weft.ir.node import Node, Value
+from weft.ops.boundary import state
+from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import inner_nodes, op_of
+from weft.ops.effect import has_effect, is_host, may_wait
+from weft.passes.step import Request, needed, predecessors
+
+
+@dataclass(frozen=True)
+class ProgramPhase:
+    """A part of a run that is compiled.
+
+    Attributes:
+        request: its feeds are those of the run and results of other phases.
+        after: numbers of the phases that it waits for.
+    """
+
+    request: Request
+    after: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class HostPhase:
+    """A host node, which runs once the phases `after` have run.
+
+    Attributes:
+        waits: whether it may wait for what other runs do.
+    """
+
+    node: Node
+    after: tuple[int, ...] = ()
+    waits: bool = False
+
+
+Phase = ProgramPhase | HostPhase
+
+
+def has_host_nodes(request: Request) -> bool:
+    """Whether a request has nodes that run on the host.
+
+    Raises:
+        GraphError: one is inside a loop or branch.
+    """
+    nodes = needed(request)
+    for node in nodes:
+        _refuse_inside(node, node)
+    passed = any([v.dtype.is_hosted for v in (*request.feeds, *request.fetches)])
+    return passed or any(map(is_host, nodes))
+
+
+def _refuse_inside(node: Node, outer: Node) -> None:
+    for inner in inner_nodes(node):
+        if is_host(inner):
+            raise GraphError(
+                f"{outer.op}: expected what a program computes, got {inner.op}, which runs on the"
+                f" host between programs and cannot be inside a loop or branch (a queue, a reader,"
+                f" Python, texts): move it out of it: {inner.describe()}"
+            )
+        _refuse_inside(inner, outer)
+
+
+def phases(request: Request) -> tuple[Phase, ...]:
+    """The phases of a run, each after all that it waits for.
+
+    Raises:
+        FeedError: a placeholder of texts is not fed.
+    """
+    return _Plan(request, _Levels(request)).phases()
+
+
+_NEVER: Final = -1
+
+
+class _Levels:
+    """The level of each node of a request: odd for programs, even for host nodes."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.nodes = needed(request)
+        self.fed = frozenset(request.feeds)
+        self._before = predecessors(request)
+        self._earlier: dict[Node, list[Node]] = {}  # assignments that a read of the latest follows
+        self._assigns: dict[str, list[Node]] = defaultdict(list)  # so far
+        self.level: dict[Node, int] = {}  # of all nodes but `free` ones and groups
+        self.free: set[Node] = set()  # constants and handles, which any phase may have
+        self.late: set[Node] = set()  # nodes that need no effect and no host node
+        self._reach: dict[Node, tuple[int, int]] = {}  # last levels of programs and of the host
+        for node in self.nodes:
+            self._place(node)
+        self._delay()
+
+    def before(self, node: Node) -> list[Node]:
+        """What must run before a node."""
+        earlier = self._earlier.get(node)
+        return [*self._before(node), *earlier] if earlier else self._before(node)
+
+    def _place(self, node: Node) -> None:
+        if op_of(node) is state.read and node.attrs["latest"]:
+            self._earlier[node] = [*self._assigns[state.key_of(node)]]
+        elif op_of(node) is state.assign:
+            self._assigns[state.key_of(node)].append(node)
+        found = [self._reach[n] for n in self.before(node)]
+        program = max([p for p, _ in found], default=_NEVER)
+        host = max([h for _, h in found], default=_NEVER)
+        if op_of(node) is state.group:
+            self._reach[node] = program, host
+            return
+        if not found and self._is_free(node):
+            self.free.add(node)
+            self._reach[node] = _NEVER, _NEVER
+        elif is_host(node):
+            self._refuse_unfed(node)
+            self.level[node] = max(0, host, program + 1)
+            self._reach[node] = _NEVER, self.level[node]
+        else:
+            self.level[node] = max(1, program, host + 1)
+            self._reach[node] = self.level[node], _NEVER
+            if self._may_be_late(node):
+                self.late.add(node)
+
+    def _is_free(self, node: Node) -> bool:
+        if op_of(node) is state.placeholder:
+            return node.outputs[0] in self.fed
+        return op_of(node) is CONSTANT or op_of(node) is state.variable
+
+    def _refuse_unfed(self, node: Node) -> None:
+        if op_of(node) is state.placeholder:
+            raise FeedError(f"placeholder {node.name!r} must be fed: {node.describe()}")
+
+    def _may_be_late(self, node: Node) -> bool:
+        ordered = node.control or self.request.graph.edges.get(node) or self._earlier.get(node)
+        if ordered or has_effect(node):
+            return False
+        if op_of(node).stateful and op_of(node) is not state.read:
+            return False
+        free, late = self.free, self.late
+        return all([v in self.fed or v.node in free or v.node in late for v in node.inputs])
+
+    def _delay(self) -> None:
+        """Moves nodes of `late` to the first phase that uses them."""
+        uses: dict[Node, int] = {}
+        for node in reversed(self.nodes):
+            if node in self.late:
+                level = uses.get(node, 1)
+                fits = op_of(node) is not state.read or self.is_read_at(node, level)
+                self.level[node] = level if fits else 1
+            if node in self.level:
+                level = self.level[node]
+                level = level if level % 2 else level - 1
+                for earlier in self.before(node):
+                    uses[earlier] = min(uses.get(earlier, level), level)
+
+    @cached_property
+    def assigned(self) -> dict[str, int]:
+        """The first level that assigns each variable."""
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            if op_of(node) is state.assign:
+                key, level = state.key_of(node), self.level[node]
+                found[key] = min(found.get(key, level), level)
+        return found
+
+    def is_read_at(self, node: Node, level: int) -> bool:
+        """Whether a phase of this level may itself read a variable that it uses."""
+        if op_of(node) is not state.read or node not in self.late:
+            return False
+        return node.attrs["latest"] or level <= self.assigned.get(state.key_of(node), level)
+
+
+Unit = tuple[int, int, int]
+"""A phase to be: its level, the number of waiting host nodes that need it, and which it is."""
+
+
+class _Plan:
+    """Groups nodes into phases, and connects them."""
+
+    def __init__(self, request: Request, levels: _Levels) -> None:
+        self.request = request
+        self.levels = levels
+        self.unit: dict[Node, Unit] = {}
+        self.members: dict[Unit, dict[Node, None]] = defaultdict(dict)
+        wanted = self._wanted()
+        for number, node in enumerate(levels.nodes):
+            level = levels.level.get(node)
+            if level is not None:
+                # larger sets of waiting nodes come first: they need nothing of smaller ones
+                key = wanted.get(node, 0)
+                unit = (level, number, 0) if level % 2 == 0 else (level, -key.bit_count(), key)
+                self.unit[node] = unit
+                self.members[unit][node] = None
+        self._move_reads()
+        self.numbers = {unit: i for i, unit in enumerate(sorted(self.members))}
+
+    def _wanted(self) -> dict[Node, int]:
+        """For nodes of programs, the waiting host nodes, as bits, that need their own programs."""
+        levels = self.levels
+        waiting = [n for n in levels.nodes if n in levels.level and may_wait(n)]
+        if len(waiting) < 2:
+            return {}
+        bits = {node: 1 << i for i, node in enumerate(waiting)}
+        needs: dict[Node, int] = {}  # the waiting nodes that each node follows
+        for node in levels.nodes:
+            found = 0
+            for earlier in levels.before(node):
+                found |= needs[earlier] | bits.get(earlier, 0)
+            needs[node] = found
+        split: dict[Node, int] = {}
+        for node in waiting:
+            waited = sum(bits[n] for n in waiting if levels.level[n] < levels.level[node] - 1)
+            if waited & ~needs[node]:
+                split[node] = bits[node]
+        wanted: dict[Node, int] = {}
+        for node in reversed(levels.nodes):
+            key = wanted.get(node, 0) | split.get(node, 0)
+            if key:
+                for earlier in levels.before(node):
+                    wanted[earlier] = wanted.get(earlier, 0) | key
+        return wanted
+
+    def _move_reads(self) -> None:
+        """Puts reads of variables into each phase that uses them."""
+        users: dict[Node, set[Unit]] = defaultdict(set)
+        outside: set[Node] = {v.node for v in self.request.fetches}
+        for node, unit in self.unit.items():
+            for value in node.inputs:
+                if value in self.levels.fed:
+                    continue
+                if unit[0] % 2:
+                    users[value.node].add(unit)
+                else:
+                    outside.add(value.node)
+        targets = frozenset(self.request.targets)
+        for node in [n for n in self.unit if op_of(n) is state.read]:
+            own = {u for u in users[node] if self.levels.is_read_at(node, u[0])}
+            for unit in own:
+                self.members[unit][node] = None
+            home = self.unit[node]
+            elsewhere = bool(own) and home not in own and own == users[node]
+            if elsewhere and not (node in outside or node in targets):
+                self._leave(node, home)
+
+    def _leave(self, node: Node, unit: Unit) -> None:
+        del self.members[unit][node]
+        if not self.members[unit]:
+            del self.members[unit]
+        del self.unit[node]
+
+    def phases(self) -> tuple[Phase, ...]:
+        """All phases, connected."""
+        handles = [v for v in self.request.fetches if self._is_handle(v)]
+        crossing = self._crossing()
+        found: list[Phase] = []
+        for unit in self.numbers:
+            nodes = list(self.members[unit])
+            after = self._after(nodes, unit)
+            if unit[0] % 2 == 0:
+                found.append(HostPhase(nodes[0], after, may_wait(nodes[0])))
+                continue
+            found.append(ProgramPhase(self._request(unit, nodes, crossing, handles), after))
+            handles = []
+        if handles:
+            found.append(ProgramPhase(replace(self.request, fetches=tuple(handles), targets=())))
+        return tuple(found)
+
+    def _is_handle(self, value: Value) -> bool:
+        return op_of(value.node) is state.variable and value not in self.levels.fed
+
+    def _crossing(self) -> frozenset[Value]:
+        """The values that leave their phase."""
+        found = set(self.request.fetches)
+        for nodes in self.members.values():
+            for node in nodes:
+                found.update([v for v in node.inputs if v.node not in nodes])
+        return frozenset(found - self.levels.fed)
+
+    def _after(self, nodes: Iterable[Node], unit: Unit) -> tuple[int, ...]:
+        found: set[Unit] = set()
+        for node in nodes:
+            found |= self._units(self.levels.before(node))
+        found.discard(unit)
+        return tuple(sorted([self.numbers[u] for u in found]))
+
+    def _units(self, nodes: Sequence[Node]) -> set[Unit]:
+        """The phases of nodes; of groups, those of what they group."""
+        found: set[Unit] = set()
+        waiting, seen = list(nodes), set(nodes)
+        while waiting:
+            node = waiting.pop()
+            if node in self.unit:
+                found.add(self.unit[node])
+            elif op_of(node) is state.group:
+                new = [n for n in self.levels.before(node) if n not in seen]
+                seen.update(new)
+                waiting += new
+        return found
+
+    def _request(
+        self, unit: Unit, nodes: Sequence[Node], crossing: frozenset[Value], handles: list[Value]
+    ) -> Request:
+        """The request of a program phase."""
+        own, levels = self.members[unit], self.levels
+        inputs = dict.fromkeys([v for node in nodes for v in node.inputs])
+        feeds = [v for v in inputs if v in levels.fed or self._is_fed(v, own)]
+        fetches = [v for n in nodes if self.unit.get(n) == unit for v in n.outputs if v in crossing]
+        followed = {n for node in nodes for n in levels.before(node)}
+        targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
+        given = {v.node for v in fetches}
+        done = frozenset([n for n in self.unit if n not in own])
+        return replace(
+            self.request,
+            fetches=(*fetches, *handles),
+            targets=tuple([n for n in targets if n not in given]),
+            feeds=tuple(feeds),
+            done=self.request.done | done,
+        )
+
+    def _is_fed(self, value: Value, own: dict[Node, None]) -> bool:
+        """Whether a value comes from another phase."""
+        return value.node not in own and value.node not in self.levels.free
