@@ -15,9 +15,11 @@ from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
 from weft.cluster.rpc.crew import Crew
 from weft.cluster.spec import ClusterSpec
+from weft.cluster.table.remote import answered
 from weft.cluster.worker.worker import Worker
 from weft.errors import ArgumentError
 from weft.ir.device import DeviceName
+from weft.table.host import TableHost
 from weft.runtime.device.local import cpu_devices
 
 Answer = Message | Future[Message]
@@ -58,6 +60,7 @@ class Server:
         self.worker = Worker(self.task, own, self._links, self._crew)
         self.master = Master(self.worker, self._links, self._crew)
         self._desk = Desk(self.master)
+        self._tables = TableHost()
         self._handlers = self._all_handlers()
         self._stopped = threading.Event()
         self._listener: Listener | None = None
@@ -130,6 +133,7 @@ class Server:
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message),
             "resource": lambda message, peer: worker.store.call(message),
+            "tables": lambda message, peer: self._crew.submit(answered, self._tables, message),
             "reset": self._reset,
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),

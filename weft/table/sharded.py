@@ -52,6 +52,11 @@ class ShardedTables:
         for group in self._groups:
             group.open()
 
+    def close(self) -> None:
+        """Ends the connections to the processes, which keep the tables."""
+        for group in self._groups:
+            group.home.close()
+
     def lookup(
         self, ids: Mapping[str, Any], unique: bool = True, insert: bool = True
     ) -> dict[str, Array]:
