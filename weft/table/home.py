@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
 import numpy as np
 
 from weft.errors import AbortedError
+from weft.table.group import TableGroup
 from weft.table.host import Reply, TableHost, UnknownGroupError
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +27,11 @@ class Home(abc.ABC):
 
     name: str
 
+    @property
+    def near(self) -> TableHost | None:
+        """The tables, if they are in this process: calls need no messages."""
+        return None
+
     @abc.abstractmethod
     def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
         """Sends a request; the answer, or its error."""
@@ -35,18 +41,33 @@ class Home(abc.ABC):
 
 
 class HomeHere(Home):
-    """The tables of this process."""
+    """The tables of this process.
 
-    name = "this process"
+    Args:
+        host: the tables.
+        check: raises if they are not served any more.
+        name: of the task that serves them.
+    """
 
-    def __init__(self, host: TableHost) -> None:
-        self.host: Final = host
+    def __init__(
+        self, host: TableHost, check: Callable[[], object] = lambda: None,
+        name: str = "this process",
+    ) -> None:  # fmt: skip
+        self._host: Final = host
+        self._check = check
+        self.name = name
+
+    @property
+    def near(self) -> TableHost:
+        """The tables."""
+        self._check()
+        return self._host
 
     def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
         """Does it at once."""
         answer: Future[Reply] = Future()
         try:
-            answer.set_result(self.host.call(method, head, arrays))
+            answer.set_result(self.near.call(method, head, arrays))
         except Exception as error:
             answer.set_exception(error)
         return answer
@@ -69,6 +90,17 @@ class Group:
         """Makes the tables, or finds that they exist with other options."""
         answer = self.home.start("open", {"tables": self._tables}, [])
         self._number = answer.result().head["group"]
+
+    @property
+    def near(self) -> TableGroup | None:
+        """The tables, if they are in this process."""
+        host = self.home.near
+        if host is None:
+            return None
+        if self._number is None:
+            self.open()
+        assert self._number is not None
+        return host.group(self._number)
 
     def forget(self) -> None:
         """The process does not know the group any more: the next request opens it anew."""

@@ -31,6 +31,7 @@ class Functions(NamedTuple):
     search: Callable[..., int]
     partition: Callable[..., int]
     unique: Callable[..., int]
+    list_members: Callable[..., int]
     collect: Callable[..., int]
     read_rows: Callable[..., int]
     write_rows: Callable[..., int]
@@ -55,7 +56,8 @@ def functions() -> Functions:
     code = Kernel("tables", table.source())
     two, rows_of = (_ADDRESS, _ADDRESS), (_ADDRESS, _COUNT, _COUNT, _COUNT, _ADDRESS)
     one = (_ADDRESS,)
-    forms = (one, one, one, two, rows_of, rows_of, (_ADDRESS, _COUNT), one)
+    members = (_ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT)
+    forms = (one, one, one, members, two, rows_of, rows_of, (_ADDRESS, _COUNT), one)
     places = table_of(code, len(forms))
     made = [
         ctypes.CFUNCTYPE(ctypes.c_int64, *form)(place)
@@ -78,8 +80,9 @@ def _compiled(width: int, optimizer: RowOptimizer, first: FirstRow) -> RowFuncti
     form = _form(width, optimizer, first)
     fill, *others = table_of(rows.kernel(form, current()), len(rows.ENTRIES))
     forms = (
-        (_ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
-        (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+        (_ADDRESS, _ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+        (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+        (_ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS),
     )  # fmt: skip
     made = [ctypes.CFUNCTYPE(None, *form)(place) for form, place in zip(forms, others, strict=True)]
     return RowFunctions(form, fill, *made)

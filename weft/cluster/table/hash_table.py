@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.cluster.rpc import RpcOptions
-from weft.cluster.server import Server
+from weft.cluster.server import Server, server_at
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.table.remote import RemoteHome
 from weft.documentation import arguments_of
@@ -287,10 +287,14 @@ def _homes(servers: Servers, options: RpcOptions) -> list[Home]:
         return [HomeHere(TableHost())]
     if isinstance(servers, ClusterSpec):
         servers = [address for task, address in servers if task.job == "ps"]
-    addresses = [
-        server.target.partition("//")[2] if isinstance(server, Server) else server
-        for server in servers
-    ]
-    if not addresses:
+    if not servers:
         raise ArgumentError.here("hash table: expected at least one server, got none")
-    return [RemoteHome(address, options) for address in addresses]
+    return [_home(server, options) for server in servers]
+
+
+def _home(server: str | Server, options: RpcOptions) -> Home:
+    found = server_at(f"grpc://{server}") if isinstance(server, str) else server
+    if found is not None:  # in this process
+        return HomeHere(found.tables, found.check_running, found.task)
+    assert isinstance(server, str)
+    return RemoteHome(server, options)
