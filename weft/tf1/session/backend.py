@@ -15,9 +15,7 @@ from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.device.local import LOCAL, cpu_devices
 from weft.runtime.engine import Function, State
-from weft.runtime.interpreted import Interpreted
 from weft.tf1.framework.graph import Graph
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.placement import Placement
 
@@ -69,12 +67,10 @@ class ProcessBackend(Backend):
         self._containers = Containers()
 
     def function(self, request: Request) -> Run:
-        """A compiled part of a graph; interpreted if only Python can tell a shape."""
-        self._placement.now()
+        """A compiled part of a graph."""
+        self._placement.now(request)
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
-        if calls_of_unknown_shape(request):
-            return Interpreted(*asked, request.done)
         threads = min(self._threads, MAX_THREADS) or None
         return Function(*asked, threads, done=request.done, placed=request.placed)
 
