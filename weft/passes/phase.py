@@ -338,7 +338,8 @@ class _Plan:
         followed = {n for node in nodes for n in levels.before(node)}
         targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
         given = {v.node for v in fetches}
-        done = frozenset([n for n in self.unit if n not in own])
+        fed = [n for n in levels.free if op_of(n) is state.placeholder]
+        done = frozenset([*fed, *[n for n in self.unit if n not in own]])
         return replace(
             self.request,
             fetches=(*fetches, *handles),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -173,7 +174,7 @@ def _of_function(node: Node) -> Act:
         try:
             results = call([np.asarray(found[v]) for v in inputs], state)
         except WeftError as error:
-            if type(error).__init__ is not WeftError.__init__:
+            if isinstance(type(error).__init__, FunctionType):  # it takes more than a message
                 raise
             raise located(error, node) from error.__cause__
         for number, value in outputs:
