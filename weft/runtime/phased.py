@@ -17,9 +17,10 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import compatible
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
+from weft.ops.effect import is_host
 from weft.ops.resource.call import resource_call
 from weft.ops.resource.host_value import HostFunction, host_value
-from weft.passes.phase import Phase, ProgramPhase, phases
+from weft.passes.phase import Apart, Phase, ProgramPhase, phases
 from weft.passes.step import Request, needed
 from weft.resource.base import Cancellation
 from weft.resource.limit import limited
@@ -45,13 +46,14 @@ class Phased:
         program: makes the function of a program phase.
         call: runs calls of resources.
         cancellation: ends the waits of all runs, once it is cancelled.
+        apart: which nodes are host nodes.
     """
 
     def __init__(
         self, request: Request, program: Callable[[Request], Program], call: Call,
-        cancellation: Cancellation,
+        cancellation: Cancellation, apart: Apart = is_host,
     ) -> None:  # fmt: skip
-        self.phases: Final = phases(request)
+        self.phases: Final = phases(request, apart)
         self._request = request
         self._call = call
         self._cancellation = cancellation

@@ -240,10 +240,10 @@ class BaseSession:
 
     def _function(self, request: Request) -> Any:
         """A part of the graph, ready to run: by the backend alone, or in phases."""
-        if not has_host_nodes(request):
-            return self._backend.function(request)
         backend = self._backend
-        return Phased(request, backend.function, backend.call, self._cancellation)
+        if not has_host_nodes(request, backend.apart):
+            return backend.function(request)
+        return Phased(request, backend.function, backend.call, self._cancellation, backend.apart)
 
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
