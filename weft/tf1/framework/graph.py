@@ -189,6 +189,21 @@ class Graph(Names, Collections):
         finally:
             self._local.device = before
 
+    @property
+    def container_name(self) -> str:
+        """The container of resources built now; empty for the default one."""
+        return getattr(self._local, "container", "")
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Queues, tables and other resources built inside live in this container."""
+        before = self.container_name
+        self._local.container = container_name
+        try:
+            yield container_name
+        finally:
+            self._local.container = before
+
     @contextlib.contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Accepted for old programs; there is only one device."""
@@ -419,6 +434,11 @@ def device(name: Any) -> Any:
     return get_default_graph().device(name)
 
 
+def container(container_name: str) -> Any:
+    """`Graph.container` of the default graph."""
+    return get_default_graph().container(container_name)
+
+
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
     """`Graph.colocate_with` of the default graph."""
     return get_default_graph().colocate_with(op, ignore_existing)
@@ -478,7 +498,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 __all__ = [
-    "Graph", "add_to_collection", "add_to_collections", "colocate_with", "control_dependencies",
-    "device", "get_collection", "get_collection_ref", "get_default_graph", "name_scope",
+    "Graph", "add_to_collection", "add_to_collections", "colocate_with", "container",
+    "control_dependencies", "device", "get_collection", "get_collection_ref", "get_default_graph", "name_scope",
     "reset_default_graph",
 ]  # fmt: skip
