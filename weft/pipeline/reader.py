@@ -6,6 +6,7 @@ Importing this module declares their kinds.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import threading
 import zlib
@@ -87,7 +88,7 @@ class GraphReader(Resource):
     def _some(self, count: int) -> list[Record]:
         assert self._records is not None
         try:
-            return [record for record, _ in zip(self._records, range(count), strict=False)]
+            return list(itertools.islice(self._records, count))
         except OSError as error:
             self._records = None
             name = self._work.decode(errors="replace")

@@ -51,7 +51,7 @@ class Handle:
             waits: whether the method may wait for what other runs do.
             options: plain values for the method.
         """
-        graph = self.tensor.op.graph
+        graph: Any = self.tensor.op.graph
         known = shapes or [None] * len(dtypes)
         with graph.colocate_with(self.tensor.op, ignore_existing=True):
             return graph.emit(

@@ -71,7 +71,7 @@ class RandomShuffleQueue(QueueBase):
         kinds = type_list(dtypes)
         dims = shape_list(shapes, "RandomShuffleQueue")
         known = name_list(names, kinds, "RandomShuffleQueue")
-        seeds = _seeds(seed, shared_name)
+        seeds = draw_seeds(seed, shared_name)
         options = _options(
             capacity, kinds, dims, min_after_dequeue=int(min_after_dequeue), random_seeds=seeds,
             steady=self._steady and seeds is not None,
@@ -80,7 +80,7 @@ class RandomShuffleQueue(QueueBase):
         super().__init__(kinds, dims, known, ref.tensor)
 
 
-def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
+def draw_seeds(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
     """The seeds of a queue's draws; `None` if nothing was set."""
     graph_seed, own = get_seed(seed)
     if graph_seed is None and own is None:

@@ -129,6 +129,14 @@ class QueueBase:
             kind = "QueueEnqueueManyV2"
             return self._handle.call(kind, "enqueue_many", tensors, name=scope, waits=True)
 
+    def enqueue_kept(self, keep: Tensor, vals: Any, many: bool) -> Operation:
+        """Enqueues what a flag says is wanted; with `many`, there may be a flag for each row."""
+        kind, method = ("QueueEnqueueManyV2", "maybe_enqueue_many") if many else (
+            "QueueEnqueueV2", "maybe_enqueue")  # fmt: skip
+        tensors = [keep, *self._converted(vals)]
+        return self._handle.call(kind, method, tensors, name=f"{self._short}_{kind[5:-2]}",
+                                 waits=True)  # fmt: skip
+
     def dequeue(self, name: str | None = None) -> Any:
         """The next element; waits until there is one.
 

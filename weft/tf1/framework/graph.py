@@ -499,6 +499,6 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 __all__ = [
     "Graph", "add_to_collection", "add_to_collections", "colocate_with", "container",
-    "control_dependencies", "device", "get_collection", "get_collection_ref", "get_default_graph", "name_scope",
-    "reset_default_graph",
+    "control_dependencies", "device", "get_collection", "get_collection_ref", "get_default_graph",
+    "name_scope", "reset_default_graph",
 ]  # fmt: skip

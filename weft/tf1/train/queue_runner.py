@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from collections.abc import Sequence
@@ -153,10 +154,8 @@ class QueueRunner:
 
 def _run_quietly(sess: Any, op: Operation) -> None:
     """Close a queue; one that was closed already, or a session that was, says so and is right."""
-    try:
+    with contextlib.suppress(Exception):
         sess.run(op)
-    except Exception:  # noqa: S110
-        pass
 
 
 def _are_errors(kinds: Any) -> bool:
