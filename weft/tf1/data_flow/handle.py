@@ -85,7 +85,8 @@ def resource(
     graph = get_default_graph()
     full = graph.unique_name(name)
     spec = ResourceSpec(kind, shared_name or full, graph.container_name, tuple(options.items()))
-    shown = {**options, "shared_name": shared_name or "", "container": spec.container}
+    names = {"shared_name": shared_name or "", "container": spec.container}
+    shown = {**options, **{role: text.encode() for role, text in names.items()}}
     op = graph.emit(
         kind, (), "resource_call", name=full + "/", attrs={**shown, **(attrs or {})},
         resource=spec, method="handle", dtypes=(string,), shapes=((),),
