@@ -26,6 +26,8 @@ LAYERS = [
     ("weft.codegen",),
     ("weft.runtime",),
     ("weft.formats",),
+    ("weft.table",),
+    ("weft.cluster",),
     ("weft.pipeline",),
     ("weft.tf1", "weft.eager.record"),
     ("weft.eager.tensor",),

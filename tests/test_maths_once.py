@@ -99,7 +99,7 @@ LEFT = {
     "tf1/control/tensor_array.py:_inside": NODES,
     "tf1/creation.py:sparse_placeholder": NODES,
     "tf1/data/decode.py:_sparse": NUMBERS,
-    "tf1/indexing/lookup.py:embedding_lookup": NODES,
+    "tf1/indexing/lookup.py:clipped": NODES,
     "tf1/indexing/order.py:_of_blocks": NUMBERS,
     "tf1/keras/callbacks/monitors.py:Better.__call__": NUMBERS,
     "tf1/keras/fit/reach.py:needs_only": NUMBERS,
@@ -123,10 +123,12 @@ LEFT = {
     "tf1/shape/arrangement.py:roll": NUMBERS,
     "tf1/summary/operation.py:_scaled": NUMBERS,
     "tf1/train/coordinator.py:Coordinator.join": NUMBERS,
-    "tf1/train/learning_rate.py:ExponentialMovingAverage.apply": VARIABLES,
+    "tf1/train/moving_averages.py:ExponentialMovingAverage.apply": VARIABLES,
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
     "tf1/train/optimizer/adam.py:AdamOptimizer._finish": VARIABLES,
-    "tf1/variable/initializer.py:VarianceScaling._fill": NUMBERS,
+    "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
+    "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
+    "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,
     "tf1/variable/variable.py:_set_rows": VARIABLES,
 }
 

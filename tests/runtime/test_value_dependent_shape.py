@@ -11,7 +11,6 @@ from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.ops.call import trace
 from weft.ops.control.while_loop import while_loop
-from weft.runtime import engine
 from weft.runtime.decision import MOST, Answers, Decisions
 from weft.runtime.engine import Function
 from weft.runtime.memory.state import State
@@ -195,7 +194,7 @@ def test_calls_are_made_once_if_the_compiler_goes_away(monkeypatch: pytest.Monke
     def refuse(*_: object) -> None:
         raise NoCompilerError("none")
 
-    monkeypatch.setattr(engine, "finish", refuse)
+    monkeypatch.setattr(function, "_finish", refuse)
     with pytest.raises(NoCompilerError):
         function([np.array(3, np.int32)], State())
     assert function([np.array(2, np.int32)], State())[0].tolist() == [2] * 3

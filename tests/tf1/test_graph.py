@@ -33,7 +33,7 @@ def test_operations():
     with tf.control_dependencies([b]), tf.device("/cpu:0"):
         c = tf.matmul(a, b, transpose_b=True, name="c")
     op = c.op
-    assert (op.name, op.type, op.device) == ("c", "MatMul", "/cpu:0")
+    assert (op.name, op.type, op.device) == ("c", "MatMul", "/device:CPU:0")
     assert op.inputs == [a, b] and op.outputs == [c] and op.control_inputs == [b.op]
     assert op.get_attr("transpose_b") is True and op.get_attr("T") == tf.float32
     assert op.graph is tf.get_default_graph() and a.consumers() == [op]

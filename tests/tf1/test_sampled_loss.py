@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 
 CLASSES, DIM, ROWS = 12, 4, 5
 
@@ -209,7 +209,6 @@ def test_names_are_tensorflows():
         ({"labels": [[1.0]]}, DTypeError, "nce_loss: expected integer labels, got float32"),
         ({"inputs": [[1, 2]]}, DTypeError, "nce_loss: expected floating inputs, got int32"),
         ({"sampled_values": (1, 2)}, ArgumentError, r"sampled_values \(sampled_candidates, "),
-        ({"weights": [tf.zeros, tf.ones]}, GraphError, "expected one table, got 2"),
         ({"inputs": np.ones((5, 3), np.float32)}, ShapeError, "4"),
     ],
 )  # fmt: skip

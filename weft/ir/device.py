@@ -8,15 +8,18 @@ DeviceName(job='ps', replica=None, task=None, kind='CPU', index=1)
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from weft.errors import ArgumentError
 
+KINDS: Final = frozenset({"CPU", "GPU", "TPU"})
+"""Kinds that may be written without `device:`, and in small letters."""
 _PARTS: Final = re.compile(
-    r"job:(?P<job>[A-Za-z][A-Za-z0-9_]*)|replica:(?P<replica>\d+)|task:(?P<task>\d+)"
-    r"|(?:device:)?(?P<kind>[A-Za-z]\w*)(?::(?P<index>\d+|\*))?"
+    r"job:(?P<job>[^:/]+)|replica:(?P<replica>\d+)|task:(?P<task>\d+)"
+    r"|device:(?P<kind>\w+):(?P<index>\d+|\*)|(?P<bare>[A-Za-z]+)(?::(?P<at>\d+|\*))?"
 )
 _NUMBERS: Final = ("replica", "task", "index")
 
@@ -29,7 +32,7 @@ class DeviceName:
         job: the name of a job of the cluster, such as `ps`.
         replica: of the job; always 0.
         task: the number of a process of the job.
-        kind: `CPU`, in capitals.
+        kind: such as `CPU`.
         index: among the devices of this kind in the process.
     """
 
@@ -44,23 +47,9 @@ class DeviceName:
         """The name that a text tells; parts may be missing, and stand in any order.
 
         Raises:
-            ArgumentError: a part is none of a device's.
+            ArgumentError: a part is none of a device's, or there are two devices.
         """
-        found: dict[str, str | int | None] = {}
-        for part in text.strip("/").split("/") if text.strip("/") else ():
-            match = _PARTS.fullmatch(part)
-            if match is None:
-                raise ArgumentError(
-                    f"device: expected a name such as /job:ps/task:0/device:CPU:0, got {text!r}, "
-                    f"of which {part!r} is not understood"
-                )
-            for name, value in match.groupdict().items():
-                if value is not None and value != "*":
-                    found[name] = int(value) if name in _NUMBERS else value
-        kind = found.get("kind")
-        if isinstance(kind, str):
-            found["kind"] = kind.upper()
-        return cls(**found)  # pyright: ignore[reportArgumentType]
+        return _parsed(text)
 
     def merged(self, inner: DeviceName) -> DeviceName:
         """This name with the parts that `inner` tells put in place of its own."""
@@ -83,6 +72,11 @@ class DeviceName:
         """The process, without the device in it."""
         return replace(self, kind=None, index=None)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no part is told."""
+        return self == EVERY
+
     def _values(self) -> tuple[str | int | None, ...]:
         return (self.job, self.replica, self.task, self.kind, self.index)
 
@@ -96,3 +90,41 @@ class DeviceName:
             index = "*" if self.index is None else self.index
             parts.append(f"/device:{self.kind}:{index}")
         return "".join(parts)
+
+
+EVERY: Final = DeviceName()
+"""A name that tells nothing."""
+
+
+@functools.lru_cache(1024)
+def _parsed(text: str) -> DeviceName:
+    found: dict[str, str] = {}
+    for part in filter(None, text.split("/")):
+        told = _part(part)
+        if told is None:
+            raise ArgumentError(
+                f"device: expected a name such as /job:ps/task:0/device:CPU:0, got {text!r}: "
+                f"unknown attribute {part!r}"
+            )
+        if "kind" in told and "kind" in found:
+            raise ArgumentError(
+                f"device: expected one device, got {text!r}: cannot specify multiple device types"
+            )
+        found.update(told)
+    parts = {name: int(x) if name in _NUMBERS else x for name, x in found.items() if x != "*"}
+    return DeviceName(**parts)  # pyright: ignore[reportArgumentType]
+
+
+def _part(text: str) -> dict[str, str] | None:
+    """The fields that a part of a name tells; `None` if it is not understood."""
+    match = _PARTS.fullmatch(text)
+    if match is None:
+        return None
+    told = {name: value for name, value in match.groupdict().items() if value is not None}
+    if "bare" in told:
+        if told["bare"].upper() not in KINDS:
+            return None
+        told = {"kind": told["bare"].upper(), "index": told.get("at", "*")}
+    if told.get("kind") in ("cpu", "gpu"):
+        told["kind"] = told["kind"].upper()
+    return told

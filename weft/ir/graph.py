@@ -18,18 +18,21 @@ class Graph:
 
     Nodes are frozen and may belong to several graphs. `edges` holds control dependencies that were
     added after a node was built; only they can form a cycle, which `toposort` rejects.
+    `colocations` holds, for a node that must be on the device of others, these others.
     """
 
     def __init__(self, nodes: Iterable[Node] = (), outputs: Sequence[Value] = ()) -> None:
         self.nodes: list[Node] = []
         self.outputs: tuple[Value, ...] = tuple(outputs)
         self.edges: dict[Node, tuple[Node, ...]] = {}
+        self.colocations: dict[Node, tuple[Node, ...]] = {}
         self._by_name: dict[str, Node] = {}
         self._counts: dict[str, int] = {}
         self._scope = ""
         self._device = ""
         self._source: Source | None = None
         self._control: tuple[Node, ...] = ()
+        self._colocating = False
         self._lock = threading.Lock()
         for node in nodes:
             self.append(node)
@@ -119,6 +122,26 @@ class Graph:
         """Adds a control dependency to a node that is already built."""
         self.edges[node] = (*self.edges.get(node, ()), before)
 
+    def colocate(self, nodes: Iterable[Node], others: Iterable[Node]) -> None:
+        """Puts nodes on the device of others, whichever that will be."""
+        found = tuple(dict.fromkeys(others))
+        for node in nodes:
+            there = self.colocations.get(node, ())
+            new = [other for other in found if other is not node and other not in there]
+            if new:
+                self.colocations[node] = (*there, *new)
+
+    def colocated(self) -> Iterator[tuple[Node, Node]]:
+        """Pairs of nodes that must be on one device."""
+        for node, others in self.colocations.items():
+            yield from ((node, other) for other in others if node in self and other in self)
+
+    @contextlib.contextmanager
+    def colocating(self) -> Iterator[None]:
+        """Puts nodes built on behalf of another on its device."""
+        with self._set("_colocating", True):
+            yield
+
     def predecessors(self, node: Node) -> list[Node]:
         """Nodes that must run before `node`: producers of its inputs, then control dependencies."""
         found = [value.node for value in node.inputs]
@@ -153,9 +176,16 @@ class Graph:
     def on_behalf_of(
         self, node: Node, scope: str | None = None, device: str | None = None
     ) -> _OnBehalf:
-        """Gives nodes built inside the scope, device and source line of `node`, unless given."""
+        """Gives nodes built inside the scope, device and source line of `node`, unless given.
+
+        They are colocated as `node` is.
+        """
         scope = node.name + "/" if scope is None else scope
-        return _OnBehalf(self, (scope, node.device if device is None else device, node.source))
+        context = (scope, node.device if device is None else device, node.source)
+        others = self.colocations.get(node, ())
+        if self._colocating:
+            others = (node,)
+        return _Colocated(self, context, others) if others else _OnBehalf(self, context)
 
     def exchange(self, context: Context) -> Context:
         """Sets name scope, device and source line of nodes to be built; returns the old ones."""
@@ -206,6 +236,24 @@ class _OnBehalf:
 
     def __exit__(self, *_: object) -> None:
         self._context = self._graph.exchange(self._context)
+
+
+class _Colocated(_OnBehalf):
+    """The same, for nodes that must be on the device of others."""
+
+    __slots__ = ("_others", "_start")
+
+    def __init__(self, graph: Graph, context: Context, others: tuple[Node, ...]) -> None:
+        super().__init__(graph, context)
+        self._others = others
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._start = len(self._graph.nodes)
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        self._graph.colocate(self._graph.nodes[self._start :], self._others)
 
 
 _local = threading.local()
@@ -291,8 +339,8 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
     """Rebuilds a graph node by node.
 
     `rule(node, out)` sees each node with its inputs already mapped into the graph `out`, which is
-    the current graph during the call. It returns values to use instead of the node's outputs, or
-    `None` to keep the node.
+    the current graph during the call; nodes that it builds are on the device of `node`. It returns
+    values to use instead of the node's outputs, or `None` to keep the node.
     """
     out = Graph()
     out._counts = dict(graph._counts)  # pyright: ignore[reportPrivateUsage]
@@ -307,6 +355,7 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
             if before:
                 before = tuple(dict.fromkeys([nodes[n] for n in before if n in nodes]))
             new = node.with_inputs(inputs, before)
+            out._device = node.device  # pyright: ignore[reportPrivateUsage]
             replacement = rule(new, out)
             if replacement is None:
                 out.append(new)
@@ -316,5 +365,6 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
                 mapped[node.outputs[0]] = replacement[0]
             else:
                 mapped.update(zip(node.outputs, replacement, strict=True))
+    out._device = ""  # pyright: ignore[reportPrivateUsage]
     out.outputs = tuple(mapped[v] for v in graph.outputs)
     return out

@@ -8,7 +8,7 @@ graph evaluates them, so that later passes see only attributes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -84,6 +84,10 @@ class Region(Protocol):
 
     def predecessors(self, node: Node) -> list[Node]:
         """Nodes that must run before `node`."""
+        ...
+
+    def colocated(self) -> Iterator[tuple[Node, Node]]:
+        """Pairs of nodes that must be on one device."""
         ...
 
 

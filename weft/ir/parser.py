@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,26 +24,31 @@ _TOKEN = re.compile(
       | (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<number>-?(?:(?:inf|nan)\b(?!:)|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))
       | (?P<word>[A-Za-z_]\w*)
-      | (?P<mark>\.\.\.|[{}()\[\],:=^@!?])
+      | (?P<mark>\.\.\.|[{}()\[\],:=^@&!?])
     )""",
     re.VERBOSE,
 )
 
 
-def parse_graph(text: str) -> Graph:
+def parse_graph(text: str, aside: Sequence[np.ndarray[Any, Any]] = ()) -> Graph:
     """The graph that a text describes.
+
+    Args:
+        text: as `format_graph` writes it.
+        aside: the arrays that are not in the text.
 
     Raises:
         GraphError: the text is malformed; the message names the line.
     """
-    parser = _Parser(text)
+    parser = _Parser(text, aside)
     graph = parser.graph()
     parser.expect_end()
     return graph
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, aside: Sequence[np.ndarray[Any, Any]]) -> None:
+        self.aside = aside
         self.tokens: list[tuple[str, str, int]] = []
         position, line = 0, 1
         end = len(text.rstrip())
@@ -105,8 +110,9 @@ class _Parser:
     def _nodes(self, graph: Graph) -> None:
         """Nodes and outputs, up to the brace that closes them."""
         late: list[tuple[Node, str]] = []
+        together: list[tuple[Node, list[str]]] = []
         while self.peek() not in ("}", "return"):
-            self._node(graph, late)
+            self._node(graph, late, together)
         if self.accept("return"):
             outputs = [self._value(graph)]
             while self.accept(","):
@@ -115,8 +121,12 @@ class _Parser:
         self.take(text="}")
         for node, before in late:
             graph.add_control_edge(node, graph.find(before))
+        for node, others in together:
+            graph.colocate([node], map(graph.find, others))
 
-    def _node(self, graph: Graph, late: list[tuple[Node, str]]) -> None:
+    def _node(
+        self, graph: Graph, late: list[tuple[Node, str]], together: list[tuple[Node, list[str]]]
+    ) -> None:
         name = self.take("name")[1:]
         types: list[TensorType] = []
         if self.accept(":"):
@@ -131,9 +141,10 @@ class _Parser:
         attrs: dict[str, Any] = {}
         if self.accept("{"):
             attrs = dict(self.listing("}", self._attribute))
-        before = self._control()
+        before = self._marked("^")
         control = tuple(graph.find(b) for b in before if _has(graph, b))
         device = self._string() if self.accept("@") else ""
+        others = self._marked("&")
         source = self._source() if self.accept("!") else None
         regions: list[Graph] = []
         while self.peek() == "graph":
@@ -144,6 +155,8 @@ class _Parser:
                 device, source, tuple(regions),
             )
         )  # fmt: skip
+        if others:
+            together.append((node, others))
         late.extend((node, b) for b in before if not _has(graph, b) or b == name)
 
     def _input(self, graph: Graph, operands: list[str]) -> Value:
@@ -177,9 +190,10 @@ class _Parser:
             raise GraphError(f"parse: expected an element type, got {word!r}")
         return _DTYPES[word]
 
-    def _control(self) -> list[str]:
+    def _marked(self, mark: str) -> list[str]:
+        """Names of nodes, each behind a mark."""
         found: list[str] = []
-        while self.accept("^"):
+        while self.accept(mark):
             found.append(self.take("name")[1:])
         return found
 
@@ -209,21 +223,16 @@ class _Parser:
         if text in _WORDS:
             self.at += 1
             return _WORDS[text]
-        if self.accept("array"):
-            return self._array()
-        if self.accept("bytes"):
-            return self._bytes()
-        if self.accept("texts"):
-            return self._texts()
-        if self.accept("function"):
-            return self._function()
+        if text in _FORMS:
+            self.at += 1
+            return _FORMS[text](self)
         if text in RECORDS:
             self.at += 1
             self.take(text="(")
             return RECORDS[text](**dict(self.listing(")", self._attribute)))
         raise GraphError(f"parse: line {line}: no attribute value begins with {text!r}")
 
-    def _function(self) -> Function:
+    def function(self) -> Function:
         graph = Graph()
         self.take(text="(")
         inputs = self.listing(")", lambda: self._parameter(graph))
@@ -242,7 +251,7 @@ class _Parser:
         attrs = {"dtype": kind.dtype, "shape": kind.shape}
         return graph.append(Node("placeholder", (), attrs, (kind,), name)).outputs[0]
 
-    def _array(self) -> Literal:
+    def numbers(self) -> Literal:
         dtype, shape = self._array_head()
         self.take(text="[")
         flat = self.listing("]", self._attribute_value)
@@ -252,13 +261,23 @@ class _Parser:
         wide = dtype.numpy if dtype.is_integer else np.float64
         return Literal(np.array(flat, wide).astype(dtype.numpy).reshape(shape))
 
-    def _bytes(self) -> Literal:
+    def raw(self) -> Literal:
         dtype, shape = self._array_head()
         data = base64.b64decode(self._string())
         self.take(text=")")
         return Literal(np.frombuffer(data, dtype.numpy).reshape(shape))
 
-    def _texts(self) -> Literal:
+    def beside(self) -> Literal:
+        line = self.tokens[self.at][2]
+        self.take(text="(")
+        number = int(self.take("number"))
+        self.take(text=")")
+        if not 0 <= number < len(self.aside):
+            given = len(self.aside)
+            raise GraphError(f"parse: line {line}: array {number} of {given} beside the text")
+        return Literal(self.aside[number])
+
+    def texts(self) -> Literal:
         self.take(text="(")
         shape = self._attribute_value()
         self.take(text=",")
@@ -280,6 +299,14 @@ class _Parser:
 
 _DTYPES: dict[str, DType] = {**NAMED, **HOSTED}
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, **_DTYPES}
+
+_FORMS: dict[str, Callable[[_Parser], Any]] = {
+    "array": _Parser.numbers,
+    "bytes": _Parser.raw,
+    "aside": _Parser.beside,
+    "texts": _Parser.texts,
+    "function": _Parser.function,
+}
 
 
 def _has(graph: Graph, name: str) -> bool:

@@ -13,13 +13,14 @@ from weft.passes.step import Step
 
 
 def cse(step: Step) -> Step:
-    """Merges nodes that compute the same thing from the same inputs."""
+    """Merges nodes of one device that compute the same thing from the same inputs."""
     seen: dict[Any, Node] = {}
 
     def rule(node: Node, _: Graph) -> Sequence[Value] | None:
         if op_of(node).stateful or op_of(node) is placeholder:
             return None
-        key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), node.types, node.regions)
+        attrs = tuple(sorted(node.attrs.items()))
+        key = (node.op, node.inputs, attrs, node.types, node.regions, node.device)
         first = seen.setdefault(key, node)
         return None if first is node else first.outputs
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.ir.node import TensorType
+from weft.errors import GraphError
+from weft.ir.node import Node, TensorType
+from weft.ops.boundary.state import variable
+from weft.ops.declaration import op_of
+from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Token, graph_of
+from weft.passes.staging.cut import positions
+from weft.passes.staging.level import Layout, Levels
 from weft.passes.step import Step
 
 
@@ -50,3 +57,78 @@ class Partition:
     def readers(self, value: int) -> tuple[str, ...]:
         """The devices whose stages receive a value, each once."""
         return tuple(dict.fromkeys(s.device for s in self.stages if value in s.inputs))
+
+
+def partition(
+    step: Step, device_of: Mapping[Node, str], homes: Mapping[str, str] | None = None,
+    early: bool = True,
+) -> Partition:  # fmt: skip
+    """Cuts an optimized step into the stages of its devices.
+
+    Args:
+        device_of: the full name of the device of each node.
+        homes: that of each variable, by key; needed for those that are only assigned.
+        early: whether to cut where a value is ready that another device waits for. It is of no
+            use where devices share processors.
+
+    Raises:
+        GraphError: the home of a variable is not told, or a loop cannot be cut from its gradient.
+    """
+    layout = Layout(step, device_of, _homes(step, device_of, homes or {}))
+    levels = Levels(layout)
+    places, stores = positions(levels, early)
+    drafts = Drafts(layout, places, stores)
+    drafts.wait([(places[a], places[b]) for a, b in levels.ordered])
+    drafts.wait([(places[check], store) for store in stores.values() for check in levels.checks])
+    return _numbered(drafts)
+
+
+def _homes(step: Step, device_of: Mapping[Node, str], told: Mapping[str, str]) -> Mapping[str, str]:
+    read = {n.attrs["key"]: device_of[n] for n in step.graph.nodes if op_of(n) is variable}
+    found = {**read, **told}
+    for key in step.updates:
+        if key not in found:
+            raise GraphError(f"partition: expected the device of the variable {key!r}, got none")
+    return found
+
+
+def _numbered(drafts: Drafts) -> Partition:
+    step = drafts.layout.step
+    feeds = [step.graph.find(name).outputs[0] for name in step.feeds]
+    numbers: dict[Given, int] = {value: number for number, value in enumerate(feeds)}
+    stages = drafts.in_order()
+    for draft in stages:
+        for item in draft.given:
+            numbers[item] = len(numbers)
+    return Partition(
+        tuple([
+            Stage(
+                draft.position.device,
+                graph_of(drafts, draft),
+                tuple([numbers[x] for x in draft.received]),
+                tuple([numbers[x] for x in draft.given]),
+                _before(drafts, stages, draft),
+            )
+            for draft in stages
+        ]),
+        tuple(range(len(feeds))),
+        tuple([numbers[v] for v in step.fetches]),
+        tuple([TOKEN if isinstance(x, Token) else x.type for x in numbers]),
+    )  # fmt: skip
+
+
+def _before(drafts: Drafts, stages: Sequence[Draft], draft: Draft) -> tuple[int, ...]:
+    """The stages, by position, that read a variable which this one changes."""
+    layout = drafts.layout
+    keys = {key for key in draft.stores}
+
+    def reads(other: Draft) -> bool:
+        read = [v for n in other.nodes for v in n.inputs]
+        given = [x for x in other.given if not isinstance(x, Token)]
+        return any(layout.key_of(v) in keys for v in (*read, *given))
+
+    return tuple([
+        i for i, other in enumerate(stages)
+        if keys and other is not draft and other.position.device == draft.position.device
+        and reads(other)
+    ])  # fmt: skip

@@ -25,7 +25,7 @@ The rules:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -68,8 +68,17 @@ class HostPhase:
 Phase = ProgramPhase | HostPhase
 
 
-def has_host_nodes(request: Request) -> bool:
-    """Whether a request has nodes that run on the host.
+Apart = Callable[[Node], bool]
+"""Whether a node is a host node; programs that run elsewhere cannot call Python functions here."""
+
+
+def calls_python(node: Node) -> bool:
+    """Whether a node is a host node, or calls a Python function in the middle of a program."""
+    return is_host(node) or op_of(node) is state.host_call
+
+
+def has_host_nodes(request: Request, apart: Apart = is_host) -> bool:
+    """Whether a request has host nodes: those that are `apart`.
 
     Raises:
         GraphError: one is inside a loop or branch.
@@ -78,7 +87,7 @@ def has_host_nodes(request: Request) -> bool:
     for node in nodes:
         _refuse_inside(node, node)
     passed = any([v.dtype.is_hosted for v in (*request.feeds, *request.fetches)])
-    return passed or any(map(is_host, nodes))
+    return passed or any(map(apart, nodes))
 
 
 def _refuse_inside(node: Node, outer: Node) -> None:
@@ -92,13 +101,16 @@ def _refuse_inside(node: Node, outer: Node) -> None:
         _refuse_inside(inner, outer)
 
 
-def phases(request: Request) -> tuple[Phase, ...]:
+def phases(request: Request, apart: Apart = is_host) -> tuple[Phase, ...]:
     """The phases of a run, each after all that it waits for.
+
+    Args:
+        apart: which nodes are host nodes.
 
     Raises:
         FeedError: a placeholder of texts is not fed.
     """
-    return _Plan(request, _Levels(request)).phases()
+    return _Plan(request, _Levels(request, apart)).phases()
 
 
 _NEVER: Final = -1
@@ -107,8 +119,9 @@ _NEVER: Final = -1
 class _Levels:
     """The level of each node of a request: odd for programs, even for host nodes."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, apart: Apart) -> None:
         self.request = request
+        self.apart = apart
         self.nodes = needed(request)
         self.fed = frozenset(request.feeds)
         self._before = predecessors(request)
@@ -141,7 +154,7 @@ class _Levels:
         if not found and self._is_free(node):
             self.free.add(node)
             self._reach[node] = _NEVER, _NEVER
-        elif is_host(node):
+        elif self.apart(node):
             self._refuse_unfed(node)
             self.level[node] = max(0, host, program + 1)
             self._reach[node] = _NEVER, self.level[node]
@@ -338,7 +351,8 @@ class _Plan:
         followed = {n for node in nodes for n in levels.before(node)}
         targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
         given = {v.node for v in fetches}
-        done = frozenset([n for n in self.unit if n not in own])
+        fed = [n for n in levels.free if op_of(n) is state.placeholder]
+        done = frozenset([*fed, *[n for n in self.unit if n not in own]])
         return replace(
             self.request,
             fetches=(*fetches, *handles),

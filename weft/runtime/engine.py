@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,11 +31,11 @@ from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import Boundary, is_hosted, op_of
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.specialize import OnlyInterpretedError
 from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
 from weft.runtime.decision import Answers, Decisions
-from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.finish import explained, finish
 from weft.runtime.flight import new_lock
@@ -49,7 +49,36 @@ __all__ = ["Function", "State"]
 
 Array = np.ndarray[Any, Any]
 Signature = tuple[Any, ...]
-Finish = Callable[[Step, int, int], Executable]
+
+
+class Runnable(Protocol):
+    """The program of a step, on one device or several.
+
+    Attributes:
+        step: what it computes.
+    """
+
+    @property
+    def step(self) -> Step: ...
+
+    def run(self, arrays: Sequence[Array], state: Any) -> list[Any]:
+        """Runs it once."""
+        ...
+
+    def profile(self, arrays: Sequence[Array], state: Any, runs: int = 5) -> str:
+        """Where the time and the memory of a step go, as text."""
+        ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A program that can say where its parts are."""
+
+    @property
+    def explain(self) -> Callable[[], PlacementExplanation] | None: ...
+
+
+Finish = Callable[[Step, int, int], Runnable]
 _NOWHERE: Final[Mapping[Node, str]] = {}
 MOST_PROGRAMS: Final = 256
 """Per function; beyond it the least recently used is dropped, and reloaded from disk."""
@@ -84,9 +113,9 @@ class Function:
         )
         self.threads = int(config.get("threads")) if threads is None else threads
         self._lock = new_lock()
-        self._programs: OrderedDict[Signature, Executable] = OrderedDict()  # least recent first
+        self._programs: OrderedDict[Signature, Runnable] = OrderedDict()  # least recent first
         self._only_interpreted: dict[Signature, str] = {}  # with the reason
-        self._oracles: dict[Executable, Oracle] = {}
+        self._oracles: dict[Runnable, Oracle] = {}
         self._decisions = Decisions(self.request, self.threads)
         self._flexible = _flexible_variables(self.request)
         self._reference = bool(config.get("reference"))
@@ -140,7 +169,7 @@ class Function:
             session.step_failed(error)
             raise
 
-    def _compared(self, program: Executable, arrays: Sequence[Array], state: State) -> list[Any]:
+    def _compared(self, program: Runnable, arrays: Sequence[Array], state: State) -> list[Any]:
         with state.lock:  # both see the same variables
             if program not in self._oracles:
                 self._oracles[program] = Oracle(program.step, self.threads)
@@ -150,20 +179,20 @@ class Function:
             with log.once():
                 return program.run(arrays, state)
 
-    def program(self, arrays: Sequence[Array], state: State) -> Executable:
+    def program(self, arrays: Sequence[Array], state: State) -> Runnable:
         """The program that a call with these feeds runs, compiled if needed.
 
         If its shapes depend on what other ranks or Python give, they are called.
         """
         return self._prepared(Answers(arrays, state, self._announce))
 
-    def _known(self, arrays: Sequence[Array]) -> Executable | None:
+    def _known(self, arrays: Sequence[Array]) -> Runnable | None:
         """The program for feeds of these shapes, if they alone decide it."""
         if self._decisions.first or self._flexible:
             return None
         return self._found(tuple([(a.shape, a.dtype) for a in arrays]))
 
-    def _prepared(self, answers: Answers) -> Executable:
+    def _prepared(self, answers: Answers) -> Runnable:
         signature: Signature = tuple([(a.shape, a.dtype) for a in answers.given])
         if self._decisions.first or self._flexible:
             signature = self._detailed(signature, answers)
@@ -171,7 +200,7 @@ class Function:
             raise OnlyInterpretedError(self._only_interpreted[signature])
         return self._found(signature) or self._compile(signature, answers)
 
-    def _found(self, signature: Signature) -> Executable | None:
+    def _found(self, signature: Signature) -> Runnable | None:
         found = self._programs.get(signature)
         if found is not None and len(self._programs) > 1:
             self._touch(signature)
@@ -188,9 +217,17 @@ class Function:
         answers = Answers(arrays, state, self._announce)
         return self._prepared(answers).profile(answers.arrays, state, runs)
 
-    def explain(self, arrays: Sequence[Array], state: State) -> Explanation:
-        """What the compiler makes of a step with these feeds, stage by stage; it is not run."""
-        return explained(self._specialize(Answers(arrays, state, self._announce)), self.threads)
+    def explain(self, arrays: Sequence[Array], state: State) -> Explanation | PlacementExplanation:
+        """What the compiler makes of a step with these feeds, stage by stage; it is not run.
+
+        Of a step over several devices: where its nodes are, and what its stages exchange.
+        """
+        answers = Answers(arrays, state, self._announce)
+        if self._finish is not finish:
+            program = self._prepared(answers)
+            if isinstance(program, Placed) and program.explain is not None:
+                return program.explain()
+        return explained(self._specialize(answers), self.threads)
 
     def _detailed(self, plain: Signature, answers: Answers) -> Signature:
         """The key with shapes of variables declared without, and the values that decide shapes."""
@@ -213,7 +250,7 @@ class Function:
         fetches = request.fetches[: self._count]
         return Interpreted(request.graph, fetches, request.targets, request.feeds, request.done)
 
-    def _compile(self, signature: Signature, answers: Answers) -> Executable:
+    def _compile(self, signature: Signature, answers: Answers) -> Runnable:
         arrays = answers.given
         with self._lock:
             _check(self.request.feeds, arrays)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -15,6 +15,7 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
+from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.ops.declaration import fault_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
@@ -23,6 +24,7 @@ from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
 from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, NativeCall
+from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch
 from weft.runtime.host_call import host_function, native_call
@@ -55,16 +57,17 @@ class Executable:
 
     def __init__(
         self, recipe: Recipe, whole: Callable[[], Blueprint], threads: int,
-        target: Target | None = None, watch: Stopwatch | None = None,
+        target: Target | None = None, watch: Stopwatch | None = None, processor: Processor = FIRST,
     ) -> None:  # fmt: skip
         """With `whole`, the blueprint is recomputed if more than a run is requested."""
+        team, pool = processor
         self._whole = whole
         watch = watch or Stopwatch()
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
         kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
         # Python called in the middle of a step may run another program.
         shared = not any([callable(call.function) for call in recipe.calls])
-        self.arena, lock = arena_of(recipe.arena, shared)  # resident when the program is made
+        self.arena, lock = arena_of(recipe.arena, shared, pool)  # resident once made
         stacks = {i: x for i, x in enumerate(recipe.externals) if isinstance(x, Stack)}
         self._tapes = Tapes(stacks)
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
@@ -75,13 +78,17 @@ class Executable:
         watch.lap("kernels")
         self._externals = recipe.externals
         externals = len(recipe.externals)
-        self.program = Program(calls, addresses, self.arena, externals, threads, lock, self._tapes)
+        self.program = Program(
+            calls, addresses, self.arena, externals, threads, lock, self._tapes, team
+        )
         self._memory.addresses = self.program.addresses
         for number, address in self._tapes.addresses.items():
             self.program.addresses[number] = address
         self.prelude: Program | None = None  # to be run before the first step: see `Blueprint`
         if recipe.prelude:
-            self.prelude = Program(recipe.prelude, addresses, self.arena, externals, threads, lock)
+            self.prelude = Program(
+                recipe.prelude, addresses, self.arena, externals, threads, lock, team=team
+            )
         self._kept_memory: Array | None = None
         self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
         self._variables: list[tuple[Variable, int]] = []
@@ -104,6 +111,7 @@ class Executable:
         self._state: State | None = None
         self._version = -1
         self._sizes: Sequence[int] | None = None  # those that the program is bound to
+        self._lent: list[tuple[str, int]] = []  # variables in the caller's memory: key, external
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
         self._fetches = [fetch(self._memory, place, kind) for place, kind in recipe.fetches]
         self._debug = int(config.get("debug")) >= 2
@@ -135,8 +143,16 @@ class Executable:
 
     # -- running
 
-    def run(self, arrays: Sequence[Array], state: State) -> list[Any]:
-        """Runs the step once.
+    def run(
+        self, arrays: Sequence[Array], state: State, outputs: Mapping[str, Array] | None = None
+    ) -> list[Any]:
+        """Runs the step once; returns its fetches.
+
+        Args:
+            arrays: the feeds.
+            state: the variables.
+            outputs: memory for variables that are the caller's, by key: C-contiguous arrays of
+                their types, always of the same keys.
 
         Raises:
             UninitializedError: a variable is read that has no value.
@@ -145,7 +161,10 @@ class Executable:
         program = self.program
         with state.lock, program.lock:  # programs that share variables take turns
             if state is not self._state or state.version != self._version:
-                self._bind(state)
+                self._bind(state, outputs or ())
+            if outputs is not None:
+                for key, number in self._lent:
+                    program.addresses[number] = address_of(outputs[key])
             held = self._feed(arrays)
             try:
                 fault = self._recorded() if self._debug or watchers else program.run()
@@ -274,13 +293,16 @@ class Executable:
             del held
         return f"{found}\n\n{arena_map(self.blueprint.arena, self.blueprint.names)}"
 
-    def _bind(self, state: State) -> None:
-        """Binds the variables of a state."""
+    def _bind(self, state: State, lent: Container[str] = ()) -> None:
+        """Binds the variables of a state, but for those of the caller."""
         for key in self._kept:
             if key not in state:
                 self._initialize(key, state)
         bound: list[Array] = []
+        self._lent = [(v.key, number) for v, number in self._variables if v.key in lent]
         for variable, number in self._variables:
+            if variable.key in lent:
+                continue
             kind = variable.type
             memory = state.reserve(variable.key, known(kind.shape), kind.dtype.numpy)
             self.program.addresses[number] = address_of(memory)
@@ -298,10 +320,7 @@ class Executable:
             state[key] = np.zeros((), np.uint64)
             return
         nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
-        raise UninitializedError(
-            f"variable {key!r} is used before it has a value; run its initializer first "
-            f"(created at {nodes[0].source})"
-        )
+        raise uninitialized(key, nodes[0])
 
     def _out_of_range(self, fault: Fault) -> WeftError:
         group = self.blueprint.calls[fault.tag].group
@@ -324,6 +343,14 @@ class Executable:
             f"{len(self.step.graph.nodes)} nodes, {len(self.blueprint.calls)} calls of "
             f"{len(kernels)} kernels{prelude}, {self.blueprint.arena}"
         )
+
+
+def uninitialized(key: str, node: Node) -> UninitializedError:
+    """The error for a variable that is read before it has a value."""
+    return UninitializedError(
+        f"variable {key!r} is used before it has a value; run its initializer first "
+        f"(created at {node.source})"
+    )
 
 
 def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:

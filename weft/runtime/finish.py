@@ -15,7 +15,7 @@ import numpy as np
 
 from weft import config
 from weft.codegen.generator import Generator
-from weft.codegen.target import Target, current
+from weft.codegen.target import current
 from weft.errors import CompileError
 from weft.host.garbage_collection import uncollected
 from weft.ir.dtype import as_dtype
@@ -25,6 +25,7 @@ from weft.ir.printer import format_graph
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
+from weft.passes.partition import Partition, partition
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
@@ -32,6 +33,7 @@ from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
+from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.explanation import Explanation, Stage
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
@@ -43,8 +45,9 @@ SHOW_GRAPHS = 3  # the WEFT_DEBUG level from which compilation is always shown
 
 @uncollected
 def finish(
-    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None
-) -> Executable:
+    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None,
+    processor: Processor = FIRST, simplified: bool = False,
+) -> Executable:  # fmt: skip
     """The program of a specialized step.
 
     Args:
@@ -52,21 +55,23 @@ def finish(
         threads: how many threads it will run on; results do not depend on it.
         fetches: how many of the step's fetches are returned, if not all.
         extents: the extents of a step for many sizes, which is simplified already.
+        processor: where it will run.
+        simplified: whether the step is what `weft.passes.pipeline.optimize` returned, or a part.
 
     Raises:
         CompileError: there is no kernel for something, or LLVM rejected one.
         NoCompilerError: no compiler process is available.
     """
-    watch, target = Stopwatch(), current()
-    key = _key(step, threads, target, extents)
-    watch.lap("key")
-    found = None if key is None else _kept(key, step, threads, fetches, target, watch, extents)
+    job = _Job(step, threads, fetches, extents, processor, simplified or extents is not None)
+    key = job.key()
+    job.watch.lap("key")
+    found = None if key is None else _kept(key, job)
     what = "loaded"
     if found is None:
-        found = _made(key, step, threads, fetches, target, watch, extents)
+        found = _made(key, job)
         what = "compiled"
     if int(config.get("debug")) >= 1:
-        print(f"# weft: {what} {found.brief()}; {watch}", file=sys.stderr)
+        print(f"# weft: {what} {found.brief()}; {job.watch}", file=sys.stderr)
     return found
 
 
@@ -101,6 +106,21 @@ def as_it_is(step: Step, threads: int) -> Executable:
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
 
 
+def partitioned(
+    step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str],
+    early: bool = True,
+) -> tuple[Step, Partition]:  # fmt: skip
+    """A specialized step, optimized, and its stages.
+
+    Args:
+        device_of: gives the device of each node of the optimized step.
+        homes: that of each variable, by key.
+        early: as in `weft.passes.partition.partition`.
+    """
+    step = pipeline.optimize(step)
+    return step, partition(step, device_of(step), homes, early)
+
+
 def explained(step: Step, threads: int) -> Explanation:
     """What the compiler makes of a specialized step, stage by stage; nothing is run."""
     stages = [Stage("specialized", 0.0, format_graph(step.graph))]
@@ -113,60 +133,72 @@ def explained(step: Step, threads: int) -> Explanation:
     return Explanation(tuple(stages), pipeline.plan(step, Generator(target), threads), target)
 
 
-def _key(step: Step, threads: int, target: Target, extents: Extents | None) -> str | None:
-    if bool(config.get("verify")) or int(config.get("debug")) >= SHOW_GRAPHS:
-        return None
-    key = fingerprint(step, threads, target)
-    return key if key is None or extents is None else digest(key, str(extents.state))
+class _Job:
+    """What `finish` is given, and the machine that it is for."""
+
+    def __init__(
+        self, step: Step, threads: int, fetches: int | None, extents: Extents | None,
+        processor: Processor, simplified: bool,
+    ) -> None:  # fmt: skip
+        self.step, self.threads, self.fetches, self.extents = step, threads, fetches, extents
+        self.processor, self.simplified = processor, simplified
+        self.watch, self.target = Stopwatch(), current()
+
+    def key(self) -> str | None:
+        """The key of the program on disk; `None` if it is not to be kept."""
+        if bool(config.get("verify")) or int(config.get("debug")) >= SHOW_GRAPHS:
+            return None
+        key = fingerprint(self.step, self.threads, self.target)
+        if key is None or not self.simplified:
+            return key
+        return digest(key, "simplified" if self.extents is None else str(self.extents.state))
+
+    def optimized(self) -> Step:
+        """The simplified step."""
+        return self.step if self.simplified else pipeline.optimize(self.step)
+
+    def executable(self, recipe: Recipe, whole: Callable[[], Blueprint]) -> Executable:
+        """The program of a recipe."""
+        if self.fetches is not None:
+            recipe = replace(recipe, fetches=recipe.fetches[: self.fetches])
+        return Executable(recipe, whole, self.threads, self.target, self.watch, self.processor)
 
 
-def _kept(
-    key: str, step: Step, threads: int, fetches: int | None, target: Target, watch: Stopwatch,
-    extents: Extents | None,
-) -> Executable | None:  # fmt: skip
+def _kept(key: str, job: _Job) -> Executable | None:
     """The program from disk, if it and all of its kernels are there."""
     data = compiler.cache().load(key)
     if data is None:
         return None
-    recipe = load(data, extents)
-    watch.lap("recipe")
+    recipe = load(data, job.extents)
+    job.watch.lap("recipe")
 
     @functools.cache
     def whole() -> Blueprint:
-        return pipeline.plan(
-            pipeline.optimize(step) if extents is None else step, Generator(target), threads
-        )
+        return pipeline.plan(job.optimized(), Generator(job.target), job.threads)
 
     try:
-        return Executable(_trimmed(recipe, fetches), whole, threads, target, watch)
+        return job.executable(recipe, whole)
     except CompileError:  # a kernel was evicted
         return None
 
 
-def _made(
-    key: str | None, step: Step, threads: int, fetches: int | None, target: Target,
-    watch: Stopwatch, extents: Extents | None,
-) -> Executable:  # fmt: skip
+def _made(key: str | None, job: _Job) -> Executable:
     compiler.demand()
     driver.prestart()  # with a cold cache, compilers start while we plan
-    if extents is None:
-        step = pipeline.optimize(step)
-        watch.lap("passes")
+    step = job.optimized()
+    if step is not job.step:
+        job.watch.lap("passes")
 
     def announce(kernel: Kernel) -> None:
-        compiler.begin(kernel, target)
+        compiler.begin(kernel, job.target)
 
-    blueprint = pipeline.plan(step, Generator(target), threads, announce=announce)
-    watch.lap("lowering")
+    blueprint = pipeline.plan(step, Generator(job.target), job.threads, announce=announce)
+    job.watch.lap("lowering")
     recipe = recipe_of(blueprint)
-    found = Executable(_trimmed(recipe, fetches), lambda: blueprint, threads, target, watch)
-    key_of = functools.partial(compiler.key_of, target=target)
-    data = None if key is None else dump(recipe, key_of, extents)
+    found = job.executable(recipe, lambda: blueprint)
+    key_of = functools.partial(compiler.key_of, target=job.target)
+    data = None if key is None else dump(recipe, key_of, job.extents)
     if key is not None and data is not None:
         compiler.cache().store({key: data})
-        watch.lap("keeping")
+        job.watch.lap("keeping")
     return found
-
-
-def _trimmed(recipe: Recipe, fetches: int | None) -> Recipe:
-    return recipe if fetches is None else replace(recipe, fetches=recipe.fetches[:fetches])

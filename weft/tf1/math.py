@@ -9,7 +9,7 @@ from weft.tf1.elementwise.arithmetic import (
 )  # fmt: skip
 from weft.tf1.elementwise.declared import *
 from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan
-from weft.tf1.indexing.lookup import in_top_k, top_k
+from weft.tf1.indexing.ranking import in_top_k, top_k
 from weft.tf1.indexing.order import confusion_matrix, invert_permutation
 from weft.tf1.indexing.segment_reduction import *
 from weft.tf1.nn.activation import log_softmax, softmax, softplus, softsign, zero_fraction

@@ -9,8 +9,8 @@ from weft.tf1.elementwise.arithmetic import round as round
 from weft.tf1.elementwise.arithmetic import truediv as truediv
 from weft.tf1.elementwise.declared import *
 from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan
-from weft.tf1.indexing.lookup import in_top_k as in_top_k
-from weft.tf1.indexing.lookup import top_k as top_k
+from weft.tf1.indexing.ranking import in_top_k as in_top_k
+from weft.tf1.indexing.ranking import top_k as top_k
 from weft.tf1.indexing.order import confusion_matrix as confusion_matrix
 from weft.tf1.indexing.order import invert_permutation as invert_permutation
 from weft.tf1.indexing.segment_reduction import *

@@ -10,11 +10,11 @@ import contextlib
 import json
 import mmap
 import os
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from weft.host.identity import host_identity
 from weft.transport.base import Array, Transport
 from weft.transport.channel import REGION_BYTES, Channel
 from weft.transport.collective import all_gather_bytes
@@ -52,11 +52,11 @@ def share(transport: Transport, timeout: float, native: Native) -> SharedMemory:
     """Make memory for the ranks of this host, and map theirs; all ranks call it."""
     world = Group(transport, range(transport.size), START, timeout)
     own = _file()
-    told = json.dumps([_host(), os.getpid(), own]).encode()
+    told = json.dumps([host_identity(), os.getpid(), own]).encode()
     hosts = [json.loads(text) for text in all_gather_bytes(world, told, "hosts of ranks")]
     maps: dict[int, Array] = {}
     for rank, (host, process, file) in enumerate(hosts):
-        memory = _mapped(process, file) if host == _host() and own >= 0 <= file else None
+        memory = _mapped(process, file) if host == host_identity() and own >= 0 <= file else None
         if memory is not None:
             maps[rank] = memory
     text = json.dumps(list(maps)).encode()
@@ -86,12 +86,3 @@ def _mapped(process: int, file: int) -> Array | None:
         finally:
             os.close(opened)
     return None
-
-
-def _host() -> list[str]:
-    """An identity of the host: its boot and its namespaces, which differ between containers."""
-    words: list[str] = []
-    with contextlib.suppress(OSError):
-        words.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
-        words += [os.readlink(f"/proc/self/ns/{name}") for name in ("pid", "net")]
-    return words

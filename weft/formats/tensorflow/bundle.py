@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,8 +35,8 @@ from weft.ir.dtype import as_dtype
 
 Array = np.ndarray[Any, Any]
 INDEX: Final = ".index"
-_HEADER: Final = wire.integer(1, 1) + wire.delimited(3, wire.integer(1, 1))
-"""One shard, little-endian, written by version 1 of the format."""
+_VERSION: Final = wire.delimited(3, wire.integer(1, 1))
+"""Little-endian, written by version 1 of the format; before it, the number of data files."""
 
 
 def data_name(prefix: str, shard: int, shards: int) -> str:
@@ -43,28 +44,76 @@ def data_name(prefix: str, shard: int, shards: int) -> str:
     return f"{prefix}.data-{shard:05}-of-{shards:05}"
 
 
-def write_bundle(prefix: str, arrays: Mapping[str, Array]) -> None:
-    """Writes a checkpoint with one data file, byte by byte as TensorFlow writes it.
+@dataclass(frozen=True)
+class Pieces:
+    """An array that is written in pieces, as that of a partitioned variable.
+
+    Args:
+        shape: of the whole array.
+        parts: places and values of the pieces.
+    """
+
+    shape: tuple[int, ...]
+    parts: tuple[tuple[Slice, Array], ...]
+
+    def joined(self) -> Array:
+        """The whole array.
+
+        Raises:
+            DataError: the pieces do not fill it exactly.
+        """
+        dtype = self.parts[0][1].dtype
+        return joined(dict(self.parts), self.shape, dtype, "pieces")
+
+
+def write_bundle(
+    prefix: str, arrays: Mapping[str, Array | Pieces],
+    shard_of: Callable[[str, int], int] = lambda name, piece: 0, shards: int = 1,
+) -> None:  # fmt: skip
+    """Writes a checkpoint, byte by byte as TensorFlow writes it.
+
+    Args:
+        prefix: the path, without the endings of the files.
+        arrays: by name.
+        shard_of: the data file of an array or of one of its pieces.
+        shards: the number of data files.
 
     Raises:
         DTypeError: an array of a type that TensorFlow does not have.
         OSError: the folder is missing or full, or may not be written to.
     """
-    entries: list[tuple[bytes, bytes]] = []
-    content: list[memoryview] = []
-    place = 0
-    for name in sorted(arrays, key=str.encode):
-        array = np.asarray(arrays[name], order="C")
-        code = CODE_OF.get(as_dtype(array.dtype).name)
-        if code is None or not name:
-            raise DTypeError(f"save: {name!r}: expected a named array of numbers")
+    entries: dict[bytes, bytes] = {b"": wire.integer(1, shards) + _VERSION}
+    content: list[list[memoryview]] = [[] for _ in range(shards)]
+
+    def add(key: bytes, name: str, array: Array, shard: int) -> None:
+        place = sum([raw.nbytes for raw in content[shard]])
         raw = array.reshape(-1).view(np.uint8).data
-        entry = Entry(code, array.shape, 0, place, array.nbytes, masked(crc32c(raw)))
-        entries.append((name.encode(), entry_bytes(entry)))
-        content.append(raw)
-        place += array.nbytes
-    write_file(Path(data_name(prefix, 0, 1)), content)
-    write_file(Path(prefix + INDEX), [table_bytes([(b"", _HEADER), *entries])])
+        code = _code(name, array)
+        entry = Entry(code, array.shape, shard, place, array.nbytes, masked(crc32c(raw)))
+        entries[key] = entry_bytes(entry)
+        content[shard].append(raw)
+
+    for name in sorted(arrays, key=str.encode):
+        given = arrays[name]
+        if not isinstance(given, Pieces):
+            add(name.encode(), name, np.asarray(given, order="C"), shard_of(name, 0))
+            continue
+        places = tuple([place for place, _ in given.parts])
+        whole = Entry(_code(name, given.parts[0][1]), given.shape, slices=places)
+        entries[name.encode()] = entry_bytes(whole)
+        for index, (place, piece) in enumerate(given.parts):
+            array = np.asarray(piece, order="C")
+            add(slice_key(name, place), name, array, shard_of(name, index))
+    for shard, raws in enumerate(content):
+        write_file(Path(data_name(prefix, shard, shards)), raws)
+    write_file(Path(prefix + INDEX), [table_bytes(sorted(entries.items()))])
+
+
+def _code(name: str, array: Array) -> int:
+    code = CODE_OF.get(as_dtype(array.dtype).name)
+    if code is None or not name:
+        raise DTypeError(f"save: {name!r}: expected a named array of numbers")
+    return code
 
 
 class Bundle:

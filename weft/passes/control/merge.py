@@ -22,13 +22,13 @@ from weft.passes.step import Step
 
 
 def merged(step: Step) -> Step:
-    """Fuses loops of the same inputs whose bodies compute the same carry."""
+    """Fuses loops of one device and the same inputs whose bodies compute the same carry."""
     first: dict[Any, Node] = {}
     joined: dict[str, Node] = {}
     for node in step.graph.nodes:
         if is_loop(node):
             attrs = {k: v for k, v in node.attrs.items() if k not in ("body", "rematerialize")}
-            key = node.op, node.inputs, tuple(sorted(attrs.items()))
+            key = node.op, node.inputs, tuple(sorted(attrs.items())), node.device
             before = first.setdefault(key, node)
             if before is not node and _alike(before, node):
                 joined[node.name] = before

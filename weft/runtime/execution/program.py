@@ -37,7 +37,7 @@ from weft.runtime.execution.call import (
 )
 from weft.runtime.execution.segment import Segmented, cut
 from weft.runtime.execution.steering import Steering
-from weft.runtime.execution.team import TEAM
+from weft.runtime.execution.team import TEAM, Team
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.memory.address import address
 from weft.runtime.memory.arena import Arena
@@ -76,8 +76,10 @@ class Program:
         threads: int | None = None,
         lock: threading.RLock | None = None,  # pyright: ignore[reportGeneralTypeIssues]
         tapes: Tapes | None = None,
+        team: Team = TEAM,
     ) -> None:
         self.calls: Final = tuple(calls)
+        self.team: Final = team
         self.arena: Final = arena
         self.threads: Final = int(config.get("threads")) if threads is None else threads
         if not 1 <= self.threads <= config.MAX_THREADS:
@@ -102,7 +104,7 @@ class Program:
         brief = self.estimate_ns < HOLD_NS and not self._callbacks and not self.parallel
         self._enter = entries.run_locked if brief else entries.run
         if self.parallel:
-            TEAM.grow(self.threads)
+            team.grow(self.threads)
         arena.ready()
 
     def _fill(self, functions: Mapping[Kernel, int], externals: int) -> None:
@@ -147,7 +149,7 @@ class Program:
         table.calls, table.call_count = address(units), len(units)
         table.patches, table.patch_count = address(self._patches), len(patches)
         table.externals, table.slots = address(self._externals), base
-        table.error, table.team = address(self._error), TEAM.address
+        table.error, table.team = address(self._error), self.team.address
         table.threads = self.threads
         table.leave = layout.BEYOND
         if self._steering.records:
@@ -232,7 +234,7 @@ class Program:
             if state == layout.PAUSED:
                 state = self._go_on()
         if state == layout.UNDERSTAFFED:  # a forked child has no threads
-            TEAM.grow(self.threads)
+            self.team.grow(self.threads)
             return self.run()
         return self._fault(state) if state else None
 

@@ -1,7 +1,8 @@
-"""The process-wide native thread pool that helps the caller run a step.
+"""The native thread pool of a device, which helps the caller run a step.
 
 The threads never run Python. They take units of work from a block of memory that lives as long as
-the process (`weft.codegen.driver`), spin briefly, then sleep.
+the process (`weft.codegen.driver`), spin briefly, then sleep. Several devices of a process have a
+team each, so that they run programs at the same time.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _attributes(allowed: set[int]) -> Any:
 
 
 class Team:
-    """Threads 1, 2, ... of the process; thread 0 is whoever calls."""
+    """Threads 1, 2, ... of a device; thread 0 is whoever calls."""
 
     def __init__(self) -> None:
         # Never freed, as threads read it to the end; not shared with forked children.
@@ -80,6 +81,7 @@ class Team:
             return
         entry = ctypes.c_void_p(driver.entries().worker)
         before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        _staffed.add(self)  # a team that has threads is never freed
         with Uninterrupted(), self._lock:
             try:
                 # Threads inherit the signal mask: signals are for Python's threads.
@@ -119,6 +121,7 @@ class Team:
         with Uninterrupted():
             self.end()
             self._reset()
+            _staffed.discard(self)
 
     def _reset(self) -> None:
         self._threads.clear()
@@ -132,7 +135,21 @@ class Team:
         self._reset()
 
 
-TEAM: Final = Team()
+_staffed: Final[set[Team]] = set()
+
+
+def _after_fork() -> None:
+    while _staffed:
+        _staffed.pop().after_fork()
+
+
+def _end() -> None:
+    for team in list(_staffed):
+        team.end()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=TEAM.after_fork)
-atexit.register(TEAM.end)
+    os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_end)
+TEAM: Final = Team()
+"""Of the first device, on which everything runs that asks for no other."""

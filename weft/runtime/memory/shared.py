@@ -1,7 +1,7 @@
-"""One arena for many programs: large ones run one at a time, so they share memory.
+"""One arena for many programs of a device: large ones run one at a time, so they share memory.
 
-Address space for all of the machine's memory is reserved once and never moves; as much of it is
-resident as the largest living program needs.
+Address space for all of the machine's memory is reserved once a device and never moves; as much of
+it is resident as the largest living program needs.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from weft.host.interrupt import Uninterrupted
 from weft.host.memory import capacity
 from weft.runtime.flight import LEAF, STEP, new_lock
 from weft.runtime.memory.arena import HUGE, Arena, Residence, advise, refuse_too_much
+from weft.runtime.memory.budget import UNLIMITED, Budget
 
 _NO_RESERVE: Final = 0x4000 if sys.platform == "linux" else 0  # MAP_NORESERVE
 
@@ -37,10 +38,15 @@ class SharedArena(Arena):
         self.lock: Final = lock
 
 
-class _Common:
-    """The reserved address space, and its users."""
+class ArenaPool:
+    """Memory for the programs of a device: reserved address space, and its users.
 
-    def __init__(self) -> None:
+    Args:
+        budget: counts what is taken.
+    """
+
+    def __init__(self, budget: Budget = UNLIMITED) -> None:
+        self.budget: Final = budget
         self.lock: Final = new_lock(STEP)
         self._guard = new_lock(LEAF)  # a finalizer may run while this thread holds it
         self._users: weakref.WeakSet[SharedArena] = weakref.WeakSet()
@@ -79,6 +85,7 @@ class _Common:
         assert self._block is not None
         wanted = min(_pages(size), len(self._block) - self._start)
         refuse_too_much(wanted - self._resident)
+        self.budget.take(wanted - self._resident, "arena")
         start, self._resident = self._start + self._resident, wanted
         self._residence = Residence(self._block, start, self._start + wanted - start)
 
@@ -114,24 +121,32 @@ class _Common:
                 start, size = self._start + needed, self._resident - needed
                 self._block.madvise(mmap.MADV_DONTNEED, start, size)
                 self._resident = needed
+                self.budget.give(size)
 
 
 def _pages(size: int) -> int:
     return -(-size // HUGE) * HUGE
 
 
-_COMMON: Final = _Common()
-expect: Final = _COMMON.expect
+POOL: Final = ArenaPool()
+"""Of the first device, on which everything runs that asks for no other."""
+expect: Final = POOL.expect
 
 
-def arena_of(size: int, shared: bool) -> tuple[Arena, Any]:
+def arena_of(size: int, shared: bool, pool: ArenaPool = POOL) -> tuple[Arena, Any]:
     """Memory for a program, and the lock to hold while it runs.
 
     Args:
         shared: whether others may use the memory between runs.
+        pool: the device's memory.
 
     Raises:
-        OutOfMemoryError: the machine does not have that much.
+        OutOfMemoryError: the machine, or the device, does not have that much.
     """
-    found = _COMMON.arena(size) if shared and size >= HUGE else None
-    return (Arena(size), new_lock(STEP)) if found is None else (found, found.lock)
+    found = pool.arena(size) if shared and size >= HUGE else None
+    if found is not None:
+        return found, found.lock
+    pool.budget.refuse_too_much(size, "arena")
+    alone = Arena(size)
+    pool.budget.charge(alone, size, "arena")
+    return alone, new_lock(STEP)

@@ -9,6 +9,7 @@ from weft.errors import DTypeError, GraphError
 from weft.tf1.framework.convert import unary
 from weft.tf1.framework.graph import (
     control_dependencies,
+    device,
     fail,
     get_default_graph,
     graph_of,
@@ -31,12 +32,26 @@ def _flat(inputs: Iterable[Any]) -> list[Any]:
 
 
 def group(*inputs: Any, name: str | None = None) -> Operation:
-    """An operation that completes when all of `inputs` have run."""
+    """An operation that completes when all of `inputs` have run.
+
+    Those of several devices are grouped on each first, so that one signal comes from each.
+    """
     items = [item for item in _flat(inputs) if item is not None]
     graph = graph_of(items)
     found = [graph.as_graph_element(_element(item)) for item in items]
-    with graph.as_default(), control_dependencies(found):
-        return no_op(name or ("group_deps" if found or name is None else name))
+    places: dict[str, list[Any]] = {}
+    for element in found:
+        places.setdefault(element.device, []).append(element)
+    with graph.as_default(), name_scope(name, "group_deps") as scope:
+        if len(places) < 2:
+            return _after(found, scope, next(iter(places), ""))
+        with control_dependencies([_after(places[p], None, p) for p in sorted(places)]):
+            return no_op(scope)
+
+
+def _after(elements: list[Any], name: str | None, place: str) -> Operation:
+    with device(place), control_dependencies(elements):
+        return no_op(name)
 
 
 def _element(item: Any) -> Any:

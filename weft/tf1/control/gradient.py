@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from weft.errors import DTypeError, NotDifferentiableError
@@ -58,7 +59,9 @@ def gradients(
         xs: a tensor or variable, or several.
         grad_ys: the initial gradient of each y; ones by default.
         name: the name scope of the new operations.
-        colocate_gradients_with_ops, gate_gradients, aggregation_method: accepted for old programs.
+        colocate_gradients_with_ops: put each gradient with its operation, even where none has a
+            device.
+        gate_gradients, aggregation_method: accepted for old programs.
         stop_gradients: tensors to treat as constants.
         unconnected_gradients: `'none'` or `'zero'`, for an x on which no y depends.
 
@@ -68,7 +71,7 @@ def gradients(
     Raises:
         NotDifferentiableError: an operation on the way has no gradient.
     """
-    del colocate_gradients_with_ops, gate_gradients, aggregation_method
+    del gate_gradients, aggregation_method
     outputs, inputs = _listed(ys), _listed(xs)
     graph = graph_of([*outputs, *inputs])
     with graph.as_default(), name_scope(name, "gradients", [*outputs, *inputs]) as scope:
@@ -79,7 +82,9 @@ def gradients(
         edges = [edge_of(x) for x in inputs]
         stops = [edge_of(s) for s in _listed(stop_gradients)] if stop_gradients is not None else []
         starts = _starts(y_tensors, grad_ys)
-        found = _backward(graph, scope, y_tensors, edges, starts, stops)
+        together = graph.ir.colocating() if colocate_gradients_with_ops else nullcontext()
+        with together:
+            found = _backward(graph, scope, y_tensors, edges, starts, stops)
         results = [_wrapped(graph, g) for g in found]
         if unconnected_gradients == UnconnectedGradients.ZERO:
             pairs = zip(results, inputs, strict=True)

@@ -16,14 +16,15 @@ from weft.ops.declaration import Op
 from weft.ops.declaration.memory_check import check_room, in_memory
 from weft.tf1.errors import FinalizedError, NameError_
 from weft.tf1.framework.collection import Collections
+from weft.tf1.framework.device import Devices
 from weft.tf1.framework.naming import VALID_NAME, Names
 from weft.tf1.framework.tensor import Operation, Tensor
 
 Build = str | Op | Callable[..., Any]
 
 
-class Graph(Names, Collections):
-    """A program's operations, their names, and collections."""
+class Graph(Names, Collections, Devices):
+    """A program's operations, their names, devices and collections."""
 
     def __init__(self) -> None:
         Names.__init__(self)
@@ -179,16 +180,6 @@ class Graph(Names, Collections):
         finally:
             self._local.bodies = before
 
-    @contextlib.contextmanager
-    def device(self, name: Any) -> Iterator[None]:
-        """Operations built inside record this device; there is only one CPU."""
-        before: str = getattr(self._local, "device", "")
-        self._local.device = name if isinstance(name, str) else before
-        try:
-            yield
-        finally:
-            self._local.device = before
-
     @property
     def container_name(self) -> str:
         """The container of resources built now; empty for the default one."""
@@ -203,12 +194,6 @@ class Graph(Names, Collections):
             yield container_name
         finally:
             self._local.container = before
-
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Accepted for old programs; there is only one device."""
-        del op, ignore_existing
-        yield
 
     def next_op_seed(self) -> int:
         """The seed of the next operation if only the graph's seed is set."""
@@ -230,7 +215,8 @@ class Graph(Names, Collections):
             args: further positional arguments of `build`.
             name: its name; a trailing slash keeps it as it is.
             attrs: the values of `get_attr`.
-            ref: whether the outputs are references to a variable.
+            ref: whether the outputs are references to a variable. It is put with those that it
+                is given references to.
             into: an instance of a subclass of `Operation` to fill in.
             values: values for `build`, if they are not those of `inputs`.
             options: keyword arguments of `build`.
@@ -238,7 +224,10 @@ class Graph(Names, Collections):
         make: Op | Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
         with self._lock:
             op, full = self._begin(kind, inputs, name, attrs or {}, into)
-            with self.building("" if isinstance(make, Op) else full, self.control):
+            leaders = self._place(op, [t.op for t in inputs if t.is_ref] if ref else ())
+            start = len(self.ir.nodes)
+            scope = "" if isinstance(make, Op) else full
+            with self.building(scope, self.control, op.device):
                 values = [t.used for t in inputs] if values is None else values
                 with in_memory(kind):
                     if isinstance(make, Op):
@@ -251,6 +240,8 @@ class Graph(Names, Collections):
                         check_room(kind, known(value.shape), value.dtype)
                 outputs = [self._tensor(op, i, v, ref) for i, v in enumerate(made)]
             op.finish(outputs, _distinct([*(t.value.node for t in outputs), *nodes]))
+            if leaders:
+                self._colocate(self.ir.nodes[start:], leaders)
             self._operations[full] = op
             return op
 
@@ -284,10 +275,15 @@ class Graph(Names, Collections):
         return tensor
 
     @contextlib.contextmanager
-    def building(self, scope: str = "", control: Sequence[Operation] = ()) -> Iterator[None]:
-        """Nodes that `weft.ops` creates inside go to this graph, under `scope`, after `control`."""
+    def building(
+        self, scope: str = "", control: Sequence[Operation] = (), device: str | None = None
+    ) -> Iterator[None]:
+        """Nodes that `weft.ops` creates inside go to this graph, under `scope`, after `control`.
+
+        They are put on `device`, or where `tf.device` says by name.
+        """
         nodes = [node for op in control for node in op.nodes]
-        device: str = getattr(self._local, "device", "")
+        device = self._scopes.merged or "" if device is None else device
         with (
             self._lock,
             self.ir.as_default(),
@@ -320,6 +316,7 @@ class Graph(Names, Collections):
         name = self.unique(node.name)
         op = Operation.__new__(Operation)
         op.setup(self, kind or node.op, name, inputs, (), {})
+        op.place(node.device, self._groups_of(node))
         tensors: list[Tensor] = []
         for index, output in enumerate(node.outputs):
             tensors.append(self._tensors.setdefault(output, Tensor(op, index, output)))
@@ -429,9 +426,19 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def device(name: Any) -> Any:
-    """`Graph.device` of the default graph."""
-    return get_default_graph().device(name)
+def device(device_name_or_function: Any) -> Any:
+    """`Graph.device` of the default graph.
+
+    Args:
+        device_name_or_function: a name such as `/job:ps/cpu:0`, a `tf.DeviceSpec`, a function from
+            an operation to one of these, or `None`, which clears what is around.
+
+    >>> import weft.tf1 as tf
+    >>> with tf.device("/job:ps"), tf.device("/cpu:1"):
+    ...     tf.constant(1.0).device
+    '/job:ps/device:CPU:1'
+    """
+    return get_default_graph().device(device_name_or_function)
 
 
 def container(container_name: str) -> Any:
@@ -440,7 +447,12 @@ def container(container_name: str) -> Any:
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
-    """`Graph.colocate_with` of the default graph."""
+    """`Graph.colocate_with` of the default graph.
+
+    Args:
+        op: an operation, tensor or variable; `None` clears what is around.
+        ignore_existing: whether not to be put with those of `colocate_with` around.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 

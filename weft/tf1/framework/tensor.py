@@ -9,6 +9,7 @@ from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
+from weft.tf1.framework.node_def import NodeDef
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
 __all__ = ["Operation", "Tensor"]
@@ -208,6 +209,11 @@ class Tensor(Overloads):
         return self._dtype
 
     @property
+    def is_ref(self) -> bool:
+        """Whether it refers to a variable."""
+        return self._dtype._is_ref_dtype  # pyright: ignore[reportPrivateUsage]
+
+    @property
     def device(self) -> str:
         """The device of the operation."""
         return self._op.device
@@ -311,6 +317,13 @@ class Operation(Overloads):
         self._attrs = attrs
         self._outputs: list[Tensor] = []
         self._nodes: tuple[Node, ...] = ()
+        self._device = ""
+        self._groups: Sequence[bytes] = ()
+
+    def place(self, device: str, groups: Sequence[bytes] = ()) -> None:
+        """Set the device and the colocation groups, before the nodes are built."""
+        self._device = device
+        self._groups = groups or self._groups
 
     def finish(self, outputs: Sequence[Tensor], nodes: tuple[Node, ...]) -> None:
         """Attach the built nodes and outputs."""
@@ -355,7 +368,21 @@ class Operation(Overloads):
     @property
     def device(self) -> str:
         """The requested device, or an empty string."""
-        return self._nodes[0].device if self._nodes else ""
+        return self._device
+
+    def colocation_groups(self) -> list[bytes]:
+        """The groups of operations that are on one device: `loc:@` and the name of a member.
+
+        Without any, its own.
+        """
+        return list(self._groups) or [f"loc:@{self._name}".encode()]
+
+    @property
+    def node_def(self) -> NodeDef:
+        """The operation as a record: `name`, `op`, `input`, `device`."""
+        inputs = [t.name.removesuffix(":0") for t in self._inputs]
+        inputs += [f"^{op.name}" for op in self._control_inputs]
+        return NodeDef(self._name, self._type, tuple(inputs), self._device)
 
     def get_attr(self, name: str) -> Any:
         """The attribute `name`, such as `transpose_a` of a `MatMul`.
@@ -365,6 +392,8 @@ class Operation(Overloads):
         """
         if name in self._attrs:
             return self._attrs[name]
+        if name == "_class" and self._groups:
+            return list(self._groups)
         if name in ("T", "dtype") and self._outputs:
             return self._outputs[0].dtype.base_dtype
         raise GraphError(f"operation {self._name!r} has no attribute {name!r}")

@@ -19,8 +19,13 @@ from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *
 from weft.tf1.train.monitored.supervisor import *
 from weft.tf1.train.monitored.training import MonitoredTrainingSession as MonitoredTrainingSession
+from weft.tf1.train.moving_averages import (
+    ExponentialMovingAverage as ExponentialMovingAverage,
+)
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
+from weft.tf1.train.replicated.device_setter import *
 from weft.tf1.train.saver import *
+from weft.tf1.train.server import *
 
 _exports.gather(globals(), "queue_runner")

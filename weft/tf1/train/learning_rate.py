@@ -1,4 +1,4 @@
-"""Learning rate schedules, and moving averages of variables."""
+"""The global step, and learning rate schedules."""
 
 from __future__ import annotations
 
@@ -11,28 +11,24 @@ from weft.documentation import arguments_of, named, with_arguments
 from weft.errors import GraphError
 from weft.ir.node import Value
 from weft.ops.optimizer import schedule
-from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
     Graph,
-    control_dependencies,
     emit,
     fail,
     get_default_graph,
     name_scope,
 )
-from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.framework.tensor_shape import TensorShape
+from weft.tf1.framework.tensor import Tensor
 from weft.tf1.variable import initializer
 from weft.tf1.variable.variable import Variable
-from weft.tf1.variable.variable_list import moving_average_variables, trainable_variables
 from weft.tf1.variable.variable_scope import get_variable
 
 __all__ = [
-    "ExponentialMovingAverage", "cosine_decay", "create_global_step", "exponential_decay",
+    "cosine_decay", "create_global_step", "exponential_decay",
     "get_global_step", "get_or_create_global_step", "global_step", "inverse_time_decay",
     "natural_exp_decay", "piecewise_constant", "piecewise_constant_decay", "polynomial_decay",
 ]  # fmt: skip
@@ -216,79 +212,3 @@ def piecewise_constant(
 
 
 piecewise_constant_decay = piecewise_constant
-
-
-class ExponentialMovingAverage:
-    """Shadow variables: shadow -= (1 - decay) * (shadow - variable).
-
-    Args:
-        decay: the fraction of the old average to keep.
-        num_updates: the number of updates; the decay is at most (1 + n) / (10 + n).
-        zero_debias: not supported.
-        name: prefix of the operations and suffix of the shadow variables' names.
-    """
-
-    def __init__(
-        self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
-        name: str = "ExponentialMovingAverage",
-    ) -> None:  # fmt: skip
-        if zero_debias:
-            raise fail(GraphError, "ExponentialMovingAverage: zero_debias is not supported")
-        self._decay = decay
-        self._num_updates = num_updates
-        self._name = name
-        self._averages: dict[Any, Variable] = {}
-
-    @property
-    def name(self) -> str:
-        """The prefix of the operations."""
-        return self._name
-
-    def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
-        """An operation that updates the averages of `var_list` (by default all trainable ones)."""
-        chosen = trainable_variables() if var_list is None else list(var_list)
-        for var in chosen:
-            if var not in self._averages:
-                self._averages[var] = self._shadow(var)
-                if isinstance(var, Variable):
-                    get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
-        with name_scope(self._name) as scope:
-            decay = convert_to_tensor(self._decay, name="decay")
-            if self._num_updates is not None:
-                count = arithmetic.cast(self._num_updates, dtypes.float32)
-                decay = arithmetic.minimum(decay, (1.0 + count) / (10.0 + count))
-            keep = 1.0 - decay
-            updates = [self._update(self._averages[v], v, keep).op for v in chosen]
-            return group(*updates, name=scope)
-
-    def _update(self, shadow: Variable, var: Any, share: Tensor) -> Any:
-        value = convert_to_tensor(var)
-        difference = (shadow.value() - value) * arithmetic.cast(share, shadow.dtype.base_dtype)
-        return shadow.assign_sub(difference)
-
-    def _shadow(self, var: Any) -> Variable:
-        kind = var.dtype.base_dtype
-        if not kind.is_floating:
-            raise fail(GraphError, f"ExponentialMovingAverage: expected a floating type, got {var}")
-        if isinstance(var, Variable):
-            first: Any = var.initialized_value()
-        else:
-            shape = TensorShape(var.shape).as_list()
-            first = lambda: initializer.zeros_initializer()(shape, dtype=kind)  # noqa: E731
-        with name_scope(""), control_dependencies(None):
-            return Variable(first, trainable=False, name=f"{var.op.name}/{self._name}")
-
-    def average(self, var: Any) -> Variable | None:
-        """The shadow of `var`, or `None`."""
-        return self._averages.get(var)
-
-    def average_name(self, var: Any) -> str:
-        """The name of the shadow of `var`."""
-        found = self._averages.get(var)
-        return f"{var.op.name}/{self._name}" if found is None else found.op.name
-
-    def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
-        """Variables by the name under which a checkpoint has their average."""
-        chosen = moving_average_variables() or trainable_variables()
-        chosen = chosen if moving_avg_variables is None else moving_avg_variables
-        return {self.average_name(v): v for v in chosen}

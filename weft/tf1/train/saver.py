@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import ArgumentError, DataError, DTypeError, GraphError
+from weft.errors import ArgumentError, DataError, GraphError
 from weft.formats.safetensors import write_arrays
-from weft.formats.tensorflow.bundle import INDEX, write_bundle
+from weft.formats.tensorflow.bundle import INDEX, Pieces, write_bundle
 from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
@@ -27,6 +27,7 @@ from weft.tf1.train.checkpoint_state import (
     read_state,
     write_state,
 )  # fmt: skip
+from weft.tf1.train.saved import Array, items_of, shards_of
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
 
@@ -49,9 +50,12 @@ class Saver:
 
     Args:
         var_list: variables, or a dict from names in the file to variables; by default all global
-            ones.
+            ones. Parts of a partitioned variable are saved under its name, and restored from
+            checkpoints in which it is whole or has other parts.
         reshape: restored values take their variables' shapes, if they have as many elements.
-        sharded, restore_sequentially, defer_build, save_relative_paths: no effect.
+        sharded: write TensorFlow's format with a data file for each device that variables are
+            assigned to.
+        restore_sequentially, defer_build, save_relative_paths: no effect.
         max_to_keep: the number of checkpoints to keep; 0 or `None` keeps all.
         keep_checkpoint_every_n_hours: besides, one of so many hours of training is never removed.
         name, filename: no effect.
@@ -71,7 +75,7 @@ class Saver:
         pad_step_number: bool = False, save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:  # fmt: skip
-        del sharded, name, restore_sequentially, defer_build, save_relative_paths, filename
+        del name, restore_sequentially, defer_build, save_relative_paths, filename
         only("Saver", {"saver_def": saver_def, "builder": builder}, saver_def=None, builder=None)
         self._reshape = reshape
         self._pad = pad_step_number
@@ -82,17 +86,12 @@ class Saver:
             raise fail(
                 ArgumentError, f"Saver: expected write_version SaverDef.V2, got {write_version!r}"
             )
-        self._bundles = write_version is not None
+        self._bundles = sharded or write_version is not None
+        self._sharded = sharded
         chosen = global_variables() if var_list is None else var_list
         if not chosen and not allow_empty:
             raise fail(GraphError, "Saver: expected variables to save, there are none")
-        if isinstance(chosen, Mapping):
-            self._variables = dict(chosen)
-        else:
-            self._variables = {v.op.name: v for v in chosen}
-        for variable in self._variables.values():
-            if not isinstance(variable, Variable):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise fail(DTypeError, f"Saver: expected variables, got {variable!r}")
+        self._items = items_of(chosen)
         self._keep = max_to_keep or 0
         self._lock = threading.Lock()
         self._paths: list[str] = []
@@ -159,19 +158,25 @@ class Saver:
         self._remove_old()
         return path
 
-    def _write(self, path: str, arrays: dict[str, Any]) -> None:
+    def _write(self, path: str, arrays: dict[str, Array | Pieces]) -> None:
         if self._bundles:
-            write_bundle(path, arrays)
+            shard_of, shards = shards_of(self._items) if self._sharded else (None, 1)
+            write_bundle(path, arrays, shard_of or (lambda name, piece: 0), shards)
         else:
-            write_arrays(Path(path + SUFFIX), arrays)
+            whole = {n: a.joined() if isinstance(a, Pieces) else a for n, a in arrays.items()}
+            write_arrays(Path(path + SUFFIX), whole)
         remove_store(path, but=INDEX if self._bundles else SUFFIX)  # an earlier one with this name
 
-    def _values(self, sess: Any) -> dict[str, Any]:
-        arrays: dict[str, Any] = {}
-        for name, variable in self._variables.items():
-            if variable.key not in sess.state:
-                raise FailedPreconditionError(None, None, f"Saver: variable {name!r} has no value")
-            arrays[name] = np.array(sess.state[variable.key])  # a copy: the next step overwrites it
+    def _values(self, sess: Any) -> dict[str, Array | Pieces]:
+        arrays: dict[str, Array | Pieces] = {}
+        for name, item in self._items.items():
+            for part in item.parts:
+                if part.key not in sess.state:
+                    what = name if part.slice_info is None else part.op.name
+                    text = f"Saver: variable {what!r} has no value"
+                    raise FailedPreconditionError(None, None, text)
+            # copies: the next step overwrites the values
+            arrays[name] = item.joined([np.array(sess.state[part.key]) for part in item.parts])
         return arrays
 
     def _take_over(self, name: str, state: Path) -> None:
@@ -207,13 +212,13 @@ class Saver:
             NotFoundError: there is no such checkpoint, or it lacks a variable.
             InvalidArgumentError: a value has another shape or type, or the file is damaged.
         """
-        found = _read(os.fspath(save_path), self._variables)
+        found = _read(os.fspath(save_path), self._items)
         values: dict[str, Any] = {}
-        for name, variable in self._variables.items():
+        for name, item in self._items.items():
             if name not in found:
                 raise NotFoundError(None, None, f"restore: {name!r} is not in {save_path}")
-            array, shape = found[name], variable.shape.as_dims()
-            kind = variable.dtype.ir
+            array, shape = found[name], item.shape
+            kind = item.parts[0].dtype.ir
             if self._reshape and is_static(shape) and array.size == size(shape):
                 array = array.reshape(known(shape))
             if array.dtype != kind.numpy or not compatible(array.shape, shape):
@@ -223,7 +228,7 @@ class Saver:
                     f"restore: expected {kind}{show(shape)} for {name!r}, "
                     f"got {array.dtype}{show(array.shape)} in {save_path}",
                 )
-            values[variable.key] = array
+            values.update(item.divided(array))
         for key, array in values.items():
             sess.state[key] = array
 

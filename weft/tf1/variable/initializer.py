@@ -18,7 +18,9 @@ from weft.tf1.framework.convert import as_array, constant
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import emit, fail
 from weft.tf1.framework.tensor import Tensor
+from weft.tf1.indexing.slicing import slice as slice_of
 from weft.tf1.random import distribution as random_ops
+from weft.tf1.variable.slice_info import PartitionInfo
 
 __all__ = [
     "constant_initializer", "glorot_normal_initializer", "glorot_uniform_initializer",
@@ -28,19 +30,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def call(initializer: Any, shape: Sequence[int], dtype: DType | None) -> Any:
+def call(
+    initializer: Any, shape: Sequence[int], dtype: DType | None,
+    partition_info: PartitionInfo | None = None,
+) -> Any:  # fmt: skip
     """Call an initializer, whatever its signature."""
     if isinstance(initializer, Initializer):
-        return initializer(shape, dtype=dtype)
+        return initializer(shape, dtype, partition_info)
     try:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):
         return initializer(shape, dtype)
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return initializer(shape, dtype=dtype)
-    if not parameters:
-        return initializer()
-    return initializer(shape, dtype=dtype) if "dtype" in parameters else initializer(shape)
+    options: dict[str, Any] = {"dtype": dtype}
+    if partition_info is not None:
+        options["partition_info"] = partition_info
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        options = {name: value for name, value in options.items() if name in parameters}
+    return initializer(shape, **options) if parameters else initializer()
 
 
 class Initializer:
@@ -49,12 +55,25 @@ class Initializer:
     dtype: DType = dtypes.float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of `shape`; of the initializer's own type if `dtype` is `None`."""
-        del partition_info
-        return self._fill(shape, self.dtype if dtype is None else as_dtype(dtype))
+        """A tensor of `shape`; of the initializer's own type if `dtype` is `None`.
+
+        Args:
+            shape: its shape.
+            dtype: its type.
+            partition_info: tells the whole variable, if it is for a part.
+        """
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        if partition_info is None:
+            return self._fill(shape, kind)
+        return self._part(shape, kind, partition_info)
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
         raise NotImplementedError
+
+    def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:
+        """A part of a whole variable."""
+        del info
+        return self._fill(shape, kind)
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
@@ -172,7 +191,10 @@ class VarianceScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
-        fan_in, fan_out = fans([int(d) for d in shape])
+        return self._scaled(shape, shape, kind)
+
+    def _scaled(self, shape: Any, whole: Any, kind: DType) -> Tensor:
+        fan_in, fan_out = fans([int(d) for d in whole])
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -183,6 +205,9 @@ class VarianceScaling(Initializer):
         # 0.8796...: the standard deviation of a normal truncated at two standard deviations
         spread = math.sqrt(variance) / 0.87962566103423978
         return random_ops.truncated_normal(shape, 0.0, spread, kind, seed=self.seed)
+
+    def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:
+        return self._scaled(shape, info.full_shape, kind)
 
 
 def fans(shape: Sequence[int]) -> tuple[float, float]:
@@ -220,7 +245,13 @@ class UniformUnitScaling(Initializer):
         self.dtype = _floating(dtype)
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
-        inputs = math.prod([int(d) for d in shape][:-1]) or 1
+        return self._scaled(shape, shape, kind)
+
+    def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:
+        return self._scaled(shape, info.full_shape, kind)
+
+    def _scaled(self, shape: Any, whole: Any, kind: DType) -> Tensor:
+        inputs = math.prod([int(d) for d in whole][:-1]) or 1
         limit = math.sqrt(3.0 / inputs) * self.factor
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
@@ -268,6 +299,9 @@ class Identity(Initializer):
             raise fail(ShapeError, f"identity: expected a matrix, got shape {list(shape)}")
         found = creation.eye(int(shape[0]), int(shape[1]), dtype=kind)
         return found if self.gain == 1.0 else found * self.gain
+
+    def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:
+        return slice_of(self._fill(info.full_shape, kind), info.var_offset, shape)
 
 
 def _floating(dtype: Any) -> DType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from weft.tf1.framework.dtypes import DType, as_dtype, int32
 from weft.tf1.framework.graph import (
     Graph,
     control_dependencies,
+    device,
     fail,
     get_default_graph,
     name_scope,
@@ -25,6 +27,7 @@ from weft.tf1.framework.graph import (
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.variable.slice_info import SaveSliceInfo
 
 __all__ = [
     "Variable", "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub",
@@ -40,7 +43,7 @@ class Variable(Overloads):
         trainable: whether optimizers change it by default.
         collections: collections to add it to; `[GraphKeys.GLOBAL_VARIABLES]` by default.
         validate_shape: require an initial value of known shape.
-        caching_device: accepted; there is one device.
+        caching_device: the device to read it on, as of `tf.device`; its own by default.
         name: the name of its operation.
         dtype: its element type; that of the initial value by default.
         expected_shape: accepted for old programs.
@@ -48,6 +51,8 @@ class Variable(Overloads):
         use_resource: accepted; reads are well ordered either way.
         shape: its shape, if it differs from the initial value's static shape.
     """
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self, initial_value: Any = None, trainable: bool | None = None,
@@ -59,7 +64,7 @@ class Variable(Overloads):
     ) -> None:  # fmt: skip
         if variable_def is not None:
             raise fail(ArgumentError, "Variable: expected no variable_def; give initial_value=")
-        del caching_device, expected_shape, import_scope, use_resource
+        del expected_shape, import_scope, use_resource
         del synchronization, aggregation
         if initial_value is None:
             raise fail(GraphError, "Variable: expected an initial_value, got None")
@@ -70,8 +75,9 @@ class Variable(Overloads):
         if self._trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         self._constraint = constraint
+        self._caching_device = caching_device
         self._validate_shape = validate_shape
-        self._save_slice_info = None
+        self._save_slice_info: SaveSliceInfo | None = None
         self._reads: list[Tensor] = []
         self._probe: tuple[Tensor, Tensor] | None = None
         with control_dependencies(None):
@@ -81,14 +87,27 @@ class Variable(Overloads):
     def _build(self, initial: Any, name: str | None, dtype: DType | None, shape: Any) -> None:
         values = [initial] if is_tensor(initial) else []
         with name_scope(name, "Variable", values) as scope:
-            self._graph = get_default_graph()
-            self._initial_value = _initial_tensor(initial, dtype)
-            self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
-            self._dtype = self._initial_value.dtype.base_dtype
-            self._make_handle(scope)
+            graph = self._graph = get_default_graph()
+            late, start = callable(initial) and not values, len(graph.ir.nodes)
+            with graph.grouped(scope[:-1] if late else None):
+                self._initial_value = _initial_tensor(initial, dtype)
+                made = graph.ir.nodes[start:] if late else []
+                self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
+                self._dtype = self._initial_value.dtype.base_dtype
+                if self._dtype.ir.is_hosted:
+                    text = f"Variable: expected numbers, got {self._initial_value}"
+                    raise fail(DTypeError, f"{text}; a lookup table can hold texts")
+                self._make_handle(scope)
+            graph.ir.colocate(made, [self._handle.node])
             self._initializer_op = _assign(self, self._initial_value, "Assign").op
-            self._snapshot = self._read("read", latest=False)
+            with self._where_it_is_read():
+                self._snapshot = self._read("read", latest=False)
         self._variable.rebind(self._snapshot.value)
+
+    def _where_it_is_read(self) -> AbstractContextManager[None]:
+        if self._caching_device is None:
+            return self._graph.colocate_with(self.op)
+        return self._graph.device(self._caching_device)
 
     def _make_handle(self, scope: str) -> None:
         op = self._graph.emit(
@@ -181,6 +200,21 @@ class Variable(Overloads):
     def reads(self) -> list[Tensor]:
         """All tensors through which the graph reads it."""
         return list(self._reads)
+
+    @property
+    def slice_info(self) -> SaveSliceInfo | None:
+        """Its place in a partitioned variable, as a part of which it is saved."""
+        return self._save_slice_info
+
+    @slice_info.setter
+    def slice_info(self, info: SaveSliceInfo) -> None:
+        self._save_slice_info = info
+
+    def _set_save_slice_info(self, save_slice_info: SaveSliceInfo) -> None:
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self) -> SaveSliceInfo | None:
+        return self._save_slice_info
 
     # its value
     def value(self) -> Tensor:
@@ -276,7 +310,8 @@ class Variable(Overloads):
     def _as_graph_tensor(self) -> Tensor:
         if not self._graph.control and not self._graph.in_body:
             return self._snapshot
-        with self._graph.as_default(), self._graph.name_scope(self.op.name + "/"):
+        scope = self._graph.name_scope(self.op.name + "/")
+        with self._graph.as_default(), scope, self._where_it_is_read():
             return self._read("read", latest=False)
 
     def _as_graph_element(self) -> Tensor:
@@ -298,7 +333,7 @@ RefVariable = Variable
 def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
     if not callable(initial) or is_tensor(initial):
         return convert_to_tensor(initial, name="initial_value", dtype=dtype)
-    with name_scope("Initializer"):
+    with name_scope("Initializer"), device(None):
         return convert_to_tensor(initial(), name="initial_value", dtype=dtype)
 
 
@@ -320,7 +355,8 @@ def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
     graph, key = variable.graph, variable.key
     shape = known_shape(variable.shape.as_dims())
     kind = variable.dtype.base_dtype
-    with graph.as_default(), control_dependencies(None), graph.name_scope(key + "/"):
+    near = graph.colocate_with(variable.op)
+    with graph.as_default(), near, control_dependencies(None), graph.name_scope(key + "/"):
         flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
                           dtype="bool", shape=()).outputs[0]  # fmt: skip
         held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,
@@ -347,7 +383,7 @@ def variable_of(ref: Any, kind: str) -> Variable:
         found = ref.graph.keys.get(name)
         if isinstance(found, Variable):
             return found
-        source = next((t for t in ref.op.inputs if t.dtype.name.endswith("_ref")), None)
+        source = next((t for t in ref.op.inputs if t.is_ref), None)
         if source is not None:
             return variable_of(source, kind)
     raise fail(DTypeError, f"{kind}: expected a variable, got {ref!r}")

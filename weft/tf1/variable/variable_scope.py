@@ -7,39 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from weft.errors import GraphError
-from weft.ir.shape import known as known_shape
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype, float32
-from weft.tf1.framework.graph import (
-    Graph,
-    control_dependencies,
-    fail,
-    get_default_graph,
-    graph_of,
-    name_scope,
-)  # fmt: skip
-from weft.tf1.framework.tensor_shape import TensorShape, as_shape
-from weft.tf1.variable import initializer as init_ops
-from weft.tf1.variable.variable import Variable
+from weft.tf1.framework.graph import Graph, fail, get_default_graph, graph_of, name_scope
+from weft.tf1.variable.store import AUTO_REUSE, VariableStore
 
 __all__ = [
     "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope",
     "variable_op_scope", "variable_scope",
 ]  # fmt: skip
-
-
-class _Reuse:
-    """`AUTO_REUSE`: share existing variables, create missing ones."""
-
-    def __repr__(self) -> str:
-        return "AUTO_REUSE"
-
-    def __bool__(self) -> bool:
-        return True
-
-
-AUTO_REUSE = _Reuse()
 
 
 class VariableScope:
@@ -52,11 +28,12 @@ class VariableScope:
         name_scope: str = "", dtype: Any = float32, use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
     ) -> None:  # fmt: skip
-        del caching_device, partitioner
+        self.caching_device = caching_device
         self._reuse = reuse
         self._name = name
         self.initializer = initializer
         self.regularizer = regularizer
+        self.partitioner = partitioner
         self.custom_getter = custom_getter
         self._name_scope = name_scope
         self.dtype: DType = as_dtype(dtype)
@@ -90,9 +67,17 @@ class VariableScope:
         """Set the default regularizer."""
         self.regularizer = regularizer
 
+    def set_partitioner(self, partitioner: Any) -> None:
+        """Set the default partitioner."""
+        self.partitioner = partitioner
+
     def set_dtype(self, dtype: Any) -> None:
         """Set the default element type."""
         self.dtype = as_dtype(dtype)
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Set the device on which variables are read."""
+        self.caching_device = caching_device
 
     def set_custom_getter(self, custom_getter: Any) -> None:
         """Set the function called instead of `get_variable`."""
@@ -123,19 +108,21 @@ class VariableScope:
         """A copy of the scope with some settings changed."""
         settings: dict[str, Any] = {
             "reuse": self._reuse, "name": self._name, "initializer": self.initializer,
-            "regularizer": self.regularizer, "custom_getter": self.custom_getter,
+            "regularizer": self.regularizer, "partitioner": self.partitioner,
+            "custom_getter": self.custom_getter,
             "name_scope": self._name_scope, "dtype": self.dtype,
             "use_resource": self.use_resource, "constraint": self.constraint,
+            "caching_device": self.caching_device,
         }  # fmt: skip
         settings.update(changes)
         return VariableScope(**settings)
 
 
-class _Store:
+class _Store(VariableStore):
     """The variables of a graph by name, the current scope, and how often each scope was opened."""
 
     def __init__(self) -> None:
-        self.variables: dict[str, Variable] = {}
+        super().__init__()
         self.scope = VariableScope(False)
         self.counts: dict[str, int] = {}
 
@@ -185,23 +172,24 @@ def variable_scope(
         name_or_scope: a name, a scope to re-enter, or `None` for a unique `default_name`.
         default_name: used if `name_or_scope` is `None`, made unique.
         values: their graph is used.
-        initializer, regularizer, custom_getter, dtype, use_resource, constraint: defaults inside.
-        caching_device, partitioner: accepted for old programs.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource,
+            constraint: defaults inside.
         reuse: `True` shares existing variables, `AUTO_REUSE` also creates missing ones; `None` or
             `False` inherits.
         auxiliary_name_scope: whether operations are prefixed too.
     """
-    del caching_device
-    if partitioner is not None:
-        raise fail(GraphError, "variable_scope: partitioned variables are not supported")
+    if partitioner is not None and not callable(partitioner):
+        text = f"variable_scope: expected a function as partitioner, got {partitioner!r}"
+        raise fail(GraphError, text)
     if name_or_scope is None and default_name is None:
         raise fail(GraphError, "variable_scope: expected a name or a default_name")
     if name_or_scope is None and reuse:
         raise fail(GraphError, "variable_scope: reuse needs a name, default_name is always fresh")
     graph = graph_of(values)
     changes = {
-        "initializer": initializer, "regularizer": regularizer, "custom_getter": custom_getter,
-        "dtype": dtype, "use_resource": use_resource, "constraint": constraint,
+        "initializer": initializer, "regularizer": regularizer, "partitioner": partitioner,
+        "custom_getter": custom_getter, "dtype": dtype, "use_resource": use_resource,
+        "constraint": constraint, "caching_device": caching_device,
     }  # fmt: skip
     given = {key: value for key, value in changes.items() if value is not None}
     with graph.as_default():
@@ -290,15 +278,18 @@ def get_variable(
         dtype: its element type; the scope's by default, which is float32.
         initializer: a function of shape and dtype, or a value; glorot_uniform by default.
         regularizer: a function of the variable, whose result is added to `REGULARIZATION_LOSSES`.
-        trainable, collections, validate_shape, use_resource, constraint: see `Variable`.
-        caching_device, partitioner, synchronization, aggregation: accepted for old programs.
+        trainable, collections, caching_device, validate_shape, use_resource, constraint: see
+            `Variable`.
+        partitioner: a function from shape and type to the number of parts along each axis, of
+            which one may be above 1: the result is then a `PartitionedVariable`.
+        synchronization, aggregation: accepted for old programs.
         custom_getter: called with the real getter and these arguments.
 
     Raises:
         GraphError: it exists and sharing is off, or it is missing and sharing is required.
         ShapeError: it exists with another shape.
     """
-    del caching_device, partitioner, synchronization, aggregation
+    del synchronization, aggregation
     scope = get_variable_scope()
     getter = custom_getter or scope.custom_getter
     options: dict[str, Any] = {
@@ -309,6 +300,8 @@ def get_variable(
         "reuse": scope.reuse,
         "trainable": trainable,
         "collections": collections,
+        "caching_device": scope.caching_device if caching_device is None else caching_device,
+        "partitioner": partitioner if partitioner is not None else scope.partitioner,
         "validate_shape": validate_shape,
         "use_resource": use_resource,
         "constraint": constraint if constraint is not None else scope.constraint,
@@ -318,8 +311,8 @@ def get_variable(
     full = f"{scope.name}/{name}" if scope.name else name
     with name_scope(""):
         if getter is not None:
-            return getter(_get, full, **options)
-        return _get(full, **options)
+            return getter(_store().get, full, **options)
+        return _store().get(full, **options)
 
 
 def get_local_variable(name: str, *args: Any, **options: Any) -> Any:
@@ -327,78 +320,3 @@ def get_local_variable(name: str, *args: Any, **options: Any) -> Any:
     options["trainable"] = False
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, *args, **options)
-
-
-def _get(name: str, **options: Any) -> Variable:
-    store = _store()
-    reuse = options.pop("reuse", False)
-    existing = store.variables.get(name)
-    if existing is not None:
-        if not reuse:
-            raise fail(
-                GraphError,
-                f"get_variable: {name!r} exists already: {existing.handle.node.describe()}; "
-                "did you mean reuse=True or reuse=tf.AUTO_REUSE?",
-            )
-        _check_shared(existing, name, options)
-        return existing
-    if reuse and reuse is not AUTO_REUSE:
-        raise fail(
-            GraphError,
-            f"get_variable: there is no variable {name!r} to reuse; did you mean tf.AUTO_REUSE?",
-        )
-    variable = store.variables[name] = _make(name, **options)
-    return variable
-
-
-def _check_shared(existing: Variable, name: str, options: dict[str, Any]) -> None:
-    shape, dtype = options.get("shape"), options.get("dtype")
-    if shape is not None and not existing.shape.is_compatible_with(as_shape(shape)):
-        raise fail(
-            GraphError,
-            f"get_variable: {name!r} has shape {existing.shape}, expected {as_shape(shape)}",
-        )
-    if dtype is not None and existing.dtype.base_dtype is not as_dtype(dtype):
-        raise fail(
-            GraphError,
-            f"get_variable: {name!r} has type {existing.dtype.base_dtype.name}, "
-            f"expected {as_dtype(dtype).name}",
-        )
-
-
-def _make(
-    name: str, shape: Any = None, dtype: DType | None = None, initializer: Any = None,
-    regularizer: Any = None, **options: Any,
-) -> Variable:  # fmt: skip
-    if isinstance(initializer, type):
-        initializer = initializer()
-    if initializer is None:
-        initializer = _default_initializer(name, dtype or float32)
-    initial = initializer
-    if callable(initializer) and not is_tensor(initializer):
-        dims = None if shape is None else as_shape(shape)
-        if dims is None or not dims.is_fully_defined():
-            raise fail(
-                GraphError,
-                f"get_variable: {name!r} needs a known shape, got {TensorShape(dims)}",
-            )
-        sizes = known_shape(dims.as_dims())
-        initial = lambda: init_ops.call(initializer, list(sizes), dtype)  # noqa: E731
-    elif shape is not None and not is_tensor(initializer):
-        raise fail(GraphError, f"get_variable: {name!r} has a value as initializer, omit the shape")
-    with control_dependencies(None):
-        variable = Variable(initial_value=initial, name=name, dtype=dtype, **options)
-        if regularizer is not None:
-            with name_scope(name + "/Regularizer/"):
-                loss = regularizer(variable)
-            if loss is not None:
-                get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
-    return variable
-
-
-def _default_initializer(name: str, dtype: DType) -> Any:
-    if dtype.is_floating:
-        return init_ops.glorot_uniform_initializer()
-    if dtype.is_integer or dtype.is_bool:
-        return init_ops.zeros_initializer()
-    raise fail(GraphError, f"get_variable: {name!r} of type {dtype.name} needs an initializer")

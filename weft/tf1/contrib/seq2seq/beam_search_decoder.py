@@ -34,7 +34,7 @@ from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.structure import flatten, map_structure
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape
-from weft.tf1.indexing.lookup import top_k
+from weft.tf1.indexing.ranking import top_k
 from weft.tf1.indexing.slicing import where
 from weft.tf1.nn.activation import log_softmax
 from weft.tf1.reduction import reduce_max, reduce_sum

@@ -9,7 +9,7 @@ from weft import ops
 from weft.ir.node import Value
 from weft.ops.optimizer.adam import adam, corrected
 from weft.tf1.control import dependency
-from weft.tf1.framework.graph import control_dependencies
+from weft.tf1.framework.graph import colocate_with, control_dependencies
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable.variable import Variable
@@ -66,7 +66,9 @@ class AdamOptimizer(Optimizer):
         graph = next(reversed(self._slots["m"].values())).graph
         powers = [(self._extra[name, graph], beta) for name, beta in _POWERS.items()]
         with control_dependencies(update_ops):
-            moved = [
-                power.assign(power.value() * self.rate(beta, power)).op for power, beta in powers
-            ]
+            moved = [self._moved(power, beta) for power, beta in powers]
         return dependency.group(*update_ops, *moved, name=name_scope)
+
+    def _moved(self, power: Variable, beta: str) -> Operation:
+        with colocate_with(power):
+            return power.assign(power.value() * self.rate(beta, power)).op

@@ -21,6 +21,7 @@ from weft.tf1.control.gradient import gradients
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
+    colocate_with,
     control_dependencies,
     emit,
     fail,
@@ -30,6 +31,7 @@ from weft.tf1.framework.graph import (
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.train.optimizer.slot_creator import create_slot_with_initializer
 from weft.tf1.variable import initializer as init_ops
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import trainable_variables as all_trainable
@@ -83,7 +85,12 @@ class Optimizer:
         """Create the slot variables: those whose initializers `_fresh` has."""
         for var in var_list:
             for name, make in self._fresh.items():
-                self.slot(var, name, self._name, make)
+                self.slot(var, name, self._slot_name(name), make)
+
+    def _slot_name(self, slot: str) -> str:
+        """The last part of the names of a slot's variables."""
+        del slot
+        return self._name
 
     def _update_of(self, var: Variable) -> Update:
         """The update of `var`: from (g, var, *slots, *rates) to the new values of var and slots."""
@@ -92,7 +99,9 @@ class Optimizer:
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
         rates = [self.rate(name, var) for name in self._rates]
-        slots = [self.slot(var, name, self._name, make) for name, make in self._fresh.items()]
+        slots = [
+            self.slot(var, name, self._slot_name(name), make) for name, make in self._fresh.items()
+        ]
         update = self._update_of(var)
         return self.emit(self._kind, grad, var, slots, rates, update, self._lazy)
 
@@ -137,7 +146,7 @@ class Optimizer:
         grad_loss: Any = None,
     ) -> list[tuple[Any, Variable]]:  # fmt: skip
         """Pairs (gradient or `None`, variable) for `var_list`, by default all trainable ones."""
-        del aggregation_method, colocate_gradients_with_ops
+        del aggregation_method
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise fail(GraphError, f"gate_gradients: expected GATE_*, got {gate_gradients!r}")
         tensor = convert_to_tensor(loss() if callable(loss) else loss)
@@ -151,7 +160,10 @@ class Optimizer:
         for variable in variables:
             if not isinstance(variable, Variable):
                 raise fail(DTypeError, f"minimize: expected variables, got {variable!r}")
-        found = gradients(tensor, variables, None if grad_loss is None else [grad_loss])
+        start = None if grad_loss is None else [grad_loss]
+        found = gradients(
+            tensor, variables, start, colocate_gradients_with_ops=colocate_gradients_with_ops
+        )
         return list(zip(found, variables, strict=True))
 
     def apply_gradients(
@@ -182,7 +194,8 @@ class Optimizer:
                 else:
                     with control_dependencies([self._finish(updates, "update")]):
                         step = _global_step(global_step)
-                        train = step.assign_add(1, name=scope).op
+                        with colocate_with(step):
+                            train = step.assign_add(1, name=scope).op
             if train not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
                 graph.add_to_collection(GraphKeys.TRAIN_OP, train)
             return train
@@ -201,7 +214,7 @@ class Optimizer:
         return emit("Cast", [tensor], "cast", dtype=kind.ir, name="Cast")
 
     def _update(self, grad: Any, var: Variable) -> Operation:
-        with name_scope("update_" + var.op.name.replace("/", "_")):
+        with name_scope("update_" + var.op.name.replace("/", "_")), colocate_with(var):
             op = self._apply(grad, var)
             if var.constraint is None:
                 return op
@@ -229,19 +242,14 @@ class Optimizer:
         slots = self._slots.setdefault(name, {})
         if var not in slots:
             make = initializer or init_ops.zeros_initializer()
-            shape, kind = var.shape.as_list(), var.dtype.base_dtype
-            with name_scope(""):
-                slots[var] = Variable(
-                    lambda: make(shape, dtype=kind), trainable=False,
-                    name=f"{var.op.name}/{op_name}", dtype=kind,
-                )  # fmt: skip
+            slots[var] = create_slot_with_initializer(var, make, var.shape, var.dtype, op_name)
         return slots[var]
 
     def extra(self, name: str, value: Any, like: Variable) -> Variable:
         """A variable of the optimizer itself, such as a power that every step updates."""
         key = (name, like.graph)
         if key not in self._extra:
-            with name_scope(""):
+            with name_scope(""), colocate_with(like):
                 self._extra[key] = Variable(
                     value, trainable=False, name=name, dtype=like.dtype.base_dtype
                 )
@@ -268,7 +276,7 @@ class Optimizer:
         else:
             inputs = [*refs, *rates, grad]
             build, name = _dense_build(handles, len(rates), update), kind
-        return graph.emit(name, inputs, build, name=name)
+        return graph.emit(name, inputs, build, name=name, ref=True)
 
 
 def _gradient(g: Any, v: Any) -> Any:

@@ -1,0 +1,133 @@
+"""Calls between a client and a server: answers, errors, cancellation, limits."""
+
+import threading
+import time
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+
+from weft import errors
+from weft.cluster.rpc import Listener, Message, RpcOptions, connect
+
+PATHS = {"grpc": RpcOptions(shared_memory=False), "shared": RpcOptions()}
+
+
+class Echo:
+    """A handler: answers with what it got; `block` answers when `release` is called."""
+
+    def __init__(self):
+        self.blocked = []
+        self.peers = []
+
+    def __call__(self, message, peer):
+        self.peers.append(peer)
+        if message.kind == "block":
+            self.blocked.append(Future())
+            return self.blocked[-1]
+        if message.kind == "fail":
+            raise getattr(errors, message.head["class"])(message.head["text"])
+        return Message(message.kind, message.head, message.arrays)
+
+    def wait_for(self, count):
+        until = time.monotonic() + 5
+        while len(self.blocked) < count and time.monotonic() < until:
+            time.sleep(0.002)
+        assert len(self.blocked) == count
+
+
+@pytest.fixture(params=PATHS)
+def options(request):
+    return PATHS[request.param]
+
+
+@pytest.fixture
+def echo():
+    return Echo()
+
+
+@pytest.fixture
+def listener(echo, options):
+    with Listener("127.0.0.1:0", echo, options) as listener:
+        yield listener
+
+
+@pytest.fixture
+def channel(listener, options):
+    with connect(listener.address, options, name="/job:ps/task:1") as channel:
+        yield channel
+
+
+def within(seconds, condition):
+    until = time.monotonic() + seconds
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.002)
+    assert condition()
+
+
+def test_an_answer(channel):
+    answer = channel.call(Message("add", {"x": [1, "a", None]}, [np.arange(3.0)]))
+    assert answer.kind == "add"
+    assert answer.head == {"x": [1, "a", None]}
+    np.testing.assert_array_equal(answer.arrays[0], np.arange(3.0))
+
+
+def test_a_large_message_arrives_whole(channel):
+    x = np.random.default_rng(0).integers(0, 255, 9_000_001).astype(np.uint8)
+    y = channel.start(Message("echo", {}, [x[::-1], x[:3]])).result(10).arrays
+    np.testing.assert_array_equal(y[0], x[::-1])
+    np.testing.assert_array_equal(y[1], x[:3])
+
+
+def test_an_error_is_raised_as_its_class(channel):
+    with pytest.raises(errors.UninitializedError, match="variable w") as caught:
+        channel.call(Message("fail", {"class": "UninitializedError", "text": "variable w"}))
+    assert caught.value.__notes__ == [f"raised by /job:ps/task:1 at {channel.address}"]
+
+
+def test_a_late_answer(channel, echo):
+    answers = [channel.start(Message("block")) for _ in range(3)]
+    echo.wait_for(3)
+    assert not any(a.done() for a in answers)
+    for number, future in enumerate(echo.blocked):
+        future.set_result(Message("late", {"number": number}))
+    assert sorted(a.result(5).head["number"] for a in answers) == [0, 1, 2]
+
+
+def test_a_deadline_cancels_the_call(channel, echo):
+    with pytest.raises(errors.DeadlineError, match=r"block to /job:ps/task:1 at .* after 0.1 s"):
+        channel.call(Message("block"), timeout=0.1)
+    with pytest.raises(errors.DeadlineError, match=r"after 0.1 s"):
+        channel.start(Message("block"), timeout=0.1).result(5)
+    echo.wait_for(2)
+    within(2, lambda: all(f.cancelled() for f in echo.blocked))
+
+
+def test_cancelling_a_call_reaches_the_handler(channel, echo):
+    answer = channel.start(Message("block"))
+    echo.wait_for(1)
+    assert answer.cancel()
+    within(2, echo.blocked[0].cancelled)
+
+
+def test_a_client_that_leaves_cancels_its_calls(channel, echo):
+    answer = channel.start(Message("block"))
+    echo.wait_for(1)
+    gone = threading.Event()
+    echo.peers[0].on_close(gone.set)
+    channel.close()
+    with pytest.raises(errors.UnavailableError, match="the channel is closed"):
+        answer.result(5)
+    within(2, echo.blocked[0].cancelled)
+    assert gone.wait(2)
+
+
+def test_a_server_that_ends_fails_the_calls(channel, echo, listener):
+    answer = channel.start(Message("block"))
+    echo.wait_for(1)
+    listener.stop()
+    with pytest.raises(errors.UnavailableError, match="/job:ps/task:1 at 127"):
+        answer.result(3)
+    with pytest.raises(errors.UnavailableError, match="/job:ps/task:1 at 127"):
+        channel.call(Message("echo"))
+    assert channel.closed

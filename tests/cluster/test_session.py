@@ -1,0 +1,88 @@
+"""Sessions over servers in other processes: results are those of one process, bit by bit."""
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from weft.errors import ClosedError
+
+RNG = np.random.RandomState(0)
+X = RNG.rand(50, 20).astype(np.float32)
+LABELS = np.eye(10, dtype=np.float32)[RNG.randint(0, 10, 50)]
+
+
+class Model:
+    """A softmax regression, with its variables and its arithmetic on devices."""
+
+    def __init__(self, variables=None, compute=None, optimizer=tf.train.AdamOptimizer):
+        self.graph = tf.Graph()
+        with self.graph.as_default():
+            tf.set_random_seed(1)
+            with tf.device(variables):
+                self.step = tf.train.get_or_create_global_step()
+                self.w = tf.Variable(tf.random_normal([20, 10]), name="w")
+                self.b = tf.Variable(tf.zeros([10]), name="b")
+            with tf.device(compute):
+                self.x = tf.placeholder(tf.float32, [None, 20])
+                self.labels = tf.placeholder(tf.float32, [None, 10])
+                logits = tf.matmul(tf.nn.dropout(self.x, 0.9), self.w) + self.b
+                self.loss = tf.reduce_mean(
+                    tf.nn.softmax_cross_entropy_with_logits(labels=self.labels, logits=logits)
+                )
+                self.train = optimizer(0.1).minimize(self.loss, global_step=self.step)
+            self.init = tf.global_variables_initializer()
+
+    def run(self, target, steps=5):
+        """Losses and variables after some steps."""
+        feeds = {self.x: X, self.labels: LABELS}
+        with tf.Session(target, graph=self.graph) as session:
+            session.run(self.init)
+            losses = [session.run([self.loss, self.train], feeds)[0] for _ in range(steps)]
+            return [*losses, *session.run([self.w, self.b, self.step])]
+
+
+def test_training_on_a_parameter_server_is_that_of_one_process(cluster):
+    here = Model().run("")
+    there = Model("/job:ps/task:0", "/job:worker/task:0").run(cluster.target("worker"))
+    swapped = Model("/job:worker", "/job:ps").run(cluster.target("worker"))
+    for found in (there, swapped):
+        assert len(found) == len(here)
+        assert all(np.array_equal(a, b) for a, b in zip(found, here, strict=True))
+
+
+def test_variables_outlive_sessions_and_are_shared(cluster):
+    target = cluster.target("worker")
+    with tf.Graph().as_default():
+        with tf.device("/job:ps"):
+            v = tf.Variable([1.0, 2.0], name="kept")
+        more = v.assign_add([1.0, 1.0])
+        with tf.Session(target) as first:
+            first.run(v.initializer)
+            with tf.Session(target) as second:
+                assert second.run(more).tolist() == [2, 3]
+            assert first.run(v).tolist() == [2, 3]
+        with pytest.raises((ClosedError, RuntimeError), match="closed"):
+            first.run(v)
+        with tf.Session(cluster.target("ps")) as third:  # another master
+            assert third.run(v).tolist() == [2, 3]
+            names = [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker")]
+            assert [device.name for device in third.list_devices()] == names
+
+
+def test_errors_are_those_of_one_process(cluster):
+    with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
+        with tf.device("/job:ps"):
+            v = tf.Variable([1.0], name="never")
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"'never'.*test_session.py"):
+            session.run(v + 1.0)
+        table, i = tf.constant([1.0, 2.0]), tf.placeholder(tf.int32, [])
+        with tf.device("/job:ps"):
+            y = tf.gather(table, i)
+        assert session.run(y, {i: 1}) == 2
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"7.*test_session.py"):
+            session.run(y, {i: 7})
+        assert session.run(y, {i: 0}) == 1  # the servers live on
+        with tf.device("/job:ps/task:4"):
+            z = y + 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"/job:ps/task:4.*does not exist"):
+            session.run(z, {i: 1})

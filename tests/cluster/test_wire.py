@@ -1,0 +1,67 @@
+"""Requests and steps as messages: they describe the same programs afterwards."""
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from weft.cluster.wire import request_head, request_of, step_head, step_of
+from weft.codegen.target import current
+from weft.errors import GraphError
+from weft.ir.dtype import float32
+from weft.ir.node import TensorType
+from weft.passes import pipeline
+from weft.passes.step import Request
+from weft.runtime.compilation.fingerprint import fingerprint
+
+
+def model():
+    x = tf.placeholder(tf.float32, [None, 20])
+    labels = tf.placeholder(tf.float32, [None, 10])
+    w, b = tf.Variable(tf.ones([20, 10])), tf.Variable(tf.zeros([10]))
+    large = np.random.RandomState(0).rand(20, 20).astype(np.float32)
+    logits = tf.matmul(tf.matmul(x, large), w) + b
+    loss = tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+    train = tf.train.AdamOptimizer().minimize(loss)
+    feeds = (x.value, labels.value)
+    return Request(x.graph.ir, (loss.value,), tuple(train.nodes), feeds)
+
+
+def specialized(request):
+    kinds = [TensorType(float32, (5, 20)), TensorType(float32, (5, 10))]
+    return pipeline.optimize(pipeline.specialize(request, kinds, {}, {}, {}))
+
+
+def test_programs_are_the_same_on_the_other_side():
+    with tf.Graph().as_default():
+        request = model()
+    aside = []
+    head = request_head(request, aside)
+    assert [array.shape for array in aside] == [(20, 20)]  # not as text
+    received = request_of(head, aside)
+    assert len(received.graph.nodes) < len(request.graph.nodes)  # without initializers
+    steps = [specialized(request), specialized(received)]
+    aside = []
+    steps.append(step_of(step_head(steps[0], aside), aside))
+    assert len({fingerprint(step, 2, current()) for step in steps}) == 1
+
+
+def test_values_inside_a_graph_are_fed():
+    with tf.Graph().as_default() as graph:
+        x = tf.placeholder(tf.float32, [2])
+        inside = tf.exp(x)
+        both = tf.nn.top_k(inside * 2.0)
+        y = both.values + tf.cast(both.indices, tf.float32)
+        # the values are fed, the indices are computed, from a fed value of their own
+        request = Request(graph.ir, (y.value, inside.value), (), (inside.value, both.values.value))
+        received = request_of(request_head(request, []), [])
+    kinds = [TensorType(float32, (2,)), TensorType(float32, (1,))]
+    steps = [pipeline.specialize(r, kinds, {}, {}, {}) for r in (request, received)]
+    assert len({fingerprint(step, 2, current()) for step in steps}) == 1
+
+
+def test_python_functions_stay_at_home():
+    with tf.Graph().as_default() as graph:
+        y = tf.py_func(np.sin, [tf.constant(1.0)], tf.float32, name="mine")
+        request = Request(graph.ir, (y.value,), (), ())
+        with pytest.raises(GraphError, match=r"cannot be sent to another task.*mine.*test_wire.py"):
+            request_head(request, [])

@@ -1,0 +1,160 @@
+"""Connections to the other tasks of a cluster, made on first use and shared by all sessions."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from weft.cluster.rpc import Channel, Message, RpcOptions, connect
+from weft.cluster.spec import ClusterSpec
+from weft.errors import AbortedError, UnavailableError
+from weft.ir.device import DeviceName
+from weft.runtime.device.base import DeviceAttributes, attributes_of
+
+PATIENT: Final = RpcOptions(connect_timeout=60.0)
+"""Tasks of a cluster start at different times: sessions wait for them."""
+WARN_SECONDS: Final = 10.0
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A connection to a task.
+
+    Attributes:
+        task: its name.
+        channel: where it takes messages.
+        incarnation: differs after each start of the task.
+        devices: what it has, by full name.
+    """
+
+    task: str
+    channel: Channel
+    incarnation: str
+    devices: dict[str, DeviceAttributes]
+
+
+class Links:
+    """The connections of a task to the others.
+
+    Args:
+        spec: all tasks.
+        own: the name of the task itself.
+        options: of the connections.
+
+    Attributes:
+        incarnation: differs after each start of the task.
+    """
+
+    def __init__(self, spec: ClusterSpec, own: str, options: RpcOptions) -> None:
+        self.spec, self.own, self.options = spec, own, options
+        self.incarnation = secrets.token_hex(8)
+        self.addresses = {str(task): address for task, address in spec}
+        self._lock = threading.Lock()
+        self._making: dict[str, Future[Link]] = {}
+        self._listeners: list[Callable[[str, BaseException], None]] = []
+        self._closed = False
+
+    def on_failure(self, listener: Callable[[str, BaseException], None]) -> None:
+        """Tell a function each task that fails, and how."""
+        self._listeners.append(listener)
+
+    def to(self, task: str, timeout: float | None = None) -> Link:
+        """The connection to a task.
+
+        Args:
+            task: its name.
+            timeout: how long to wait until it answers, in seconds.
+
+        Raises:
+            UnavailableError: it does not answer.
+            ArgumentError: its cluster spec contradicts this one.
+        """
+        with self._lock:
+            if self._closed:
+                raise UnavailableError(f"{self.own} is stopped")
+            future = self._making.get(task)
+            make = future is None or (future.done() and future.exception() is not None)
+            if make:
+                future = self._making[task] = Future()
+        assert future is not None
+        if make:
+            self._make(task, future, timeout)
+        return future.result()
+
+    def known(self, task: str) -> Link | None:
+        """The connection to a task, if there is one."""
+        future = self._making.get(task)
+        done = future is not None and future.done() and future.exception() is None
+        return future.result() if done and future is not None else None
+
+    def _make(self, task: str, future: Future[Link], timeout: float | None) -> None:
+        try:
+            future.set_result(self._joined(task, timeout))
+        except BaseException as error:
+            future.set_exception(error)
+
+    def _joined(self, task: str, timeout: float | None) -> Link:
+        channel = self._connected(task, timeout or self.options.connect_timeout)
+        try:
+            head = {
+                "from": self.own, "to": task, "spec": self.spec.told(),
+                "incarnation": self.incarnation,
+            }  # fmt: skip
+            answer = channel.call(Message("join", head), self.options.connect_timeout).head
+        except BaseException:
+            channel.close()
+            raise
+        watch = channel.start(Message("watch"), None)
+        watch.add_done_callback(lambda done: self._ended(task, channel, done))
+        return Link(task, channel, answer["incarnation"], attributes_of(answer["devices"]))
+
+    def _connected(self, task: str, timeout: float) -> Channel:
+        """A channel to a task; tells for whom it waits from time to time.
+
+        Raises:
+            UnavailableError: the task does not answer for so many seconds.
+        """
+        address, until = self.addresses[task], time.monotonic() + timeout
+        while True:
+            left = max(round(until - time.monotonic(), 3), 0.01)
+            options = replace(self.options, connect_timeout=min(left, WARN_SECONDS))
+            try:
+                return connect(address, options, task, self.own)
+            except UnavailableError:
+                if self._closed or left <= WARN_SECONDS:
+                    raise
+                _log.warning("%s still waits for %s at %s", self.own, task, address)
+
+    def _ended(self, task: str, channel: Channel, watch: Future[Any]) -> None:
+        """The task has ended, or does not answer any more."""
+        with self._lock:
+            if self._closed:
+                return
+            self._making.pop(task, None)
+        error = None if watch.cancelled() else watch.exception()
+        for listener in list(self._listeners):
+            listener(task, error or AbortedError(f"{task} was stopped"))
+        with contextlib.suppress(Exception):
+            channel.close()
+
+    def close(self) -> None:
+        """End all connections."""
+        with self._lock:
+            self._closed = True
+            made, self._making = list(self._making.values()), {}
+        for future in made:
+            if future.done() and future.exception() is None:
+                future.result().channel.close()
+
+
+def name_of(task: DeviceName) -> str:
+    """The name of a task, with its replica."""
+    return str(DeviceName(task.job, 0, task.task))

@@ -1,0 +1,208 @@
+"""A session in the process of its master: places, cuts, registers and runs requests."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from weft.cluster.links import Link
+from weft.cluster.master.counter import with_own_counters
+from weft.cluster.master.flight import Flight
+from weft.cluster.master.program import ClusterProgram, OwnProgram
+from weft.cluster.route import routes, task_of
+from weft.cluster.rpc import Message
+from weft.cluster.session import ClusterSession, Run
+from weft.cluster.variables import Variables
+from weft.cluster.waiting import answered
+from weft.cluster.worker.program import registration
+from weft.cluster.worker.store import told
+from weft.cluster.worker.worker import Worker
+from weft.errors import AbortedError, ClosedError, UnavailableError
+from weft.ops.boundary.state import counter, variable
+from weft.ops.declaration import op_of
+from weft.ops.resource.spec import ResourceSpec
+from weft.passes.partition import Partition
+from weft.passes.placement.choose import chosen
+from weft.passes.step import Request, Step
+from weft.resource.base import Cancellation
+from weft.runtime.engine import Function
+from weft.runtime.finish import finish, partitioned
+from weft.runtime.staged import StagedProgram
+
+Array = np.ndarray[Any, Any]
+
+
+class MasterSession(ClusterSession):
+    """Runs requests on the tasks of a cluster, from the task of its master.
+
+    Args:
+        name: unique among all sessions of the cluster.
+        counters: what the keys of its random streams begin with.
+        worker: of the master's own task.
+        links: to the other tasks that it may use.
+        threads: how many threads run a step; 0: what each task has.
+        closed: called when it is closed.
+    """
+
+    def __init__(
+        self, name: str, counters: str, worker: Worker, links: dict[str, Link], threads: int,
+        closed: Callable[[MasterSession], object],
+    ) -> None:  # fmt: skip
+        self.name, self.task = name, worker.task
+        self.links, self.rendezvous = links, worker.rendezvous
+        self.states: Mapping[str, Any] = worker.store.states
+        self.devices = {n: d.attributes for n, d in worker.devices.items()}
+        for link in links.values():
+            self.devices.update(link.devices)
+        self.variables = Variables(self)
+        self._worker, self._counters, self._closed = worker, counters, closed
+        self._threads = threads or None
+        self._default = next(iter(worker.devices))
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._flights: dict[Flight, None] = {}
+        self._failure: BaseException | None = None
+        self._sent: dict[str, set[str]] = {task: set() for task in links}
+
+    # -- functions
+
+    def function(self, request: Request) -> Run:
+        """A part of a graph, compiled on first use."""
+        self.check()
+        homes = {
+            str(node.attrs["key"]): device
+            for node, device in request.placed.items()
+            if op_of(node) in (variable, counter)
+        }
+
+        def compiled(step: Step, threads: int, count: int) -> Any:
+            return self._compiled(step, threads, count, homes)
+
+        return Function(
+            request.graph, request.fetches, request.targets, request.feeds, self._threads,
+            compiled, request.done, request.placed,
+        )  # fmt: skip
+
+    def _compiled(
+        self, step: Step, threads: int, fetches: int, homes: Mapping[str, str]
+    ) -> OwnProgram | ClusterProgram:
+        step = with_own_counters(step, self._counters)
+        homes = {**homes, **{self._counters + key: home for key, home in homes.items()}}
+        whole, cut = partitioned(step, lambda step: chosen(step, self._default), homes)
+        used = {stage.device for stage in cut.stages} or {self._default}
+        if len(used) == 1 and (device := next(iter(used))) in self.states:
+            processor = self._worker.devices[device].processor
+            made = finish(whole, threads, fetches, processor=processor, simplified=True)
+            return OwnProgram(made, self.states[device], self)
+        return self._registered(whole, cut, fetches)
+
+    def _registered(self, step: Step, cut: Partition, fetches: int) -> ClusterProgram:
+        """The program, once all tasks have compiled their stages."""
+        with self._lock:
+            number = next(self._numbers)
+        cut = replace(cut, fetches=cut.fetches[:fetches])
+        plan = routes(cut, self.task)
+        futures = [
+            self.links[task].channel.start(self._registration(cut, route, number))
+            for task, route in plan.items()
+            if task != self.task
+        ]
+        own = {stage.device for stage in cut.stages} & self._worker.devices.keys()
+        stages = StagedProgram(cut, self._worker.devices, own) if own else None
+        for future in futures:
+            future.result()
+        return ClusterProgram(number, step, cut, plan, stages, self, self.task)
+
+    def _registration(self, cut: Partition, route: Any, number: int) -> Message:
+        devices = {device for device in self.devices if task_of(device) == route.task}
+        head, arrays = registration(cut, route, devices, self._sent[route.task])
+        head |= {"session": self.name, "program": number, "master": self.task}
+        return Message("register", head, arrays)
+
+    # -- variables and resources
+
+    def ask(
+        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
+    ) -> tuple[Mapping[str, Any], Sequence[Array]]:
+        """Ask a device about its variables."""
+        self.check()
+        message = Message("state", {"device": device, "do": do, "keys": list(keys)}, arrays)
+        if device in self.states:
+            answer = self._worker.store.ask(message)
+        else:
+            answer = self._link(device).channel.call(message)
+        return answer.head, answer.arrays
+
+    def call(
+        self, device: str, spec: ResourceSpec, method: str, options: Mapping[str, Any],
+        inputs: Sequence[Array], cancel: Cancellation,
+    ) -> Sequence[Array]:  # fmt: skip
+        """Call a method of a resource; the call is cancelled with the session."""
+        self.check()
+        if device in self.states:
+            containers = self._worker.store.containers
+            return containers.call(spec, method, inputs, options, cancel)
+        head = {"session": self.name, **told(spec, method, options)}
+        message = Message("resource", head, inputs)
+        return answered(self._link(device).channel, message, cancel).arrays
+
+    def _link(self, device: str) -> Link:
+        task = task_of(device)
+        if task not in self.links:
+            known = ", ".join([self.task, *self.links])
+            raise UnavailableError(f"session: no task {task}; expected one of {known}")
+        return self.links[task]
+
+    # -- its life
+
+    def check(self) -> None:
+        """Raises if the session is closed, or one of its tasks has failed."""
+        if self._failure is not None:
+            raise type(self._failure)(*self._failure.args)  # each with its own traceback
+
+    def begin(self, flight: Flight) -> None:
+        """A step begins: it fails when a task does."""
+        with self._lock:
+            self._flights[flight] = None
+        self.rendezvous.begin(flight.step, flight)
+        self.check()
+
+    def end(self, flight: Flight) -> None:
+        """A step is over."""
+        self.rendezvous.end(flight.step)
+        with self._lock:
+            self._flights.pop(flight, None)
+
+    def task_failed(self, task: str, error: BaseException) -> None:
+        """Give up all steps: a task has ended, or does not answer."""
+        if task not in self.links:
+            return
+        later = AbortedError(f"the session lost {task}: open a new one ({error})")
+        self._fail(error, later)
+
+    def close(self) -> None:
+        """Give up what runs and waits, and free what the session has registered."""
+        error = ClosedError("session: expected an open session, got a closed one")
+        with self._lock:
+            if isinstance(self._failure, ClosedError):
+                return
+        self._fail(AbortedError("the session was closed"), error)
+        for link in self.links.values():
+            if not link.channel.closed:
+                link.channel.start(Message("release", {"session": self.name}))
+        self._worker.release(self.name)
+        self._worker.store.forget_counters(self._counters)
+        self._closed(self)
+
+    def _fail(self, error: BaseException, later: BaseException) -> None:
+        """Fail steps in flight with one error, later ones with another."""
+        with self._lock:
+            self._failure = later
+            flights = list(self._flights)
+        for flight in flights:
+            flight.fail(error)

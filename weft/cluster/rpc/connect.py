@@ -1,0 +1,49 @@
+"""Connections to servers."""
+
+from __future__ import annotations
+
+from weft.cluster.rpc.address import host_and_port
+from weft.cluster.rpc.channel import Channel
+from weft.cluster.rpc.grpc_client import GrpcChannel
+from weft.cluster.rpc.options import RpcOptions
+from weft.cluster.rpc.socket_client import SocketChannel
+
+
+def connect(
+    address: str, options: RpcOptions | None = None, name: str = "", own_name: str = ""
+) -> Channel:
+    """A channel to the server at an address.
+
+    Args:
+        address: `host:port`.
+        options: security, limits and times.
+        name: of the task there, such as `/job:ps/task:1`, for errors.
+        own_name: of this task, which the server is told.
+
+    Raises:
+        UnavailableError: no answer for `connect_timeout` seconds; it names the task.
+        DeniedError: the server has another version, or demands a token that the options lack.
+    """
+    options = RpcOptions() if options is None else options
+    host, port = host_and_port(address)
+    channel = GrpcChannel(f"{host}:{port}", options, name, own_name)
+    return _moved(channel) if options.shared_memory else channel
+
+
+def _moved(channel: GrpcChannel) -> Channel:
+    """A channel through shared memory in place of this one, if the server is on this host."""
+    welcome = channel.welcome
+    if "socket" not in welcome:
+        return channel
+    try:
+        moved = SocketChannel(
+            channel.name, channel.address, channel.options, str(welcome["socket"]),
+            bytes.fromhex(str(welcome["secret"])), int(welcome["process"]), channel.most_bytes,
+        )  # fmt: skip
+    except OSError:  # the host is the same, but a socket cannot be reached
+        return channel
+    except BaseException:
+        channel.close()
+        raise
+    channel.close()
+    return moved

@@ -1,0 +1,1 @@
+"""What a task does for masters: its parts of steps, its variables and queues."""

@@ -1,0 +1,113 @@
+"""The programs of a task's stages, as a master registers them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from weft.cluster.route import Post, Route
+from weft.cluster.rpc import Message
+from weft.cluster.wire import partition_head, partition_of
+from weft.passes.partition import Partition
+from weft.runtime.staged import StagedProgram
+
+Array = np.ndarray[Any, Any]
+LARGE: Final = 1 << 16
+"""Constants of so many bytes are sent to a task once a session, whatever programs have them."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The compiled stages of a task.
+
+    Attributes:
+        stages: run one step.
+        route: what they receive and send.
+        count: of the values of the partition.
+    """
+
+    stages: StagedProgram
+    route: Route
+    count: int
+
+
+def registration(
+    partition: Partition, route: Route, own: set[str], sent: set[str]
+) -> tuple[dict[str, Any], list[Array]]:
+    """The head and the arrays of the message that registers a task's stages.
+
+    Args:
+        partition: of the step.
+        route: of the task.
+        own: full names of its devices.
+        sent: digests of the constants that it has; new ones are added.
+    """
+    aside: list[Array] = []
+    head: dict[str, Any] = {
+        "partition": partition_head(partition, own, aside),
+        "route": asdict(route),
+    }
+    head["constants"], arrays = packed(aside, sent)
+    return head, arrays
+
+
+def program_of(
+    message: Message, constants: MutableMapping[str, Array], devices: Mapping[str, Any]
+) -> Program:
+    """The program that a message registers.
+
+    Args:
+        message: what `registration` made.
+        constants: those that were sent before, by digest; new ones are added.
+        devices: of this task, by full name.
+    """
+    head = message.head
+    aside = unpacked(head["constants"], message.arrays, constants)
+    partition = partition_of(head["partition"], aside)
+    stages = StagedProgram(partition, devices, devices.keys())
+    return Program(stages, _route_of(head["route"]), len(partition.types))
+
+
+def packed(aside: Sequence[Array], sent: set[str]) -> tuple[list[str], list[Array]]:
+    """Digests of large arrays (empty for small ones), and the arrays that must be sent."""
+    digests: list[str] = []
+    arrays: list[Array] = []
+    for array in aside:
+        large = array.nbytes >= LARGE and not array.dtype.hasobject
+        digest = _digest(array) if large else ""
+        digests.append(digest)
+        if digest not in sent:
+            arrays.append(array)
+        if digest:
+            sent.add(digest)
+    return digests, arrays
+
+
+def unpacked(
+    digests: Sequence[str], arrays: Sequence[Array], constants: MutableMapping[str, Array]
+) -> list[Array]:
+    """The arrays that `packed` was given."""
+    rest = iter(arrays)
+    found: list[Array] = []
+    for digest in digests:
+        array = constants[digest] if digest in constants else next(rest)
+        if digest:
+            constants[digest] = array
+        found.append(array)
+    return found
+
+
+def _digest(array: Array) -> str:
+    text = hashlib.blake2b(f"{array.dtype} {array.shape}".encode(), digest_size=20)
+    text.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return text.hexdigest()
+
+
+def _route_of(head: Mapping[str, Any]) -> Route:
+    posts = tuple([Post(p["stage"], p["to"], tuple(p["values"]), p["last"]) for p in head["posts"]])
+    values = {name: tuple(head[name]) for name in ("feeds", "first", "last")}
+    return Route(head["task"], posts=posts, ends=head["ends"], **values)

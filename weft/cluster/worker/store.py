@@ -1,0 +1,175 @@
+"""What lives in a task from step to step: variables by device, queues and tables by container."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+
+from weft.cluster.rpc import Message
+from weft.cluster.rpc.channel import settle
+from weft.errors import ArgumentError, UnknownKeyError
+from weft.host.crew import Crew
+from weft.ops.resource.spec import ResourceSpec
+from weft.resource.base import Cancellation, Containers
+from weft.runtime.device.base import Device
+
+Array = np.ndarray[Any, Any]
+IN_CONTAINER: Final = "//"
+"""Keys of variables of a container other than the default one begin with its name and this."""
+
+
+class Store:
+    """The variables and resources of a task.
+
+    Args:
+        devices: of the task.
+        crew: threads for calls that wait.
+
+    Attributes:
+        states: the variables of each device.
+        containers: queues, tables, accumulators.
+    """
+
+    def __init__(self, devices: Sequence[Device], crew: Crew) -> None:
+        self.states: dict[str, Any] = {str(d.name): d.variables() for d in devices}
+        self.containers = Containers()
+        self._crew = crew
+        self._lock = threading.Lock()
+        self._cancellations: dict[str, Cancellation] = {}
+
+    # -- variables
+
+    def ask(self, message: Message) -> Message:
+        """Answer a message about variables: `contains`, `get`, `set`, `delete` or `keys`.
+
+        Its head names a device and keys. All values of a `get` are from one moment.
+
+        Raises:
+            UnknownKeyError: a variable has no value.
+        """
+        head = message.head
+        state = self._state(head["device"])
+        keys: list[str] = head.get("keys", [])
+        match head["do"]:
+            case "keys":
+                return Message("state", {"keys": list(state)})
+            case "contains":
+                return Message("state", {"found": [key in state for key in keys]})
+            case "get":
+                return Message("state", {}, _values(state, keys))
+            case "set":
+                for key, array in zip(keys, message.arrays, strict=True):
+                    state[key] = array
+            case "delete":
+                for key in keys:
+                    state.pop(key, None)
+            case unknown:
+                raise ArgumentError(f"state: unknown request {unknown!r}")
+        return Message("state")
+
+    def _state(self, device: str) -> Any:
+        if device not in self.states:
+            known = ", ".join(self.states)
+            raise ArgumentError(f"state: there is no device {device}; expected one of {known}")
+        return self.states[device]
+
+    def forget_counters(self, prefix: str) -> None:
+        """Forget the random streams of a session."""
+        for state in self.states.values():
+            for key in [key for key in list(state) if key.startswith(prefix)]:
+                state.pop(key, None)
+
+    def reset(self, containers: Collection[str]) -> None:
+        """Forget the variables and resources of these containers; of all if none is named."""
+        self.containers.reset(containers)
+        for state in self.states.values():
+            for key in list(state):
+                if not containers or container_of(key) in containers:
+                    state.pop(key, None)
+
+    # -- resources
+
+    def call(self, message: Message) -> Future[Message]:
+        """Call a method of a resource; waits on a thread, until the session is released."""
+        cancel = Cancellation(self._session(message.head["session"]))
+        future: Future[Message] = Future()
+        future.add_done_callback(lambda done: _given_up(done, cancel))
+        self._crew.do(lambda: self._call(message, future, cancel))
+        return future
+
+    def _call(self, message: Message, future: Future[Message], cancel: Cancellation) -> None:
+        try:
+            with cancel:
+                found = self.called(message, cancel)
+        except BaseException as error:  # it travels to the caller
+            settle(future, error)
+        else:
+            settle(future, Message("called", {}, found))
+
+    def called(self, message: Message, cancel: Cancellation) -> list[Array]:
+        """Call a method of a resource in this thread."""
+        spec, method, options = heard(message.head)
+        return self.containers.call(spec, method, message.arrays, options, cancel)
+
+    def _session(self, session: str) -> Cancellation:
+        with self._lock:
+            return self._cancellations.setdefault(session, Cancellation())
+
+    def release(self, session: str) -> None:
+        """End the waits of a session that is closed."""
+        with self._lock:
+            found = self._cancellations.pop(session, None)
+        if found is not None:
+            found.cancel()
+
+    def close(self) -> None:
+        """End all waits."""
+        for session in list(self._cancellations):
+            self.release(session)
+        self.containers.reset()
+
+
+def container_of(key: str) -> str:
+    """The container of a variable.
+
+    Example:
+        >>> container_of("experiment//weights"), container_of("weights")
+        ('experiment', '')
+    """
+    name, mark, _ = key.partition(IN_CONTAINER)
+    return name if mark else ""
+
+
+def _values(state: Any, keys: Sequence[str]) -> list[Array]:
+    with state.lock:
+        missing = [key for key in keys if key not in state]
+        if missing:
+            raise UnknownKeyError(f"variable {missing[0]!r} has no value")
+        return [state[key] for key in keys]
+
+
+def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """A call of a resource as values that JSON can represent."""
+    return {"resource": asdict(spec), "method": method, "options": dict(options)}
+
+
+def heard(head: Mapping[str, Any]) -> tuple[ResourceSpec, str, dict[str, Any]]:
+    """The resource, method and options that `told` was given."""
+    spec = {name: _tuples(value) for name, value in head["resource"].items()}
+    options = {name: _tuples(value) for name, value in head["options"].items()}
+    return ResourceSpec(**spec), head["method"], options
+
+
+def _tuples(value: Any) -> Any:
+    """Lists of a JSON text as the tuples that they were."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+
+
+def _given_up(future: Future[Message], cancel: Cancellation) -> None:
+    if future.cancelled():
+        cancel.cancel()

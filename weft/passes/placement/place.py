@@ -1,0 +1,111 @@
+"""Placement of a user's graph: the device of each node that may not be elsewhere.
+
+Nodes that ask for nothing are left to the cost model (`weft.passes.placement.choose`), once shapes
+are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from weft.errors import ArgumentError
+from weft.ir.device import DeviceName
+from weft.ir.graph import Graph
+from weft.ir.node import Node
+from weft.ops.boundary.state import counter, variable
+from weft.ops.declaration import op_of
+from weft.passes.placement.constraint import Group, groups_of
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The device of each node that may not be elsewhere, and why.
+
+    Attributes:
+        devices: full names: of nodes that ask for a device, or are with one that does, and of all
+            variables.
+        reasons: in words.
+    """
+
+    devices: dict[Node, str]
+    reasons: dict[Node, str]
+
+    @property
+    def homes(self) -> dict[str, str]:
+        """The device of each variable and counter, by key."""
+        return {str(n.attrs["key"]): d for n, d in self.devices.items() if _keeps(n)}
+
+
+def place(
+    graph: Graph, devices: Sequence[DeviceName], soft: bool = False,
+    default: DeviceName | None = None, needed: Collection[Node] | None = None,
+) -> Placed:  # fmt: skip
+    """Places what asks for a device.
+
+    Args:
+        devices: those that exist, with full names.
+        soft: whether another device of the same process will do where one does not exist.
+        default: where variables are that ask for nothing; the first device by default.
+        needed: only these must be on devices that exist; all by default.
+
+    Raises:
+        ArgumentError: a device does not exist, or what is to be on one device asks for several.
+    """
+    first = devices[0] if default is None else default
+    found = Placed({}, {})
+    for group in groups_of(graph, soft):
+        if not group.asking and not any(map(_keeps, group.nodes)):
+            continue
+        device = _chosen(group, devices, first, soft)
+        if device is None:
+            if needed is None or not set(needed).isdisjoint(group.nodes):
+                raise _missing(group, devices)
+            continue
+        for node in group.nodes:
+            found.devices[node] = str(device)
+            found.reasons[node] = _reason(node, group)
+    return found
+
+
+def _keeps(node: Node) -> bool:
+    return op_of(node) in (variable, counter)
+
+
+def _chosen(
+    group: Group, devices: Sequence[DeviceName], first: DeviceName, soft: bool
+) -> DeviceName | None:
+    """The device that a group gets: the default one or one near it, if they agree."""
+    wishes = (group.device, replace(group.device, kind=None, index=None))
+    for wish in wishes if soft else wishes[:1]:
+        agreeing = [d for d in devices if d.agrees(wish)]
+        if agreeing:
+            near = [d for d in agreeing if d.of_task == first.of_task]
+            return first if first in agreeing else (near or agreeing)[0]
+    return None
+
+
+def _missing(group: Group, devices: Sequence[DeviceName]) -> ArgumentError:
+    asking = next((a for a in group.asking if a.device == group.device), group.asking[0])
+    together = "" if asking.device == group.device else f" ({group.device} with what is with it)"
+    names = ", ".join(map(str, devices))
+    near = any([d.agrees(group.device.of_task) for d in devices])
+    advice = "; allow_soft_placement=True takes another of the same process" if near else ""
+    return ArgumentError(
+        f"device: {asking}{together}, which does not exist; expected one of {names}{advice}"
+    )
+
+
+def _reason(node: Node, group: Group) -> str:
+    for asking in group.asking:
+        if asking.node is node:
+            return f"asked for {asking.device}"
+    for link in group.links:
+        if link.node is node:
+            return f"{link.why} {link.other.name}"
+    for link in group.links:
+        if link.other is node:
+            return f"{link.node.name} {link.why} it"
+    if group.asking:
+        return f"asked for by {group.asking[0].node.name} within it"
+    return "the default device, as a variable"

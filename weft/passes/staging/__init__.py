@@ -1,0 +1,1 @@
+"""Cutting a step that is placed on devices into stages."""

@@ -1,0 +1,1 @@
+"""Devices: where stages of a step run, and where their memory is."""
