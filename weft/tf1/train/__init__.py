@@ -16,6 +16,7 @@ from weft.tf1.train.learning_rate import *
 from weft.tf1.train.monitored.creator import *
 from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *
+from weft.tf1.train.monitored.session_manager import SessionManager as SessionManager
 from weft.tf1.train.monitored.supervisor import *
 from weft.tf1.train.monitored.training import MonitoredTrainingSession as MonitoredTrainingSession
 from weft.tf1.train.moving_averages import (
