@@ -26,6 +26,7 @@ LAYERS = [
     ("weft.codegen",),
     ("weft.runtime",),
     ("weft.formats",),
+    ("weft.table",),
     ("weft.cluster",),
     ("weft.pipeline",),
     ("weft.tf1", "weft.eager.record"),

@@ -127,7 +127,7 @@ def _format_function(function: Function, indent: str, aside: Aside | None) -> st
     inputs = ", ".join([f"%{v.node.name}: {v.type}" for v in function.inputs])
     more = ", ".join([f"{k}: {format_attribute(v, indent, aside)}" for k, v in details.items()])
     lines = [f"function({inputs}) " + (f"[{more}] " if more else "") + "{"]
-    lines += [inner + format_node(node, (), inner, aside) for node in function.nodes]
+    lines += [inner + format_node(node, (), inner, aside=aside) for node in function.nodes]
     if function.outputs:
         lines.append(inner + "return " + ", ".join([f"%{v.name}" for v in function.outputs]))
     lines.append(indent + "}")

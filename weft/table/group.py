@@ -76,7 +76,9 @@ class TableGroup:
             found: list[Array] = []
             for number, run in enumerate(self.runs):
                 begin, end = int(ids.bounds[run.first]), int(ids.bounds[run.last])
-                rows = np.empty((end - begin, run.width), np.float32) if out is None else out[number]
+                rows = (
+                    np.empty((end - begin, run.width), np.float32) if out is None else out[number]
+                )
                 self._gather(self.tables[run.first].native, addresses[begin:end], rows)
                 found.append(rows)
             return found

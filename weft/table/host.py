@@ -43,7 +43,9 @@ class TableHost:
         self._numbers = itertools.count(secrets.randbits(52))
         self._opening = threading.Lock()
         self._lock = threading.Lock()
-        self._methods: Final[dict[str, Callable[[TableGroup, Mapping[str, Any], list[Array]], Reply]]]
+        self._methods: Final[
+            dict[str, Callable[[TableGroup, Mapping[str, Any], list[Array]], Reply]]
+        ]
         self._methods = {
             "lookup": self._lookup, "update": self._update, "export": self._export,
             "load": self._load, "drop": self._drop, "clear": self._clear, "sizes": self._sizes,

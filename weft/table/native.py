@@ -80,9 +80,7 @@ def _compiled(width: int, optimizer: RowOptimizer, first: FirstRow) -> RowFuncti
         (_ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
         (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
     )  # fmt: skip
-    made = [
-        ctypes.CFUNCTYPE(None, *form)(place) for form, place in zip(forms, others, strict=True)
-    ]
+    made = [ctypes.CFUNCTYPE(None, *form)(place) for form, place in zip(forms, others, strict=True)]
     return RowFunctions(form, fill, *made)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import secrets
 from collections.abc import MutableMapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,11 @@ Buffer = Any
 HostArray = np.ndarray[Any, Any]
 Variables = MutableMapping[str, HostArray]
 """Variables in a device's memory, by key; reading and writing an item copies it."""
+
+
+def new_incarnation() -> int:
+    """A number that no other process draws."""
+    return secrets.randbits(63) | 1
 
 
 class Event(abc.ABC):
@@ -45,18 +50,38 @@ class DeviceProgram(abc.ABC):
     outputs: tuple[TensorType, ...]
 
 
+class DeviceAttributes(NamedTuple):
+    """What a session tells about a device.
+
+    Attributes:
+        name: its full name.
+        device_type: `CPU`, for example.
+        memory_limit_bytes: that it may take.
+        incarnation: differs after each start of its process.
+    """
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+
+    def __repr__(self) -> str:
+        return f"_DeviceAttributes({', '.join(map(str, self))})"
+
+
 class Device(abc.ABC):
     """Runs compiled steps, and holds tensors and variables.
 
     Args:
         name: its full name.
         memory_limit: bytes that it may take.
-
-    Attributes:
-        incarnation: differs from that of the device of this name in another process.
+        incarnation: differs from that of the device of this name in another process; by default
+            also from that of any other device in this one.
     """
 
-    def __init__(self, name: DeviceName, memory_limit: int) -> None:
+    def __init__(
+        self, name: DeviceName, memory_limit: int, incarnation: int | None = None
+    ) -> None:  # fmt: skip
         if not name.is_full:
             raise ArgumentError(
                 f"device: expected a full name such as /job:localhost/task:0/device:CPU:0, "
@@ -64,7 +89,12 @@ class Device(abc.ABC):
             )
         self.name: Final = name
         self.memory_limit: Final = memory_limit
-        self.incarnation: Final = secrets.randbits(63) | 1
+        self.incarnation: Final = new_incarnation() if incarnation is None else incarnation
+
+    @property
+    def attributes(self) -> DeviceAttributes:
+        """What a session tells about it."""
+        return DeviceAttributes(str(self.name), self.kind, self.memory_limit, self.incarnation)
 
     @property
     def kind(self) -> str:

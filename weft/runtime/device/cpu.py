@@ -88,13 +88,15 @@ class CpuDevice(Device):
         memory_limit: bytes that its tensors, variables and programs may take together; by default
             what the machine has, without counting.
         processor: threads and memory, if not its own.
+        incarnation: as of `Device`.
     """
 
     def __init__(
         self, name: DeviceName, threads: int | None = None, memory_limit: int | None = None,
-        processor: Processor | None = None,
+        processor: Processor | None = None, incarnation: int | None = None,
     ) -> None:  # fmt: skip
-        super().__init__(name, capacity() if memory_limit is None else memory_limit)
+        limit = capacity() if memory_limit is None else memory_limit
+        super().__init__(name, limit, incarnation)
         if memory_limit is not None and memory_limit <= 0:
             raise ArgumentError(f"{name}: expected a memory limit above 0, got {memory_limit}")
         self.threads: Final = int(config.get("threads")) if threads is None else threads

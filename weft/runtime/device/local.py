@@ -1,30 +1,37 @@
-"""The devices of this process: as many as were asked for so far, each made once."""
+"""The CPUs of this process: each number is made once, however many sessions use it."""
 
 from __future__ import annotations
 
-import functools
-from typing import Final
+from typing import Final, NamedTuple
 
 from weft.ir.device import DeviceName
+from weft.runtime.device.base import new_incarnation
 from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.team import Team
+from weft.runtime.flight import LEAF, new_lock
 from weft.runtime.memory.shared import ArenaPool
 
 LOCAL: Final = DeviceName(job="localhost", replica=0, task=0)
 
 
-@functools.cache
-def processor(index: int) -> Processor:
-    """Threads and memory of the CPU with this number; the first is where everything runs that
-    asks for no other."""
-    return FIRST if index == 0 else Processor(Team(), ArenaPool())
+class _Local(NamedTuple):
+    """A CPU of this process, under whatever name."""
+
+    processor: Processor
+    incarnation: int
+
+
+_made: Final[list[_Local]] = []
+_lock: Final = new_lock(LEAF)
 
 
 def cpu_devices(
     count: int, threads: int | None = None, task: DeviceName = LOCAL
-) -> list[CpuDevice]:
+) -> list[CpuDevice]:  # fmt: skip
     """The first `count` CPUs of this process, under the names of a task.
+
+    Everything that asks for no device runs on the first.
 
     Args:
         count: how many.
@@ -32,6 +39,22 @@ def cpu_devices(
         task: the process as the cluster calls it.
     """
     return [
-        CpuDevice(task.merged(DeviceName(kind="CPU", index=i)), threads, None, processor(i))
-        for i in range(count)
-    ]
+        CpuDevice(
+            task.merged(DeviceName(kind="CPU", index=i)), threads, None, local.processor,
+            local.incarnation,
+        )
+        for i, local in enumerate(_first(count))
+    ]  # fmt: skip
+
+
+def processor(index: int) -> Processor:
+    """Threads and memory of the CPU with this number."""
+    return _first(index + 1)[index].processor
+
+
+def _first(count: int) -> list[_Local]:
+    with _lock:
+        while len(_made) < count:
+            new = Processor(Team(), ArenaPool()) if _made else FIRST
+            _made.append(_Local(new, new_incarnation()))
+        return _made[:count]

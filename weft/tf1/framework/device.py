@@ -95,13 +95,15 @@ class Devices:
                 from an operation to one of these, or `None`, which clears what is around.
 
         Raises:
-            ArgumentError: no device has such a name.
+            ArgumentError: no device has such a name; or the scope ends before one inside of it.
         """
         before = self._scopes
-        self._local.devices = before.within(device_name_or_function)
+        inside = self._local.devices = before.within(device_name_or_function)
         try:
             yield
         finally:
+            if self._scopes is not inside:
+                raise ArgumentError.here("device: scopes must end in the order opposite to theirs")
             self._local.devices = before
 
     @contextlib.contextmanager
@@ -172,7 +174,14 @@ class Devices:
 
     def _groups_of(self, node: Node) -> list[bytes]:
         """The groups of a node that a transformation created."""
-        return sorted([GROUP + x.name.encode() for x in self.ir.colocations.get(node, ())])
+        names = [self._owner(x.name) for x in self.ir.colocations.get(node, ())]
+        return sorted({GROUP + name.encode() for name in names})
+
+    def _owner(self, name: str) -> str:
+        """The name of the operation that a node with this name is of."""
+        while name not in self._operations and "/" in name:
+            name = name.rpartition("/")[0]
+        return name
 
     def _colocate(self, nodes: Iterable[Node], leaders: Iterable[Operation]) -> None:
         """Puts the nodes of a new operation where others' nodes are."""

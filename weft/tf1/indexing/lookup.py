@@ -11,7 +11,7 @@ from weft.ir.node import Value
 from weft.tf1 import reduction
 from weft.tf1.control import dependency
 from weft.tf1.elementwise import arithmetic
-from weft.tf1.framework.convert import convert_to_tensor, require_kind
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, require_kind
 from weft.tf1.framework.graph import (
     colocate_with,
     device,
@@ -81,7 +81,7 @@ def looked_up(
         where = convert_to_tensor(ids, name="ids")
         require_kind("embedding_lookup", where, lambda d: d.is_integer, "integer ids")
         if len(parts) == 1:
-            found = dependency.identity(_rows(parts[0], where, tables[0], scope))
+            found = dependency.identity(_rows(parts[0], where, _owner(tables[0], parts[0]), scope))
         else:
             found = _from_parts(parts, where, tables, strategy, unique, scope)
         return clipped(found, where, max_norm)
@@ -101,6 +101,11 @@ def _rows(part: Tensor, ids: Tensor, owner: Any, name: str = "GatherV2") -> Tens
         return emit("GatherV2", [part, ids], "gather", name=name)
 
 
+def _owner(table: Any, part: Tensor) -> Any:
+    """What the rows of a part are gathered beside: its variable, or the tensor itself."""
+    return table if is_tensor(table) else part
+
+
 def _from_parts(
     parts: list[Tensor], ids: Tensor, owners: list[Any], strategy: str, unique: bool, scope: str,
 ) -> Tensor:  # fmt: skip
@@ -109,7 +114,8 @@ def _from_parts(
         "DynamicPartition", [ids], _divide(len(parts), rows, unique), name="DynamicPartition"
     )
     *wanted, places = divided.outputs
-    found = [_rows(*each) for each in zip(parts, wanted, owners, strict=True)]
+    homes = map(_owner, owners, parts)
+    found = [_rows(*each) for each in zip(parts, wanted, homes, strict=True)]
 
     def stitch(where: Value, *rows: Value) -> Value:
         return ops.gather(ops.concatenate(*rows, axis=0), where)

@@ -12,8 +12,6 @@ from weft.ir.node import Node
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.engine import Function, State
-from weft.runtime.interpreted import Interpreted
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 
 Run = Callable[[Sequence[Any], Any], list[Any]]
@@ -57,10 +55,8 @@ class ProcessBackend(Backend):
         self._containers = Containers()
 
     def function(self, request: Request) -> Run:
-        """A compiled part of a graph; interpreted if only Python can tell a shape."""
+        """A compiled part of a graph."""
         asked = request.graph, request.fetches, request.targets, request.feeds
-        if calls_of_unknown_shape(request):
-            return Interpreted(*asked, request.done)
         threads = min(self._threads, MAX_THREADS) or None
         return Function(*asked, threads, done=request.done, placed=request.placed)
 

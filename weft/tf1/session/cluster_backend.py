@@ -17,10 +17,8 @@ from weft.ir.node import Node
 from weft.passes.placement.place import Placed, place
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation
-from weft.runtime.interpreted import Interpreted
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 
 
@@ -51,10 +49,7 @@ class ClusterBackend(Backend):
         self.state = Variables(self._session, self._home)
 
     def function(self, request: Request) -> Run:
-        """A part of a graph, placed; interpreted if only Python can tell a shape."""
-        if calls_of_unknown_shape(request):
-            asked = request.graph, request.fetches, request.targets, request.feeds
-            return Interpreted(*asked, request.done)
+        """A part of a graph, placed."""
         placed = self._placement()
         return self._session.function(replace(request, placed=placed.devices))
 
@@ -88,7 +83,7 @@ class ClusterBackend(Backend):
 
 
 def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
-    filters = [str(name) for name in config.others.get("device_filters", ())]
+    filters = [str(name) for name in config.device_filters]
     server = server_at(target)
     if server is not None:
         return server.master.open(filters, threads)

@@ -15,10 +15,8 @@ from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.local import cpu_devices
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
-from weft.runtime.interpreted import Interpreted
 from weft.runtime.local_devices import DeviceStates, LocalProgram
 from weft.tf1.session.backend import Backend, Run
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 
 
@@ -49,10 +47,8 @@ class LocalDevicesBackend(Backend):
         return DeviceStates(states, str(self._names[0]))
 
     def function(self, request: Request) -> Run:
-        """A compiled part of a graph; interpreted if only Python can tell a shape."""
+        """A compiled part of a graph."""
         asked = request.graph, request.fetches, request.targets, request.feeds
-        if calls_of_unknown_shape(request):
-            return Interpreted(*asked, request.done)
         placed = place(request.graph, self._names, soft=self._soft)
         state = self.state
         for key, home in placed.homes.items():

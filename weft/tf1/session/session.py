@@ -26,7 +26,6 @@ from weft.tf1.errors import (
     translate,
 )  # fmt: skip
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
-from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
@@ -36,7 +35,6 @@ from weft.tf1.session.feed import (
     Implicit,
     check_first_run,
     check_one_of,
-    implicit_arrays,
     implicit_feeds,
 )  # fmt: skip
 from weft.tf1.session.fetch import Fetch, structure_key
@@ -52,11 +50,11 @@ _NOTHING: Mapping[Any, Any] = {}
 class _Plan:
     """The plan of a run with these fetches and feed keys."""
 
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
-                 "phased", "plain", "reads_variables")  # fmt: skip
+    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "phased",
+                 "plain", "reads_variables")  # fmt: skip
 
     def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Any], implicit: list[Implicit], epoch: int
+        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
     ) -> None:
         self.function = function
         self.phased = isinstance(function, Phased)
@@ -66,8 +64,7 @@ class _Plan:
         self.implicit = implicit
         self.epoch = epoch
         self.direct = fetch.direct
-        self.hosted = fetch.hosted or any(isinstance(feed, HostPlaceholder) for feed in feeds)
-        self.plain = not (self.hosted or self.implicit or self.reads_variables)
+        self.plain = not (self.implicit or self.reads_variables)
 
 
 class BaseSession:
@@ -156,7 +153,7 @@ class BaseSession:
                 arrays.append(feed.convert(value))
         try:
             if not plan.plain:
-                return self._run_with_host(plan, arrays)
+                return self._run_with_state(plan, arrays)
             results = plan.function(arrays, self._state)
         except WeftError as error:
             translated = translate(error)
@@ -165,17 +162,13 @@ class BaseSession:
             raise translated from error
         return results if plan.direct else plan.build(results, self)
 
-    def _run_with_host(self, plan: _Plan, given: list[Any]) -> Any:
-        """A run that feeds host values, or fetches values computed outside the program."""
-        run: dict[int, Any] = {}
-        arrays = self._with_implicit(plan, given, run)
+    def _run_with_state(self, plan: _Plan, given: list[Any]) -> Any:
+        """A run that feeds or fetches something of the state."""
+        arrays = self._with_implicit(plan, given)
         if plan.reads_variables and not plan.phased:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
-        results = plan.function(arrays, self._state)
-        if plan.hosted:
-            enter(run)
-        return plan.build(results, self)
+        return plan.build(plan.function(arrays, self._state), self)
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
@@ -211,12 +204,9 @@ class BaseSession:
                 self._plans[(kind, fetches, None, *feeds)] = plan
 
     def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        feeds: list[Any] = [
-            key if isinstance(key, HostPlaceholder) else Feed(self._graph, key) for key in feed_keys
-        ]
-        real: list[Feed] = [feed for feed in feeds if isinstance(feed, Feed)]
-        _refuse_twice(real)
-        fed = [feed.tensor.value for feed in real]
+        feeds = [Feed(self._graph, key) for key in feed_keys]
+        _refuse_twice(feeds)
+        fed = [feed.tensor.value for feed in feeds]
         fetch = Fetch(self._graph, fetches, fed)
         roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
         check_first_run(self._graph, roots, self._state)
@@ -253,17 +243,11 @@ class BaseSession:
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
-        return plan, self._with_implicit(plan, arrays, {})
+        return plan, self._with_implicit(plan, arrays)
 
-    def _with_implicit(self, plan: _Plan, given: list[Any], run: dict[int, Any]) -> list[Any]:
-        """The program's feeds: the given arrays, and what the session feeds itself."""
-        arrays: list[Any] = []
-        for feed, value in zip(plan.feeds, given, strict=True):
-            if isinstance(feed, HostPlaceholder):
-                run[id(feed)] = value
-            else:
-                arrays.append(value)
-        return arrays + implicit_arrays(plan.implicit, self._state, run)
+    def _with_implicit(self, plan: _Plan, given: list[Any]) -> list[Any]:
+        """All feeds: the given arrays, and what the session feeds itself."""
+        return given + [item.value(self._state) for item in plan.implicit]
 
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
