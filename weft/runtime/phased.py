@@ -21,6 +21,7 @@ from weft.ops.resource.host_value import HostFunction, host_value
 from weft.passes.phase import Phase, ProgramPhase, phases
 from weft.passes.step import Request, needed
 from weft.resource.base import Cancellation
+from weft.resource.limit import limited
 from weft.runtime.concurrent_phases import Concurrent
 from weft.transform.interpreter import evaluate_node, failed, located, place
 
@@ -82,7 +83,7 @@ class Phased:
             for act in self._acts:
                 act(found, state, self._cancellation)
         else:
-            with Cancellation(self._cancellation) as cancel:
+            with Cancellation(self._cancellation) as cancel, limited(cancel.cancel):
                 self._run(found, state, cancel)
         return [found[v] if fresh else _copied(found[v]) for v, fresh in self._fetches]
 
@@ -105,6 +106,11 @@ class Phased:
         """Where the time of the largest program phase goes; the phases before it are run."""
         function, given = self._main(arrays, state)
         return function.profile(given, state, runs)
+
+    def explain(self, arrays: Sequence[Array], state: Any) -> Any:
+        """What the compiler makes of the largest program phase; the phases before it are run."""
+        function, given = self._main(arrays, state)
+        return function.explain(given, state)
 
     def _main(self, arrays: Sequence[Array], state: Any) -> tuple[Any, list[Array]]:
         """The function of the largest program phase, and what it is given after those before it.

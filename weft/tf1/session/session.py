@@ -12,10 +12,14 @@ from numpy import ndarray
 from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.resource.limit import current, time_limit
+from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
+from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
 from weft.runtime.phased import Phased
@@ -30,6 +34,7 @@ from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
+from weft.tf1.session.cluster_backend import reset
 from weft.tf1.session.feed import (
     Feed,
     Implicit,
@@ -78,6 +83,7 @@ class BaseSession:
         if config is not None and not hasattr(config, "intra_op_parallelism_threads"):
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
+        self._seconds = 0.0 if config is None else config.operation_timeout_in_ms / 1000
         self._graph = get_default_graph() if graph is None else graph
         self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
@@ -116,7 +122,7 @@ class BaseSession:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
-            options: with a `trace_level`, kernels are timed.
+            options: with a `trace_level`, kernels are timed; `timeout_in_ms` limits the run.
             run_metadata: receives these times.
 
         A fetched variable gives its value at the end of the step; tensors computed from it see its
@@ -128,10 +134,11 @@ class BaseSession:
         Raises:
             InvalidArgumentError: a feed is missing or does not fit.
             FailedPreconditionError: a variable has no value yet.
+            DeadlineExceededError: it waited longer than its limit.
             ClosedSessionError: the session is closed.
         """
-        if run_metadata is not None and options is not None and options.trace_level:
-            return self._traced(fetches, feed_dict, run_metadata)
+        if options is not None or (self._seconds and current() is None):
+            return self._run_with(options, fetches, feed_dict, run_metadata)
         feeds = feed_dict or _NOTHING
         kind = fetches.__class__
         try:
@@ -169,6 +176,16 @@ class BaseSession:
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
         return plan.build(plan.function(arrays, self._state), self)
+
+    def _run_with(
+        self, options: RunOptions | None, fetches: Any, feed_dict: Any, run_metadata: Any
+    ) -> Any:
+        """A run with a limit of time, or whose kernels are timed."""
+        seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
+        with time_limit(seconds or self._seconds):
+            if run_metadata is not None and options is not None and options.trace_level:
+                return self._traced(fetches, feed_dict, run_metadata)
+            return self.run(fetches, feed_dict)
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
@@ -235,6 +252,17 @@ class BaseSession:
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.profile(arrays, self._state, runs)
 
+    def explain(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Explanation | PlacementExplanation:
+        """What the compiler makes of a run, as an object that prints well; it is not run.
+
+        On several devices: where each node is and why, and what is sent between the stages of
+        the devices.
+        """
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.explain(arrays, self._state)
+
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
         """The compiled program of a run: its graph, calls and memory."""
         plan, arrays = self._prepare(fetches, feed_dict or {})
@@ -285,8 +313,8 @@ class BaseSession:
 
         return call
 
-    def list_devices(self) -> list[str]:
-        """The names of all devices."""
+    def list_devices(self) -> list[DeviceAttributes]:
+        """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
     def with_state(self, state: State) -> BaseSession:
@@ -327,6 +355,26 @@ class Session(BaseSession):
     """Runs a graph; in a `with` block, both graph and session are the default ones."""
 
     _contexts: list[contextlib.ExitStack]
+
+    @staticmethod
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
+        """Close the sessions of a server's master, and forget variables, queues and tables.
+
+        Args:
+            target: of the server.
+            containers: names of those to forget, in all tasks; all if it is `None`.
+            config: without effect.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        del config
+        try:
+            reset(target, containers or ())
+        except WeftError as error:
+            raise translate(error) from error
 
     def __enter__(self) -> Session:
         stack = contextlib.ExitStack()
