@@ -2,9 +2,10 @@
 
 from weft import exports as _exports
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
+from weft.tf1.train.batch import *
 from weft.tf1.train.checkpoint_reader import *
 from weft.tf1.train.checkpoint_state import *
-from weft.tf1.train.coordinator import Coordinator as Coordinator
+from weft.tf1.train.coordinator import *
 from weft.tf1.train.example import *
 from weft.tf1.train.hook.run_hook import *
 from weft.tf1.train.hook.saving import *
@@ -28,4 +29,4 @@ from weft.tf1.train.replicated.device_setter import *
 from weft.tf1.train.saver import *
 from weft.tf1.train.server import *
 
-_exports.gather(globals())
+_exports.gather(globals(), "queue_runner")
