@@ -26,9 +26,7 @@ class RunOptions:
     HARDWARE_TRACE: Final = 2
     FULL_TRACE: Final = 3
 
-    def __init__(
-        self, trace_level: int = NO_TRACE, timeout_in_ms: int = 0, **others: Any
-    ) -> None:
+    def __init__(self, trace_level: int = NO_TRACE, timeout_in_ms: int = 0, **others: Any) -> None:
         self.trace_level = trace_level
         self.timeout_in_ms = timeout_in_ms
         self.others = others

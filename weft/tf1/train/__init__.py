@@ -26,6 +26,9 @@ from weft.tf1.train.moving_averages import (
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
 from weft.tf1.train.replicated.device_setter import *
+from weft.tf1.train.replicated.sync_replicas_optimizer import (
+    SyncReplicasOptimizer as SyncReplicasOptimizer,
+)
 from weft.tf1.train.saver import *
 from weft.tf1.train.server import *
 
