@@ -23,6 +23,8 @@ from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
 from weft.table.host import TableHost
 
+LOOK_SECONDS: Final = 0.5
+"""How often `join` looks: a signal that another thread receives does not wake the main thread."""
 STATUS_SECONDS: Final = 2.0
 """How long a task may take to tell its status."""
 Answer = Message | Future[Message]
@@ -110,7 +112,8 @@ class Server:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
         with _terminated(self.stop):
             try:
-                self._stopped.wait()
+                while not self._stopped.wait(LOOK_SECONDS):
+                    pass
             except KeyboardInterrupt:
                 self.stop()
                 raise
