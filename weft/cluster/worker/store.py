@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from weft.cluster.rpc.channel import settle
 from weft.cluster.wait import Wait
 from weft.errors import ArgumentError, UnknownKeyError
 from weft.host.crew import Crew
-from weft.ops.resource.spec import ResourceSpec
+from weft.ops.resource.spec import ResourceSpec, container_of
 from weft.resource.base import Cancellation, Containers
 from weft.runtime.device.base import Device
 
 Array = np.ndarray[Any, Any]
-IN_CONTAINER: Final = "//"
-"""Keys of variables of a container other than the default one begin with its name and this."""
 
 
 class Store:
@@ -152,17 +150,6 @@ class Store:
         for session in list(self._cancellations):
             self.release(session)
         self.containers.reset()
-
-
-def container_of(key: str) -> str:
-    """The container of a variable.
-
-    Example:
-        >>> container_of("experiment//weights"), container_of("weights")
-        ('experiment', '')
-    """
-    name, mark, _ = key.partition(IN_CONTAINER)
-    return name if mark else ""
 
 
 def _values(state: Any, keys: Sequence[str]) -> list[Array]:

@@ -150,12 +150,18 @@ class BaseSession:
     ) -> Any:
         """A run with a limit of time, or whose kernels are timed."""
         seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
-        with time_limit(seconds or self._seconds):
-            if run_metadata is not None and options is not None and options.trace_level:
-                return self._traced(fetches, feed_dict, run_metadata)
-            return self.run(fetches, feed_dict)
+        traced = options is not None and options.trace_level
+        with time_limit(seconds or self._seconds) as limit:
+            try:
+                if run_metadata is not None and traced:
+                    return self._traced(run_metadata, fetches, feed_dict)
+                return self.run(fetches, feed_dict)
+            except CancelledError as error:  # a queue tells that it was cancelled, not why
+                if limit is None or not limit.cancelled:
+                    raise
+                raise translate(limit.late()) from error
 
-    def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
+    def _traced(self, run_metadata: RunMetadata, fetches: Any, feed_dict: Any) -> Any:
         """A run whose kernels are timed."""
         with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
