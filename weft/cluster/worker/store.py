@@ -14,7 +14,7 @@ import numpy as np
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
 from weft.cluster.wait import Wait
-from weft.errors import ArgumentError, UnknownKeyError
+from weft.errors import ArgumentError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec, container_of
 from weft.resource.base import Cancellation, Containers
@@ -51,7 +51,7 @@ class Store:
         Its head names a device and keys. All values of a `get` are from one moment.
 
         Raises:
-            UnknownKeyError: a variable has no value.
+            ArgumentError: there is no such device.
         """
         head = message.head
         state = self._state(head["device"])
@@ -62,7 +62,7 @@ class Store:
             case "contains":
                 return Message("state", {"found": [key in state for key in keys]})
             case "get":
-                return Message("state", {}, _values(state, keys))
+                return _values(state, keys)
             case "set":
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
@@ -152,12 +152,11 @@ class Store:
         self.containers.reset()
 
 
-def _values(state: Any, keys: Sequence[str]) -> list[Array]:
+def _values(state: Any, keys: Sequence[str]) -> Message:
+    """The values of those of these variables that have one, of one moment."""
     with state.lock:
-        missing = [key for key in keys if key not in state]
-        if missing:
-            raise UnknownKeyError(f"variable {missing[0]!r} has no value")
-        return [state[key] for key in keys]
+        found = [key for key in keys if key in state]
+        return Message("state", {"found": found}, [state[key] for key in found])
 
 
 def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
+from weft.runtime.memory.distant import values_of
 from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
@@ -232,14 +233,15 @@ class BaseSession:
         Raises:
             FailedPreconditionError: it is not initialized.
         """
-        if variable.key not in self._state:
+        found = values_of(self._state, [variable.key])
+        if not found:
             raise FailedPreconditionError(
                 None,
                 variable.op,
                 f"variable {variable.key!r} is used before it has a value; run its initializer "
                 f"first: {variable.handle.node.describe()}",
             )
-        array = self._state[variable.key]
+        array = found[variable.key]
         return array if array.ndim else array[()]
 
     def make_callable(
