@@ -31,6 +31,9 @@ class RandomShuffleQueue(Queue):
         self._elements: list[Element] = []
         self._keep: Final[int] = spec.option("min_after_dequeue", 0)
         self._steady: Final[bool] = spec.option("steady", False)
+        if self._keep < 0 or 0 <= self.capacity <= self._keep:
+            text = f"min_after_dequeue {self._keep} must be >= 0 and < capacity {self.capacity}"
+            raise ArgumentError(f"RandomShuffleQueue '{self.name}': {text}")
         seeds: Sequence[int] | None = spec.option("random_seeds")
         self._seeds: Final = (secrets.randbits(64),) if seeds is None else tuple(seeds)
         self._draws = itertools.count(1)

@@ -59,6 +59,8 @@ class Queue(Blocking):
         self._methods: dict[str, Method] = {
             "enqueue": lambda xs, _, cancel: self._add([self.components.element(xs)], cancel),
             "enqueue_many": lambda xs, _, cancel: self._add(self.components.rows(xs), cancel),
+            "maybe_enqueue": self._maybe("enqueue"),
+            "maybe_enqueue_many": self._maybe("enqueue_many"),
             "dequeue": self._dequeue,
             "dequeue_many": self._dequeue_many,
             "dequeue_up_to": self._dequeue_many,
@@ -120,6 +122,22 @@ class Queue(Blocking):
             return Progress.SOME if len(rest) < before else Progress.NONE
 
         return self.attempt(self._enqueues, Attempt("Enqueue", run), cancel) if elements else []
+
+    def _maybe(self, method: str) -> Method:
+        """The same, of what the first input says is wanted: all or nothing, or a flag a row."""
+
+        def add(
+            inputs: Sequence[Array], options: Mapping[str, Any], cancel: Cancellation
+        ) -> list[Array]:
+            keep, *rest = inputs
+            if keep.ndim == 0:
+                return self._methods[method](rest, options, cancel) if keep else []
+            if method == "enqueue" or any(len(x) != len(keep) for x in rest if x.ndim):
+                text = f"expected a flag for each row, got {len(keep)}"
+                raise ArgumentError(f"{self.title} '{self.name}': {text}")
+            return self._methods[method]([x[keep] for x in rest if x.ndim], options, cancel)
+
+        return add
 
     # dequeues
     def _dequeue(

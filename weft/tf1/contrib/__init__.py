@@ -1,4 +1,5 @@
-"""The most used parts of `tf.contrib`: `layers`, `rnn`, `seq2seq`, `training`."""
+"""The most used parts of `tf.contrib`: `framework`, `layers`, `rnn`, `seq2seq`,
+`training`."""
 
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ from weft.tf1.layers import flatten as _flatten
 from weft.tf1.nn import activation, rnn_cell
 from weft.tf1.nn import rnn as _unrolled
 from weft.tf1.reduction import reduce_sum
+from weft.tf1.train import learning_rate
 from weft.tf1.variable.initializer import VarianceScaling, xavier_initializer
 
 Regularizer = Callable[[Any], Any]
@@ -46,6 +48,14 @@ def _variance_scaling_initializer(
     """He's initializer by default, with contrib's arguments."""
     distribution = "uniform" if uniform else "truncated_normal"
     return VarianceScaling(factor, mode.lower(), distribution, seed, dtype)
+
+
+class framework:
+    """`tf.contrib.framework`: the global step."""
+
+    create_global_step = staticmethod(learning_rate.create_global_step)
+    get_global_step = staticmethod(learning_rate.get_global_step)
+    get_or_create_global_step = staticmethod(learning_rate.get_or_create_global_step)
 
 
 class layers:

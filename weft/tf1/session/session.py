@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from numpy import ndarray
 
 from weft.cluster.timeline import recorded
-from weft.errors import DTypeError, GraphError, WeftError
+from weft.errors import CancelledError, DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
@@ -56,6 +57,7 @@ class BaseSession:
         self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
         self._cancellation = Cancellation()  # of what runs wait for
+        self._children: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         self._closed = False
 
     @property
@@ -258,6 +260,18 @@ class BaseSession:
         """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
+    def child(self) -> BaseSession:
+        """A session of the same variables and devices, of which `give_up` ends what waits."""
+        found = copy(self)
+        found._plans, found._lock = {}, new_lock()
+        found._cancellation = Cancellation(self._cancellation)
+        self._children.add(found)
+        return found
+
+    def give_up(self) -> None:
+        """End the runs that wait for queues and the like; none can wait any more."""
+        self._cancellation.cancel(CancelledError("the run was given up while it waited"))
+
     def with_state(self, state: State) -> BaseSession:
         """A session of the same plans over other values of variables and counters."""
         found = copy(self)
@@ -268,6 +282,8 @@ class BaseSession:
         """End the runs that wait, and free the variables; the session cannot run any more."""
         self._closed = True
         self._cancellation.cancel()
+        for child in list(self._children):
+            child._closed, child._plans = True, {}
         self._plans = {}
         self._backend.close()
         self._state = self._backend.state
