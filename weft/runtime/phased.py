@@ -20,7 +20,8 @@ from weft.ops.declaration import op_of
 from weft.ops.effect import is_host
 from weft.ops.resource.call import resource_call
 from weft.ops.resource.host_value import HostFunction, host_value
-from weft.passes.phase import Apart, Phase, ProgramPhase, phases
+from weft.passes.level import Apart
+from weft.passes.phase import Phase, ProgramPhase, phases
 from weft.passes.step import Request, needed
 from weft.resource.base import Cancellation
 from weft.resource.limit import limited

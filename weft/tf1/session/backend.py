@@ -11,7 +11,7 @@ from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
 from weft.ops.effect import is_host
-from weft.passes.phase import Apart
+from weft.passes.level import Apart
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes

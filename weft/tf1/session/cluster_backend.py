@@ -15,7 +15,7 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
-from weft.passes.phase import calls_python
+from weft.passes.level import calls_python
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation
 from weft.runtime.device.base import DeviceAttributes
