@@ -1,4 +1,4 @@
-"""The most used parts of `tf.contrib`: `framework`, `layers`, `rnn`, `seq2seq`,
+"""The most used parts of `tf.contrib`: `framework`, `layers`, `lookup`, `rnn`, `seq2seq`,
 `training`."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.tf1.contrib import lookup as lookup
 from weft.tf1.contrib import seq2seq as seq2seq
 from weft.tf1.contrib import training as training
 from weft.tf1.elementwise import arithmetic
