@@ -92,7 +92,9 @@ def _form(width: int, optimizer: RowOptimizer, first: FirstRow) -> rows.RowForm:
     slots = len(optimizer.slots)
     begin = [first, *[Constant(value) for value in optimizer.beginnings()]]
     counter = TensorType(uint64, ())
-    return rows.RowForm(width, slots, rule_of(optimizer), [trace(x.number, [counter]) for x in begin])
+    return rows.RowForm(
+        width, slots, rule_of(optimizer), [trace(x.number, [counter]) for x in begin]
+    )
 
 
 def rule_of(optimizer: RowOptimizer) -> Function:

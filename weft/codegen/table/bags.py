@@ -171,9 +171,7 @@ class _Writer:
                 turn.store(at + 1)
                 listed.at(at).store(n.short())
                 with f.when(~kept.is_null()):
-                    f.store(
-                        _factor(f, factors, i).reg, f.offset(kept.reg, (at * SIZE).reg), 4
-                    )
+                    f.store(_factor(f, factors, i).reg, f.offset(kept.reg, (at * SIZE).reg), 4)
                 i.set(i + 1)
 
     def update(self, f: Procedure, bags: Ref, lists: Ref) -> None:
