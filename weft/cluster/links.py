@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.spec import ClusterSpec
 from weft.errors import AbortedError, UnavailableError
 from weft.ir.device import DeviceName
+from weft.runtime.device.base import DeviceAttributes, attributes_of
+
+PATIENT: Final = RpcOptions(connect_timeout=60.0)
+"""Tasks of a cluster start at different times: sessions wait for them."""
+WARN_SECONDS: Final = 10.0
+_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -24,13 +32,13 @@ class Link:
         task: its name.
         channel: where it takes messages.
         incarnation: differs after each start of the task.
-        devices: what it has: full names, with the limits of their memory in bytes.
+        devices: what it has, by full name.
     """
 
     task: str
     channel: Channel
     incarnation: str
-    devices: dict[str, int]
+    devices: dict[str, DeviceAttributes]
 
 
 class Links:
@@ -94,22 +102,36 @@ class Links:
             future.set_exception(error)
 
     def _joined(self, task: str, timeout: float | None) -> Link:
-        options = (
-            self.options if timeout is None else replace(self.options, connect_timeout=timeout)
-        )
-        channel = connect(self.addresses[task], options, task)
+        channel = self._connected(task, timeout or self.options.connect_timeout)
         try:
             head = {
                 "from": self.own, "to": task, "spec": self.spec.told(),
                 "incarnation": self.incarnation,
             }  # fmt: skip
-            answer = channel.call(Message("join", head), options.connect_timeout).head
+            answer = channel.call(Message("join", head), self.options.connect_timeout).head
         except BaseException:
             channel.close()
             raise
         watch = channel.start(Message("watch"), None)
         watch.add_done_callback(lambda done: self._ended(task, channel, done))
-        return Link(task, channel, answer["incarnation"], answer["devices"])
+        return Link(task, channel, answer["incarnation"], attributes_of(answer["devices"]))
+
+    def _connected(self, task: str, timeout: float) -> Channel:
+        """A channel to a task; tells for whom it waits from time to time.
+
+        Raises:
+            UnavailableError: the task does not answer for so many seconds.
+        """
+        address, until = self.addresses[task], time.monotonic() + timeout
+        while True:
+            left = max(round(until - time.monotonic(), 3), 0.01)
+            options = replace(self.options, connect_timeout=min(left, WARN_SECONDS))
+            try:
+                return connect(address, options, task, self.own)
+            except UnavailableError:
+                if self._closed or left <= WARN_SECONDS:
+                    raise
+                _log.warning("%s still waits for %s at %s", self.own, task, address)
 
     def _ended(self, task: str, channel: Channel, watch: Future[Any]) -> None:
         """The task has ended, or does not answer any more."""

@@ -9,18 +9,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from weft.cluster.links import Links, name_of
+from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.table.remote import answered
 from weft.cluster.worker.worker import Worker
 from weft.errors import ArgumentError, UnavailableError
+from weft.host.crew import Crew
 from weft.ir.device import DeviceName
-from weft.table.host import TableHost
 from weft.runtime.device.local import cpu_devices
+from weft.table.host import TableHost
 
 Answer = Message | Future[Message]
 _running: Final[dict[str, Server]] = {}  # by target
@@ -53,7 +53,7 @@ class Server:
     ) -> None:  # fmt: skip
         address = cluster.task_address(job_name, task_index)
         self.spec, self.task = cluster, name_of(DeviceName(job_name, 0, task_index))
-        self.options = RpcOptions() if options is None else options
+        self.options = PATIENT if options is None else options
         self._wanted = listen or address
         self._crew = Crew("weft-server")
         self._links = Links(cluster, self.task, self.options)
@@ -175,8 +175,8 @@ class Server:
                 f"{difference}; start all tasks with one spec"
             )
         peer.on_close(lambda: self.worker.master_left(head["incarnation"]))
-        limits = {name: device.memory_limit for name, device in self.worker.devices.items()}
-        return Message("joined", {"incarnation": self.worker.incarnation, "devices": limits})
+        devices = [device.attributes for device in self.worker.devices.values()]
+        return Message("joined", {"incarnation": self.worker.incarnation, "devices": devices})
 
     def _release(self, message: Message, peer: Peer) -> Message:
         self.worker.release(message.head["session"])

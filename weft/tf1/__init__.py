@@ -50,7 +50,6 @@ from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.host import string
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *

@@ -45,7 +45,6 @@ from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as _bool
 bool = _bool
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.host import string as string
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from weft.tf1.framework.convert import (
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
-from weft.tf1.framework.host import HostPlaceholder, string
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
@@ -263,8 +262,6 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     Args:
         shape: the static shape; unknown dimensions are `None`, an unknown rank is no shape.
     """
-    if dtype is string:
-        return cast("Tensor", HostPlaceholder(name))
     kind = as_dtype(dtype)
     if kind.name.endswith("_ref"):
         raise fail(DTypeError, f"placeholder: expected a plain type, got {kind.name}")

@@ -19,6 +19,7 @@ from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
 from weft.errors import AbortedError
 from weft.resource.base import Cancellation
+from weft.resource.limit import time_limit
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +52,11 @@ class Desk:
         session = self._master.open(head["filters"], head["threads"], head["timeout"])
         self._guests[session.name] = _Guest(session)
         peer.on_close(lambda: self._close(session.name))
-        told = {"session": session.name, "task": session.task, "devices": dict(session.devices)}
+        told = {
+            "session": session.name,
+            "task": session.task,
+            "devices": list(session.devices.values()),
+        }
         return Message("opened", told)
 
     def function(self, message: Message) -> Message:
@@ -64,8 +69,10 @@ class Desk:
 
     def step(self, message: Message) -> Message:
         """Run a function."""
-        guest = self._guest(message)
-        found = guest.functions[message.head["function"]](message.arrays, guest.session.variables)
+        guest, seconds = self._guest(message), message.head.get("seconds", 0.0)
+        function = guest.functions[message.head["function"]]
+        with time_limit(seconds):
+            found = function(message.arrays, guest.session.variables)
         return Message("values", {}, list(map(np.asarray, found)))
 
     def ask(self, message: Message) -> Message:

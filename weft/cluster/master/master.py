@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 from weft.cluster.links import Links
 from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.worker.worker import Worker
+from weft.host.crew import Crew
 from weft.ir.device import DeviceName
 
 

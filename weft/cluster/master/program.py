@@ -13,11 +13,13 @@ from weft.cluster.links import Link
 from weft.cluster.master.flight import Flight, send
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
+from weft.cluster.rpc.failure import to_message
 from weft.cluster.worker.part import Outbox
 from weft.cluster.worker.rendezvous import Rendezvous
-from weft.errors import CompileError, UnavailableError
+from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.passes.partition import Partition
 from weft.passes.step import Step
+from weft.resource.limit import limited
 from weft.runtime.executable import Executable
 from weft.runtime.staged import Box, StagedProgram
 
@@ -90,7 +92,7 @@ class ClusterProgram:
         self._posts = routes[task].posts
         self._others = [route for name, route in routes.items() if name != task]
         self._count = len(partition.types)
-        self._scalars = [not partition.types[v].shape for v in partition.fetches]
+        self._shared = _shared(partition)
         self._steps = itertools.count()
 
     def run(self, arrays: Sequence[Array], state: Any) -> list[Any]:
@@ -109,7 +111,8 @@ class ClusterProgram:
         box = flight.box = Box(self._count, send=outbox.put)
         try:
             owner.begin(flight)
-            return self._run(arrays, flight, box)
+            with limited(flight.fail):
+                return self._run(arrays, flight, box)
         except BaseException as error:
             self._give_up(flight, error)
             if flight.error is not None and isinstance(error, Exception):
@@ -129,7 +132,7 @@ class ClusterProgram:
             self._own.run(box, self._owner.states)
         found = [box.get(value) for value in self.partition.fetches]
         flight.wait()
-        return [y[()] if rank0 else y for y, rank0 in zip(found, self._scalars, strict=True)]
+        return [fresh(y, shared) for y, shared in zip(found, self._shared, strict=True)]
 
     def _tell(self, flight: Flight, post: Post, arrays: list[Array]) -> None:
         kind = "finish" if post.last else "deliver"
@@ -141,12 +144,13 @@ class ClusterProgram:
 
     def _give_up(self, flight: Flight, error: BaseException) -> None:
         """Tells the tasks that a step has failed."""
-        reason = f"the step was given up: {error}" if str(error) else "the step was given up"
+        reason = AbortedError(
+            f"the step was given up: {error}" if str(error) else "the step was given up"
+        )
+        head = {"step": flight.step, "error": to_message(reason).head}
         for route in self._others:
             try:
-                self._link(route.task).channel.start(
-                    Message("abort", {"step": flight.step, "reason": reason})
-                )
+                self._link(route.task).channel.start(Message("abort", head))
             except UnavailableError:  # the one that has failed
                 continue
 
@@ -160,3 +164,22 @@ class ClusterProgram:
             "profile: the step runs on several tasks; run it with "
             "RunOptions(trace_level=RunOptions.FULL_TRACE) for a timeline of all of them"
         )
+
+
+def fresh(array: Array, shared: bool = False) -> Any:
+    """A result that its receiver may change: an array, or a NumPy scalar of rank 0.
+
+    Args:
+        array: a result.
+        shared: whether something else has the same array.
+    """
+    if not array.ndim:
+        return array[()]
+    return array.copy() if shared or not array.flags.writeable else array
+
+
+def _shared(partition: Partition) -> list[bool]:
+    """For each fetch, whether its array is also a feed, another fetch, or what a stage reads."""
+    read = {*partition.feeds, *[v for stage in partition.stages for v in stage.inputs]}
+    fetches = partition.fetches
+    return [v in read or v in fetches[:i] for i, v in enumerate(fetches)]

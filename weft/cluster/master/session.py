@@ -56,7 +56,7 @@ class MasterSession(ClusterSession):
         self.name, self.task = name, worker.task
         self.links, self.rendezvous = links, worker.rendezvous
         self.states: Mapping[str, Any] = worker.store.states
-        self.devices = {n: d.memory_limit for n, d in worker.devices.items()}
+        self.devices = {n: d.attributes for n, d in worker.devices.items()}
         for link in links.values():
             self.devices.update(link.devices)
         self.variables = Variables(self)

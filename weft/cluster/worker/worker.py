@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,16 +15,21 @@ from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
-from weft.cluster.rpc.crew import Crew
+from weft.cluster.rpc.failure import from_message, to_message, travels
 from weft.cluster.worker.part import Outbox, Replies
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
-from weft.errors import AbortedError
+from weft.errors import AbortedError, UnavailableError
+from weft.host.crew import Crew
+from weft.ops.boundary.state import LinAlgError
 from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
+TELL_SECONDS: Final = 5.0
+"""How long a worker tries to reach a master that it has not met, to tell an error."""
+travels(LinAlgError)
 
 
 class _Session:
@@ -128,7 +134,8 @@ class Worker:
 
     def abort(self, message: Message) -> Message:
         """Give a step up, because another task has failed."""
-        self._abort(message.head["step"], AbortedError(message.head["reason"]))
+        error = from_message(Message("error", message.head["error"]), "another task")
+        self._abort(message.head["step"], error)
         return Message("aborted")
 
     def _abort(self, step: str, error: BaseException) -> None:
@@ -175,8 +182,19 @@ class Worker:
         """Tell the master an error that no reply brings, so that it does not wait."""
         if master == self.task:
             return
-        head = {"step": step, "reason": str(error)}
-        self.links.to(master).channel.start(Message("abort", head))
+        link = self.links.known(master)
+        if link is None:  # one that does not answer gives the step up itself
+            self._crew.do(partial(self._tell_late, master, step, error))
+        else:
+            link.channel.start(_abortion(step, error))
+
+    def _tell_late(self, master: str, step: str, error: BaseException) -> None:
+        with contextlib.suppress(UnavailableError):
+            self.links.to(master, TELL_SECONDS).channel.start(_abortion(step, error))
+
+
+def _abortion(step: str, error: BaseException) -> Message:
+    return Message("abort", {"step": step, "error": to_message(error).head})
 
 
 def _given(outbox: Outbox, replies: Replies, value: int, array: Array) -> None:

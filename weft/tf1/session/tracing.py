@@ -13,9 +13,12 @@ __all__ = ["RunMetadata", "RunOptions"]
 
 
 class RunOptions:
-    """Options of a run. With `trace_level=FULL_TRACE` its kernels are timed.
+    """Options of a run.
 
-    `timeout_in_ms` and TensorFlow's other options are accepted, and have no effect.
+    Args:
+        trace_level: with `FULL_TRACE` its kernels are timed.
+        timeout_in_ms: how long the run may wait: for a queue, or for other tasks; 0 is forever.
+        others: TensorFlow's other options are accepted, and have no effect.
     """
 
     NO_TRACE: Final = 0
@@ -23,8 +26,9 @@ class RunOptions:
     HARDWARE_TRACE: Final = 2
     FULL_TRACE: Final = 3
 
-    def __init__(self, trace_level: int = NO_TRACE, **others: Any) -> None:
+    def __init__(self, trace_level: int = NO_TRACE, timeout_in_ms: int = 0, **others: Any) -> None:
         self.trace_level = trace_level
+        self.timeout_in_ms = timeout_in_ms
         self.others = others
 
 
