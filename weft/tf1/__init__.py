@@ -25,7 +25,7 @@ from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, 
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
+    app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg, logging,
     losses, math, metrics, nn, python_io, random, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
@@ -82,7 +82,7 @@ pack = stack
 unpack = unstack
 
 _exports.gather(
-    globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
+    globals(), "app", "bitwise", "compat", "contrib", "data", "distribute", "errors", "estimator", "flags",
     "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
     "python_io", "random", "summary", "train",
 )  # fmt: skip
