@@ -162,8 +162,6 @@ def test_unions():
 
 
 def test_tensorflow_s_names():
-    import weft.tf1 as tf
-
     for module in (tf.contrib.cluster_resolver, tf.distribute.cluster_resolver):
         assert module.TFConfigClusterResolver is TFConfigClusterResolver
         assert module.UnionResolver is UnionClusterResolver
