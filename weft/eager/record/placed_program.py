@@ -9,6 +9,7 @@ import numpy as np
 
 from weft import config
 from weft.eager.record.placed_type import full_name
+from weft.host.cores import core_count
 from weft.ir.node import Node
 from weft.passes.step import Step
 from weft.runtime.device.local import cpu_devices
@@ -25,14 +26,15 @@ def over_devices(step: Step, count: int) -> Callable[[Sequence[Array]], list[Arr
         step: specialized; nodes have the full names of their devices, or none.
         count: how many CPUs it may be on.
     """
-    devices = {str(d.name): d for d in cpu_devices(count, int(config.get("threads")))}
-    first = full_name(0)
+    threads = int(config.get("threads"))
+    devices = {str(d.name): d for d in cpu_devices(count, threads)}
+    first, apart = full_name(0), count * threads <= core_count()
 
     def choose(step: Step) -> dict[Node, str]:
         return {node: node.device or first for node in step.graph.nodes}
 
-    whole, parts = partitioned(step, choose, {})
-    program = LocalProgram(whole, parts, devices)
+    whole, parts = partitioned(step, choose, {}, early=apart)
+    program = LocalProgram(whole, parts, devices, apart=apart)
     variables = DeviceStates({name: d.variables() for name, d in devices.items()}, first)
 
     def run(leaves: Sequence[Array]) -> list[Array]:
