@@ -122,8 +122,7 @@ class Prepared:
         """Fresh arrays for the outputs; `None` once there is a program to launch."""
         self.runs += 1
         if self.over_devices is not None:
-            land()
-            return self.over_devices(leaves)
+            return self._run_over_devices(self.over_devices, leaves)
         if self.executable is None:
             self._for_many(structure)
         if self._case is not None:
@@ -138,8 +137,7 @@ class Prepared:
             with contextlib.suppress(NoCompilerError):
                 if len(self.devices) > 1:
                     self.over_devices = self._compile_over_devices(structure)
-                    land()
-                    return self.over_devices(leaves)
+                    return self._run_over_devices(self.over_devices, leaves)
                 executable = self._compile(structure)
                 self.ahead = Ahead(executable, self.keys, self.homes)
                 if executable.prelude:
@@ -252,9 +250,19 @@ class Prepared:
         self, structure: Structure
     ) -> Callable[[Sequence[Array]], list[Array]]:
         step = _specialized(self.expanded or expand(structure, self._as_rows))
+        if bool(config.get("reference")) and self.collectives is None:  # else run twice
+            self.oracle = Oracle(optimize(step), int(config.get("threads")))
         found = over_devices(step, max(self.devices) + 1)
         self.expanded, self._known = None, None
         return found
+
+    def _run_over_devices(
+        self, run: Callable[[Sequence[Array]], list[Array]], leaves: Sequence[Array]
+    ) -> list[Array]:
+        land()
+        if self.oracle is not None:
+            self.oracle.compare(leaves, State())
+        return run(leaves)
 
     def _storing(self, step: Step) -> Step:
         """The step, writing its results to memory of leaves or to given memory."""
