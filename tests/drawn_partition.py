@@ -33,7 +33,7 @@ class Drawn:
     """
 
     def __init__(self, seed: int, size: int = 8) -> None:
-        self.rng = np.random.default_rng(seed)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
         self.log: list[float] = []
         self.state: dict[str, Array] = {}
         self.targets: list[Node] = []
@@ -94,6 +94,7 @@ class Drawn:
     def placed(self, names: Sequence[str], free: float = 0.4) -> dict[Node, str]:
         """Devices of nodes at random: often that of an input; some nodes are free."""
         found: dict[Node, str] = {}
+        self.rng = np.random.default_rng((self.seed, 1))
         for node in self.graph.nodes:
             kept = op_of(node) in (variable, counter)
             if self.rng.random() < free and not kept:

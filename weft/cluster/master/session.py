@@ -93,7 +93,8 @@ class MasterSession(ClusterSession):
     ) -> OwnProgram | ClusterProgram:
         step = with_own_counters(step, self._counters)
         homes = {**homes, **{self._counters + key: home for key, home in homes.items()}}
-        whole, cut = partitioned(step, lambda step: chosen(step, self._default), homes)
+        default = self._default
+        whole, cut = partitioned(step, lambda s: chosen(s, default), homes, default=default)
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor

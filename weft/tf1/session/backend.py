@@ -70,13 +70,13 @@ class ProcessBackend(Backend):
 
     def function(self, request: Request) -> Run:
         """A compiled part of a graph; interpreted if only Python can tell a shape."""
-        self._placement.now()
+        placed = self._placement.now()
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
         if calls_of_unknown_shape(request):
             return Interpreted(*asked, request.done)
         threads = min(self._threads, MAX_THREADS) or None
-        return Function(*asked, threads, done=request.done, placed=request.placed)
+        return Function(*asked, threads, done=request.done, placed=placed.apart)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""

@@ -82,7 +82,7 @@ class LocalDevicesBackend(Backend):
             return choice.devices
 
         homes = {key: self._states.home(key) for key in placed.homes}
-        whole, parts = partitioned(step, devices_of, homes, early=self._apart)
+        whole, parts = partitioned(step, devices_of, homes, self._apart, names[0])
         explain = partial(explained, whole, found[0], placed.reasons, parts)
         return LocalProgram(whole, parts, self._devices, count, self._apart, explain)
 
