@@ -120,7 +120,7 @@ class Drawn:
         placed = self.placed(names)
         homes = {n.attrs["key"]: d for n, d in placed.items() if op_of(n) in (variable, counter)}
         state = DeviceStates({n: d.variables() for n, d in devices.items()}, names[0])
-        state.homes.update(homes)
+        state.tell(homes)
 
         def finish(step: Step, threads: int, fetches: int) -> LocalProgram:
             del threads

@@ -62,8 +62,7 @@ class LocalDevicesBackend(Backend):
         if calls_of_unknown_shape(request):
             return Interpreted(*asked, request.done)
         placed = self._placement.now()
-        for key, home in placed.homes.items():
-            self._states.homes.setdefault(key, home)
+        self._states.tell(placed.homes)
 
         def finish(step: Step, threads: int, count: int) -> LocalProgram:
             del threads
