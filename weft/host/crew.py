@@ -48,14 +48,15 @@ class Crew(Executor):
                 except BaseException as error:  # it belongs to whoever asks the future
                     future.set_exception(error)
 
-        self.do(run)
+        if not self.do(run):
+            raise RuntimeError(f"{self._name}: stopped")
         return future
 
-    def do(self, work: Callable[[], object]) -> None:
-        """Have a thread do some work, whose errors it prints."""
+    def do(self, work: Callable[[], object]) -> bool:
+        """Have a thread do some work, which must not raise; returns whether it will be done."""
         with self._lock:
             if self._stopped:
-                raise RuntimeError(f"{self._name}: stopped")
+                return False
             self._idle -= 1
             thread = None
             if self._idle < 0:
@@ -67,6 +68,7 @@ class Crew(Executor):
                 self._work.put(work)
         if thread is not None:
             thread.start()
+        return True
 
     def _run(self, work: Callable[[], object] | None) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 from weft.cluster.rpc.failure import KIND, from_message
 from weft.cluster.rpc.message import Array, Buffer, Message, decode, size_of
 from weft.cluster.rpc.options import RpcOptions
-from weft.errors import DataError, TooLargeError, UnavailableError
+from weft.errors import DataError, DeadlineError, TooLargeError, UnavailableError
 
 
 class Channel(abc.ABC):
@@ -106,6 +107,26 @@ class Channel(abc.ABC):
     def lost(self, why: str) -> UnavailableError:
         """The error of calls after the connection has ended."""
         return UnavailableError(f"{self.who}: {why}")
+
+
+class Limit:
+    """Until when a call may take."""
+
+    def __init__(self, seconds: float | None, kind: str) -> None:
+        self.seconds, self._kind = seconds, kind
+        self.until = None if seconds is None else time.monotonic() + seconds
+
+    def left(self) -> float | None:
+        """The seconds that are left."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
+
+    def passed(self) -> bool:
+        """Whether there is no time left."""
+        return self.until is not None and time.monotonic() >= self.until
+
+    def error(self, who: str) -> DeadlineError:
+        """The error of a call that takes longer."""
+        return DeadlineError(f"{self._kind} to {who}: no answer after {self.seconds:g} s")
 
 
 def too_large(kind: str, who: str, size: int, most: int) -> TooLargeError:

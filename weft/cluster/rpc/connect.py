@@ -6,6 +6,7 @@ from weft.cluster.rpc.address import host_and_port
 from weft.cluster.rpc.channel import Channel
 from weft.cluster.rpc.grpc_client import GrpcChannel
 from weft.cluster.rpc.options import RpcOptions
+from weft.cluster.rpc.socket_client import SocketChannel
 
 
 def connect(
@@ -25,4 +26,24 @@ def connect(
     """
     options = RpcOptions() if options is None else options
     host, port = host_and_port(address)
-    return GrpcChannel(f"{host}:{port}", options, name, own_name)
+    channel = GrpcChannel(f"{host}:{port}", options, name, own_name)
+    return _moved(channel) if options.shared_memory else channel
+
+
+def _moved(channel: GrpcChannel) -> Channel:
+    """A channel through shared memory in place of this one, if the server is on this host."""
+    welcome = channel.welcome
+    if "socket" not in welcome:
+        return channel
+    try:
+        moved = SocketChannel(
+            channel.name, channel.address, channel.options, str(welcome["socket"]),
+            bytes.fromhex(str(welcome["secret"])), int(welcome["process"]), channel.most_bytes,
+        )  # fmt: skip
+    except OSError:  # the host is the same, but a socket cannot be reached
+        return channel
+    except BaseException:
+        channel.close()
+        raise
+    channel.close()
+    return moved

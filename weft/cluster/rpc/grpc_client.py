@@ -15,12 +15,12 @@ import grpc
 import numpy as np
 
 from weft.cluster.rpc import grpc_wire as wire
-from weft.cluster.rpc.channel import Channel, settle, too_large
+from weft.cluster.rpc.channel import Channel, Limit, settle, too_large
 from weft.cluster.rpc.deadline import Alarm
 from weft.cluster.rpc.message import Array, Buffer, Message, encode
 from weft.cluster.rpc.options import RpcOptions, read_file
 from weft.cluster.rpc.session import hello
-from weft.errors import DataError, DeadlineError, UnavailableError
+from weft.errors import DataError, UnavailableError
 from weft.host.crew import Crew
 
 CANCEL_SECONDS: Final = 5.0
@@ -106,7 +106,7 @@ class GrpcChannel(Channel):
 
     def call(self, message: Message, timeout: float | None = None) -> Message:
         """See `Channel.call`."""
-        limit = _Limit(self.options.deadline if timeout is None else timeout, message.kind)
+        limit = Limit(self.options.deadline if timeout is None else timeout, message.kind)
         number = next(self._numbers)
         late: Future[Message] = Future()
         self._late[number] = late
@@ -128,7 +128,7 @@ class GrpcChannel(Channel):
 
     def start(self, message: Message, timeout: float | None = None) -> Future[Message]:
         """See `Channel.start`."""
-        limit = _Limit(self.options.deadline if timeout is None else timeout, message.kind)
+        limit = Limit(self.options.deadline if timeout is None else timeout, message.kind)
         number = next(self._numbers)
         future = _Call(lambda: self._dropped(number))
         self._late[number] = future
@@ -142,7 +142,7 @@ class GrpcChannel(Channel):
             future.add_done_callback(lambda _: alarm.cancel())
         return future
 
-    def _start(self, number: int, message: Message, limit: _Limit) -> None:
+    def _start(self, number: int, message: Message, limit: Limit) -> None:
         try:
             if self._failure is not None:
                 raise self._failure
@@ -152,7 +152,7 @@ class GrpcChannel(Channel):
         else:
             _kept(asked).add_done_callback(lambda done: self._asked(number, done, limit))
 
-    def _asked(self, number: int, done: Any, limit: _Limit) -> None:
+    def _asked(self, number: int, done: Any, limit: Limit) -> None:
         """An answer has arrived, or a note will follow."""
         try:
             data = done.result()
@@ -161,13 +161,13 @@ class GrpcChannel(Channel):
             return
         self._take(number, data[0], memoryview(data)[1:], limit)
 
-    def _take(self, number: int, kind: int, data: memoryview, limit: _Limit | None = None) -> None:
+    def _take(self, number: int, kind: int, data: memoryview, limit: Limit | None = None) -> None:
         if kind == wire.LARGE:  # this is gRPC's thread or the reader: fetching must not hold it up
             self._crew.do(lambda: self._finish(number, kind, data, limit))
         elif kind == wire.WHOLE:
             self._finish(number, kind, data, limit)
 
-    def _finish(self, number: int, kind: int, data: memoryview, limit: _Limit | None) -> None:
+    def _finish(self, number: int, kind: int, data: memoryview, limit: Limit | None) -> None:
         result: Message | BaseException
         try:
             result = self.answer(self._whole(number, kind, data, limit))
@@ -180,7 +180,7 @@ class GrpcChannel(Channel):
         if future is not None:
             settle(future, result)
 
-    def _request(self, number: int, message: Message, limit: _Limit) -> bytes:
+    def _request(self, number: int, message: Message, limit: Limit) -> bytes:
         """The request of a call, after the pieces of its message if it is large."""
         if self._failure is not None:
             raise self._failure
@@ -192,7 +192,7 @@ class GrpcChannel(Channel):
         self._put_parts(start, parts, size, limit)
         return start
 
-    def _put_parts(self, start: bytes, parts: list[Buffer], size: int, limit: _Limit) -> None:
+    def _put_parts(self, start: bytes, parts: list[Buffer], size: int, limit: Limit) -> None:
         sent: list[Any] = []
         position = 0
         for piece in _pieces(parts):
@@ -208,7 +208,7 @@ class GrpcChannel(Channel):
         if data:
             self.answer(memoryview(data)[1:])
 
-    def _whole(self, number: int, kind: int, data: memoryview, limit: _Limit | None) -> Any:
+    def _whole(self, number: int, kind: int, data: memoryview, limit: Limit | None) -> Any:
         """The bytes of an answer, fetched if they are many."""
         if kind == wire.WHOLE:
             return data
@@ -236,7 +236,7 @@ class GrpcChannel(Channel):
         self._late.pop(number, None)
         self._give_up(number)
 
-    def _expired(self, number: int, limit: _Limit) -> None:
+    def _expired(self, number: int, limit: Limit) -> None:
         future = self._late.pop(number, None)
         if future is not None:
             self._give_up(number)
@@ -279,7 +279,7 @@ class GrpcChannel(Channel):
             self._reader.join()
         self._crew.shutdown(wait=False)
 
-    def _translated(self, error: BaseException, limit: _Limit | None = None) -> Exception:
+    def _translated(self, error: BaseException, limit: Limit | None = None) -> Exception:
         """An error of gRPC as one of ours."""
         code = error.code() if isinstance(error, grpc.RpcError) else None
         late = code == grpc.StatusCode.DEADLINE_EXCEEDED or isinstance(error, LateError)
@@ -291,22 +291,6 @@ class GrpcChannel(Channel):
             details = str(getattr(error, "details", lambda: "")() or error)
             return self.lost(f"has failed or is cut off ({details.splitlines()[0][:300]})")
         return error if isinstance(error, Exception) else UnavailableError(str(error))
-
-
-class _Limit:
-    """Until when a call may take."""
-
-    def __init__(self, seconds: float | None, kind: str) -> None:
-        self.seconds, self._kind = seconds, kind
-        self.until = None if seconds is None else time.monotonic() + seconds
-
-    def left(self) -> float | None:
-        """The seconds that are left."""
-        return None if self.until is None else max(0.0, self.until - time.monotonic())
-
-    def error(self, who: str) -> DeadlineError:
-        """The error of a call that takes longer."""
-        return DeadlineError(f"{self._kind} to {who}: no answer after {self.seconds:g} s")
 
 
 def _open(address: str, options: RpcOptions) -> grpc.Channel:

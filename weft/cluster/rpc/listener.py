@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from weft.cluster.rpc.address import host_and_port
 from weft.cluster.rpc.grpc_server import GrpcServer
 from weft.cluster.rpc.options import RpcOptions
+from weft.cluster.rpc.segment import available
 from weft.cluster.rpc.session import Handler, Peer, Reception
+from weft.cluster.rpc.socket_server import SocketServer
+from weft.host.identity import host_identity
 
 
 class Listener:
@@ -32,19 +36,36 @@ class Listener:
         self._options = options = RpcOptions() if options is None else options
         self._reception = Reception(options)
         self.host, port = host_and_port(address)
-        self._server = GrpcServer(
-            self.host, port, handler, options, self._reception, self._welcome
-        )  # fmt: skip
+        self._local = None
+        if options.shared_memory and available():
+            self._local = SocketServer(handler, options, self._reception)
+        try:
+            self._server = GrpcServer(
+                self.host, port, handler, options, self._reception, self._welcome
+            )
+        except BaseException:
+            self._stop_local()
+            raise
         self.port = self._server.port
         self.address = f"{self.host}:{self.port}"
 
     def _welcome(self, peer: Peer, hello: dict[str, Any]) -> dict[str, Any]:
-        return {"most": self._options.max_message_bytes}
+        """What a client is told: limits, and where it finds shared memory if it is on this host."""
+        told: dict[str, Any] = {"most": self._options.max_message_bytes, "process": os.getpid()}
+        host = host_identity()
+        if self._local is not None and host and hello.get("host") == host:
+            told["socket"] = self._local.name
+        return told
 
     def stop(self, grace: float = 0.0) -> None:
-        """End it: clients' calls fail, after they had `grace` seconds to end."""
+        """End it: clients' calls fail, after those over gRPC had `grace` seconds to end."""
         self._server.stop(grace)
+        self._stop_local()
         self._reception.close()
+
+    def _stop_local(self) -> None:
+        if self._local is not None:
+            self._local.stop()
 
     def __enter__(self) -> Listener:
         return self

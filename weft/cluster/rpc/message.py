@@ -28,9 +28,8 @@ HEADER: Final = struct.Struct("<4sHxxIxxxxQ")  # magic, version, bytes of the he
 ALIGNMENT: Final = 64
 STRINGS: Final = "bytes"
 """The name of the type of arrays of `bytes` objects."""
-MOST_ARRAYS: Final = 1 << 20
 _MOST_DIMENSIONS: Final = 64
-_MOST_ELEMENTS: Final = 1 << 62
+_MOST_ELEMENTS: Final = 1 << 56
 _TYPES: Final = {name: dtype.numpy for name, dtype in NAMED.items()}
 _NAMES: Final = {dtype: name for name, dtype in _TYPES.items()}
 _PADDING: Final = bytes(ALIGNMENT)
@@ -57,13 +56,22 @@ def encode(message: Message) -> list[Buffer]:
         DTypeError: an array of another type, or strings that are not `bytes`.
         DataError: a head that JSON cannot represent.
     """
-    kinds: list[tuple[str, tuple[int, ...]]] = []
+    return frame(*describe(message))
+
+
+def describe(message: Message) -> tuple[bytes, list[Buffer]]:
+    """A message's head with the types and shapes of its arrays, and their bytes; see `encode`."""
+    kinds: list[Sequence[object]] = []
     bodies: list[Buffer] = []
     for number, x in enumerate(message.arrays):
-        name, body = _body(x, f"{message.kind}: array {number}")
-        kinds.append((name, x.shape))
+        if x.dtype == object:
+            body = _strings(x, f"{message.kind}: array {number}")
+            kinds.append((STRINGS, x.shape, len(body)))
+        else:
+            name, body = _body(x, f"{message.kind}: array {number}")
+            kinds.append((name, x.shape))
         bodies.append(body)
-    return frame(_head(message, kinds), bodies)
+    return _head(message, kinds), bodies
 
 
 def frame(head: bytes, bodies: Sequence[Buffer]) -> list[Buffer]:
@@ -84,7 +92,7 @@ def size_of(parts: Sequence[Buffer]) -> int:
     return sum([len(part) for part in parts])
 
 
-def _head(message: Message, kinds: Sequence[tuple[str, tuple[int, ...]]]) -> bytes:
+def _head(message: Message, kinds: Sequence[Sequence[object]]) -> bytes:
     try:
         text = json.dumps([message.kind, message.head, kinds], separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
@@ -94,8 +102,6 @@ def _head(message: Message, kinds: Sequence[tuple[str, tuple[int, ...]]]) -> byt
 
 def _body(x: Array, what: str) -> tuple[str, Buffer]:
     """The name of an array's type, and its bytes."""
-    if x.dtype == object:
-        return STRINGS, _strings(x, what)
     name = _NAMES.get(x.dtype)
     if name is None:
         known = ", ".join((*_NAMES.values(), STRINGS))
@@ -119,6 +125,14 @@ def _strings(x: Array, what: str) -> bytes:
 # -- decoding
 
 
+class Kind(NamedTuple):
+    """The type and shape of an array, and how many bytes it has."""
+
+    name: str
+    shape: tuple[int, ...]
+    size: int
+
+
 def decode(data: Buffer | Array) -> Message:
     """A message from its bytes, which its arrays share.
 
@@ -126,21 +140,19 @@ def decode(data: Buffer | Array) -> Message:
         DataError: bytes that are no message, or part of one.
     """
     view = memoryview(cast(Buffer, data)).cast("B")
-    size = head_size(view)
-    kind, head, kinds = parse_head(bytes(view[HEADER.size : HEADER.size + size]))
-    arrays: list[Array] = []
-    position = HEADER.size + size
-    for name, shape in kinds:
-        if name == STRINGS:
-            count = math.prod(shape)
-            begin = position + (-position % ALIGNMENT if count else 0)
-            x, position = _read_strings(view, begin, count, shape)
-        else:
-            x, position = _read(view, position, name, shape)
-        arrays.append(x)
+    position = HEADER.size + head_size(view)
+    kind, head, kinds = parse_head(bytes(view[HEADER.size : position]))
+    bodies: list[Buffer] = []
+    for each in kinds:
+        if each.size:
+            position += -position % ALIGNMENT
+        bodies.append(view[position : position + each.size])
+        position += each.size
     if position != len(view):
         raise DataError(f"message: expected {position} bytes, got {len(view)}")
-    return Message(kind, head, arrays)
+    return Message(
+        kind, head, [array(each, body) for each, body in zip(kinds, bodies, strict=True)]
+    )
 
 
 def head_size(view: memoryview) -> int:
@@ -163,7 +175,7 @@ def head_size(view: memoryview) -> int:
     return int(size)
 
 
-def parse_head(text: bytes) -> tuple[str, dict[str, Any], list[tuple[str, tuple[int, ...]]]]:
+def parse_head(text: bytes) -> tuple[str, dict[str, Any], list[Kind]]:
     """The kind and head of a message, and the types and shapes of its arrays, checked.
 
     Raises:
@@ -171,61 +183,63 @@ def parse_head(text: bytes) -> tuple[str, dict[str, Any], list[tuple[str, tuple[
     """
     try:
         kind, head, kinds = json.loads(text)
-        checked = [_kind(*pair) for pair in kinds]
+        checked = [_kind(*each) for each in kinds]
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"message: malformed head: {str(error)[:200]}") from None
-    if not isinstance(kind, str) or not isinstance(head, dict) or len(checked) > MOST_ARRAYS:
-        raise DataError("message: malformed head: expected a kind, values, and types of arrays")
+    if not isinstance(kind, str) or not isinstance(head, dict):
+        raise DataError("message: malformed head: expected a kind, and values by name")
     return kind, cast("dict[str, Any]", head), checked
 
 
-def _kind(name: object, shape: Any) -> tuple[str, tuple[int, ...]]:
+def _kind(name: object, shape: Any, size: object = 0) -> Kind:
     if name != STRINGS and name not in _TYPES:
         raise ValueError(f"unknown type {name!r}")
     if not isinstance(shape, list) or len(cast("list[Any]", shape)) > _MOST_DIMENSIONS:
         raise ValueError(f"expected a shape, got {str(cast('object', shape))[:80]}")
-    elements = 1
-    for n in cast("list[object]", shape):
-        if type(n) is not int or n < 0:
-            raise ValueError(f"expected a size, got {str(n)[:80]}")
-        elements *= max(n, 1)
-    if elements > _MOST_ELEMENTS // 16:
+    dimensions = cast("list[object]", shape)
+    if not all([_is_size(n) for n in dimensions]):
+        raise ValueError(f"expected sizes, got {str(dimensions)[:80]}")
+    sizes = tuple(cast("list[int]", dimensions))
+    if math.prod([max(n, 1) for n in sizes]) > _MOST_ELEMENTS:
         raise ValueError("an array of too many elements")
-    return str(name), tuple(cast("list[int]", shape))
+    count = math.prod(sizes)
+    if name != STRINGS:
+        return Kind(str(name), sizes, count * _TYPES[str(name)].itemsize)
+    if not _is_size(size) or cast(int, size) < 8 * count:
+        raise ValueError("strings of an impossible size")
+    return Kind(STRINGS, sizes, cast(int, size))
 
 
-def _read(
-    view: memoryview, position: int, name: str, shape: tuple[int, ...]
-) -> tuple[Array, int]:  # fmt: skip
-    """An array at a position, and the position after it."""
-    dtype = _TYPES[name]
-    size = math.prod(shape) * dtype.itemsize
-    if not size:
-        x = np.zeros(shape, dtype)
-        x.flags.writeable = False
-        return x, position
-    begin = position + -position % ALIGNMENT
-    if begin + size > len(view):
-        raise DataError(f"message: an array of {size} bytes at byte {begin} of {len(view)}")
-    x = np.frombuffer(view[begin : begin + size], dtype).reshape(shape)
+def _is_size(n: object) -> bool:
+    return type(n) is int and 0 <= n <= _MOST_ELEMENTS
+
+
+def array(kind: Kind, body: Buffer) -> Array:
+    """An array of this kind that shares these bytes, read-only.
+
+    Raises:
+        DataError: too few bytes, or strings whose lengths do not fit.
+    """
+    if len(body) != kind.size:
+        raise DataError(f"message: expected an array of {kind.size} bytes, got {len(body)}")
+    if kind.name == STRINGS:
+        x = _read_strings(memoryview(body), math.prod(kind.shape)).reshape(kind.shape)
+    elif kind.size:
+        x = np.frombuffer(body, _TYPES[kind.name]).reshape(kind.shape)
+    else:
+        x = np.zeros(kind.shape, _TYPES[kind.name])
     x.flags.writeable = False
-    return x, begin + size
+    return x
 
 
-def _read_strings(
-    view: memoryview, begin: int, count: int, shape: tuple[int, ...]
-) -> tuple[Array, int]:  # fmt: skip
-    """An array of `bytes` objects at a position, and the position after it."""
+def _read_strings(view: memoryview, count: int) -> Array:
+    """A vector of `bytes` objects: their lengths, then all bytes."""
     out = np.empty(count, object)
-    start = begin + 8 * count
-    if start > len(view):
-        raise DataError(f"message: {count} strings at byte {begin} of {len(view)}")
-    lengths = np.frombuffer(view[begin:start], np.uint64)
-    if count and (int(lengths.max()) > len(view) or start + int(lengths.sum()) > len(view)):
-        raise DataError(f"message: strings at byte {begin} go beyond its {len(view)} bytes")
-    for i, length in enumerate(lengths.tolist()):
-        out[i] = bytes(view[start : start + length])
-        start += length
-    result = out.reshape(shape)
-    result.flags.writeable = False
-    return result, start
+    position = 8 * count
+    lengths = np.frombuffer(view[:position], np.uint64).tolist()
+    if position + sum(lengths) != len(view):
+        raise DataError(f"message: the lengths of {count} strings do not fit {len(view)} bytes")
+    for i, length in enumerate(lengths):
+        out[i] = bytes(view[position : position + length])
+        position += length
+    return out

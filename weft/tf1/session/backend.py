@@ -10,14 +10,14 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.ops.effect import is_host
+from weft.passes.level import Apart
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.device.local import LOCAL, cpu_devices
 from weft.runtime.engine import Function, State
-from weft.runtime.interpreted import Interpreted
 from weft.tf1.framework.graph import Graph
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.placement import Placement
 
@@ -31,9 +31,11 @@ class Backend(abc.ABC):
 
     Attributes:
         state: the values of variables and counters, by name.
+        apart: which nodes run here, between programs.
     """
 
     state: MutableMapping[str, Any]
+    apart: Apart = staticmethod(is_host)
 
     @abc.abstractmethod
     def function(self, request: Request) -> Run:
@@ -69,12 +71,10 @@ class ProcessBackend(Backend):
         self._containers = Containers()
 
     def function(self, request: Request) -> Run:
-        """A compiled part of a graph; interpreted if only Python can tell a shape."""
-        placed = self._placement.now()
+        """A compiled part of a graph."""
+        placed = self._placement.now(request)
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
-        if calls_of_unknown_shape(request):
-            return Interpreted(*asked, request.done)
         threads = min(self._threads, MAX_THREADS) or None
         return Function(*asked, threads, done=request.done, placed=placed.apart)
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.cluster.client import ClientSession
+from weft.cluster.client import reset as reset_at
 from weft.cluster.server import server_at
 from weft.cluster.session import ClusterSession
 from weft.cluster.variables import Variables
@@ -14,13 +15,12 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.passes.level import calls_python
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation
 from weft.runtime.device.base import DeviceAttributes
-from weft.runtime.interpreted import Interpreted
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.placement import Placement
 
@@ -37,6 +37,8 @@ class ClusterBackend(Backend):
         UnavailableError: the server, or a task that it needs, does not answer.
     """
 
+    apart = staticmethod(calls_python)  # programs run in other processes
+
     def __init__(self, target: str, config: ConfigProto | None, graph: Graph) -> None:
         config = ConfigProto() if config is None else config
         threads = config.intra_op_parallelism_threads
@@ -46,15 +48,12 @@ class ClusterBackend(Backend):
         names = map(DeviceName.parse, self._session.devices)
         task = DeviceName.parse(self._session.task)
         self._names = sorted(names, key=lambda name: name.of_task != task)
-        self._placement = Placement(graph, self._names, config)
+        self._placement = Placement(graph, self._names, config, always=True)
         self.state = Variables(self._session, self._home)
 
     def function(self, request: Request) -> Run:
-        """A part of a graph, placed; interpreted if only Python can tell a shape."""
-        if calls_of_unknown_shape(request):
-            asked = request.graph, request.fetches, request.targets, request.feeds
-            return Interpreted(*asked, request.done)
-        placed = self._placement.now()
+        """A part of a graph, placed."""
+        placed = self._placement.now(request)
         self._placement.log(request, None, {})
         return self._session.function(replace(request, placed=placed.devices))
 
@@ -79,9 +78,18 @@ class ClusterBackend(Backend):
         self._session.close()
 
 
+def reset(target: str, containers: Sequence[str]) -> None:
+    """Close the sessions of a server's master, and forget the contents of containers."""
+    server = server_at(target)
+    if server is not None:
+        server.master.reset(containers)
+    else:
+        reset_at(target, containers)
+
+
 def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
     filters = [str(name) for name in config.device_filters]
     server = server_at(target)
     if server is not None:
         return server.master.open(filters, threads)
-    return ClientSession(target, filters, threads)
+    return ClientSession(target, filters, threads, options=config.rpc_options)

@@ -19,11 +19,9 @@ from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.device.local import cpu_devices
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
-from weft.runtime.interpreted import Interpreted
 from weft.runtime.local_devices import DeviceStates, LocalProgram
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
 from weft.tf1.session.placement import Placement
 
@@ -57,11 +55,9 @@ class LocalDevicesBackend(Backend):
         self.state = self._states = DeviceStates(states, str(self._names[0]))
 
     def function(self, request: Request) -> Run:
-        """A compiled part of a graph; interpreted if only Python can tell a shape."""
+        """A compiled part of a graph."""
         asked = request.graph, request.fetches, request.targets, request.feeds
-        if calls_of_unknown_shape(request):
-            return Interpreted(*asked, request.done)
-        placed = self._placement.now()
+        placed = self._placement.now(request)
         self._states.tell(placed.homes)
 
         def finish(step: Step, threads: int, count: int) -> LocalProgram:

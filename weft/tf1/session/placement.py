@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from weft.ir.device import DeviceName
@@ -23,11 +23,13 @@ class Placement:
         graph: the session's graph.
         devices: those that exist; the first is where what asks for nothing is by default.
         config: `allow_soft_placement` and `log_device_placement`.
+        always: whether to place even where there is one device and nothing asks for another.
     """
 
     def __init__(
-        self, graph: Graph, devices: Sequence[DeviceName], config: ConfigProto | None = None
-    ) -> None:
+        self, graph: Graph, devices: Sequence[DeviceName], config: ConfigProto | None = None,
+        always: bool = False,
+    ) -> None:  # fmt: skip
         config = ConfigProto() if config is None else config
         self._graph: Final = graph
         self._devices: Final = devices
@@ -36,10 +38,13 @@ class Placement:
         self._logged: set[str] = set()
         self._seen = 0  # nodes of the graph that have been placed
         self._placed = _NOWHERE
-        self._asks = len(devices) > 1
+        self._asks = always or len(devices) > 1
 
-    def now(self) -> Placed:
+    def now(self, request: Request | None = None) -> Placed:
         """The devices of the nodes that ask for one, of those with them, and of variables.
+
+        Args:
+            request: only what it needs must be on devices that exist.
 
         Raises:
             ArgumentError: a device does not exist, with those that do; or what is to be on one
@@ -51,9 +56,17 @@ class Placement:
             # One device is where everything is, unless something asks for another
             self._asks = self._asks or any([n.device for n in graph.nodes[self._seen : count]])
             if self._asks:
-                self._placed = place(graph, self._devices, self._soft, self._devices[0])
+                self._placed = self._place(())
             self._seen = count
+        if request is not None and self._asks:
+            nodes = needed(request)
+            if any([node.device and node not in self._placed.devices for node in nodes]):
+                return self._place(nodes)  # raises
         return self._placed
+
+    def _place(self, nodes: Collection[Node]) -> Placed:
+        """The devices of all nodes, of which these must be on devices that exist."""
+        return place(self._graph.ir, self._devices, self._soft, self._devices[0], nodes)
 
     def log(self, request: Request, step: Step | None, found: Mapping[Node, str]) -> None:
         """Prints where the operations of a run are, as `log_device_placement` asks: each once.
