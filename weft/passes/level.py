@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final
 
 from weft.errors import FeedError
@@ -101,27 +100,10 @@ class Levels:
         uses: dict[Node, int] = {}
         for node in reversed(self.nodes):
             if node in self.late:
-                level = uses.get(node, 1)
-                fits = op_of(node) is not state.read or self.is_read_at(node, level)
-                self.level[node] = level if fits else 1
-            if node in self.level:
-                level = self.level[node]
+                self.level[node] = uses.get(node, 1)
+            # what a group waits for is needed when the group is
+            level = self.level.get(node, uses.get(node) if op_of(node) is state.group else None)
+            if level is not None:
                 level = level if level % 2 else level - 1
                 for earlier in self.before(node):
                     uses[earlier] = min(uses.get(earlier, level), level)
-
-    @cached_property
-    def assigned(self) -> dict[str, int]:
-        """The first level that assigns each variable."""
-        found: dict[str, int] = {}
-        for node in self.nodes:
-            if op_of(node) is state.assign:
-                key, level = state.key_of(node), self.level[node]
-                found[key] = min(found.get(key, level), level)
-        return found
-
-    def is_read_at(self, node: Node, level: int) -> bool:
-        """Whether a phase of this level may itself read a variable that it uses."""
-        if op_of(node) is not state.read or node not in self.late:
-            return False
-        return node.attrs["latest"] or level <= self.assigned.get(state.key_of(node), level)
