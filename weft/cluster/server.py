@@ -134,9 +134,9 @@ class Server:
         worker, desk = self.worker, self._desk
         return {
             "join": self._join,
-            "watch": lambda message, peer: Future(),  # the peer learns when this task ends
+            "ping": lambda message, peer: Message("pong"),
             "register": lambda message, peer: worker.register(message),
-            "run": lambda message, peer: worker.run(message),
+            "run": lambda message, peer: worker.run(message, peer.moved),
             "deliver": lambda message, peer: worker.deliver(message),
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),

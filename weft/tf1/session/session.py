@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from weft.cluster.timeline import recorded
 from weft.errors import DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
@@ -154,8 +155,9 @@ class BaseSession:
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs:
+        with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
+        run_metadata.timeline = timeline
         run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
         return found
 
