@@ -37,7 +37,7 @@ class Levels:
         self.apart = apart
         self.nodes = needed(request)
         self.fed = frozenset(request.feeds)
-        self._before = predecessors(request)
+        self.edges_to = predecessors(request)
         self._earlier: dict[Node, list[Node]] = {}  # assignments that a read of the latest follows
         self._assigns: dict[str, list[Node]] = defaultdict(list)  # so far
         self.level: dict[Node, int] = {}  # of all nodes but `free` ones and groups
@@ -49,9 +49,9 @@ class Levels:
         self._delay()
 
     def before(self, node: Node) -> list[Node]:
-        """What must run before a node."""
+        """What must run before a node: where its edges come from, and what it must not overtake."""
         earlier = self._earlier.get(node)
-        return [*self._before(node), *earlier] if earlier else self._before(node)
+        return [*self.edges_to(node), *earlier] if earlier else self.edges_to(node)
 
     def _place(self, node: Node) -> None:
         if op_of(node) is state.read and node.attrs["latest"]:

@@ -264,7 +264,7 @@ class _Plan:
         inputs = dict.fromkeys([v for node in nodes for v in node.inputs])
         feeds = [v for v in inputs if v in levels.fed or self._is_fed(v, own)]
         fetches = [v for n in nodes if self.unit.get(n) == unit for v in n.outputs if v in crossing]
-        followed = {n for node in nodes for n in levels.before(node)}
+        followed = {n for node in nodes for n in levels.edges_to(node)}
         targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
         given = {v.node for v in fetches}
         fed = [n for n in levels.free if op_of(n) is state.placeholder]
