@@ -103,7 +103,7 @@ class MasterSession(ClusterSession):
             choices.append(choose(step, self._default))
             return choices[0].devices
 
-        whole, cut = partitioned(step, devices_of, homes)
+        whole, cut = partitioned(step, devices_of, homes, default=self._default)
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
