@@ -48,7 +48,7 @@ def framework(name: str) -> Any:
         import weft.tf1 as tf
     else:
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-        import tensorflow.compat.v1 as tf
+        import tensorflow.compat.v1 as tf  # pyright: ignore[reportMissingImports]
 
         tf.disable_v2_behavior()
         tf.logging.set_verbosity(tf.logging.ERROR)
