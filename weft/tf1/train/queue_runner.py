@@ -109,12 +109,15 @@ class QueueRunner:
                 return []
             self._running[sess] = len(self._ops)
             self._errors = []
-        work: list[tuple[Any, Any]] = [(self._fill, (sess, op, coord)) for op in self._ops]
+        work: list[tuple[Any, Any, str]] = [
+            (self._fill, (sess, op, coord), op.name) for op in self._ops
+        ]
         if coord is not None:
-            work.append((self._close_on_stop, (sess, coord)))
+            work.append((self._close_on_stop, (sess, coord), "close_on_stop"))
+        prefix = f"QueueRunnerThread-{self.name}"
         made = [
-            threading.Thread(target=f, args=args, name=f"QueueRunner-{self.name}", daemon=daemon)
-            for f, args in work
+            threading.Thread(target=f, args=args, name=f"{prefix}-{name}", daemon=daemon)
+            for f, args, name in work
         ]
         for thread in made:
             if coord is not None:

@@ -25,7 +25,7 @@ from weft.tf1.framework.graph import (
     name_scope,
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
-from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
+from weft.tf1.framework.tensor import HOOKS, OPERATORS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.variable.slice_info import SaveSliceInfo
 
@@ -287,6 +287,10 @@ class Variable(Overloads):
         del use_locking
         found = _assign_by(self, delta, "AssignSub", "subtract", name)
         return found if read_value else found.op
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which is then one more; at the limit, `OutOfRangeError`."""
+        return OPERATORS["count_up_to"](self, limit)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None):
         """Add rows."""
