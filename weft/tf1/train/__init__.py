@@ -18,6 +18,7 @@ from weft.tf1.train.learning_rate import *
 from weft.tf1.train.monitored.creator import *
 from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *
+from weft.tf1.train.monitored.session_manager import SessionManager as SessionManager
 from weft.tf1.train.monitored.supervisor import *
 from weft.tf1.train.monitored.training import MonitoredTrainingSession as MonitoredTrainingSession
 from weft.tf1.train.moving_averages import (
@@ -26,6 +27,9 @@ from weft.tf1.train.moving_averages import (
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
 from weft.tf1.train.replicated.device_setter import *
+from weft.tf1.train.replicated.sync_replicas_optimizer import (
+    SyncReplicasOptimizer as SyncReplicasOptimizer,
+)
 from weft.tf1.train.saver import *
 from weft.tf1.train.server import *
 

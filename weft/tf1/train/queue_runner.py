@@ -109,11 +109,12 @@ class QueueRunner:
                 return []
             self._running[sess] = len(self._ops)
             self._errors = []
+        own: Any = None if coord is None else sess.child()
         work: list[tuple[Any, Any, str]] = [
-            (self._fill, (sess, op, coord), op.name) for op in self._ops
+            (self._fill, (sess, own, op, coord), op.name) for op in self._ops
         ]
         if coord is not None:
-            work.append((self._close_on_stop, (sess, coord), "close_on_stop"))
+            work.append((self._close_on_stop, (sess, own, coord), "close_on_stop"))
         prefix = f"QueueRunnerThread-{self.name}"
         made = [
             threading.Thread(target=f, args=args, name=f"{prefix}-{name}", daemon=daemon)
@@ -126,10 +127,10 @@ class QueueRunner:
                 thread.start()
         return made
 
-    def _fill(self, sess: Any, op: Any, coord: Coordinator | None) -> None:
+    def _fill(self, sess: Any, own: Any, op: Any, coord: Coordinator | None) -> None:
         ended = False
         try:
-            enqueue = sess.make_callable(op)
+            enqueue = (sess if own is None else own).make_callable(op)
             while coord is None or not coord.should_stop():
                 enqueue()
         except self._ends:
@@ -150,9 +151,11 @@ class QueueRunner:
         if ended and last:
             _run_quietly(sess, self._close_op)
 
-    def _close_on_stop(self, sess: Any, coord: Coordinator) -> None:
+    def _close_on_stop(self, sess: Any, own: Any, coord: Coordinator) -> None:
+        """Closes the queue, and ends the waits of the threads for what they would put into it."""
         coord.wait_for_stop()
         _run_quietly(sess, self._cancel_op)
+        own.give_up()
 
 
 def _run_quietly(sess: Any, op: Operation) -> None:
