@@ -277,7 +277,7 @@ class GrpcChannel(Channel):
         self._channel.close()
         if self._reader is not threading.current_thread():
             self._reader.join()
-        self._crew.shutdown(wait=False)
+        self._crew.shutdown()
 
     def _translated(self, error: BaseException, limit: Limit | None = None) -> Exception:
         """An error of gRPC as one of ours."""
@@ -330,5 +330,5 @@ def _kept(call: Any) -> Any:
 
 
 def _fill(out: Array, offset: int, fetched: Any) -> None:
-    data = np.frombuffer(fetched.result(), np.uint8, offset=1)
+    data = np.frombuffer(fetched.result(), np.uint8)
     out[offset : offset + len(data)] = data

@@ -185,7 +185,7 @@ class GrpcServer:
     def stop(self, grace: float) -> None:
         """End the server; calls have `grace` seconds to end."""
         self._server.stop(grace).wait()
-        self._crew.shutdown(wait=False)
+        self._crew.shutdown()
 
     # -- methods, each run by a thread of the crew
 
@@ -267,7 +267,7 @@ class GrpcServer:
         try:
             if session is None:
                 raise _unknown()
-            return b"\0" + session.fetch(call, *wire.SPAN.unpack_from(view))
+            return session.fetch(call, *wire.SPAN.unpack_from(view))
         except WeftError as error:
             context.abort(grpc.StatusCode.NOT_FOUND, str(error))
             raise
