@@ -111,15 +111,13 @@ class Drawn:
         return self._runs(lambda: function(self.arrays, state), state, runs)
 
     def several(
-        self, count: int = 2, runs: int = 2, partitions: Callable[[LocalProgram], None] | None = None
+        self, count: int = 2, runs: int = 2, made: Callable[[LocalProgram], object] | None = None
     ) -> list[Any]:
-        """The same on several devices."""
+        """The same on several devices; `made` is told the program."""
         devices = {str(d.name): d for d in cpu_devices(count, 1)}
         names = list(devices)
         placed = self.placed(names)
-        homes = {
-            n.attrs["key"]: d for n, d in placed.items() if op_of(n) in (variable, counter)
-        }
+        homes = {n.attrs["key"]: d for n, d in placed.items() if op_of(n) in (variable, counter)}
         state = DeviceStates({n: d.variables() for n, d in devices.items()}, names[0])
         state.homes.update(homes)
 
@@ -127,8 +125,8 @@ class Drawn:
             del threads
             whole, parts = partitioned(step, lambda s: chosen(s, names[0]), homes)
             found = LocalProgram(whole, parts, devices, fetches)
-            if partitions is not None:
-                partitions(found)
+            if made is not None:
+                made(found)
             return found
 
         function = Function(

@@ -43,6 +43,7 @@ class Cluster:
         self.spec = {job: [next(addresses) for _ in range(n)] for job, n in jobs.items()}
         self.options = options
         self.processes = {}
+        self.starting = []
         for job, tasks in self.spec.items():
             for index in range(len(tasks)):
                 self.start(job, index)
@@ -50,14 +51,19 @@ class Cluster:
 
     def start(self, job, index):
         told = json.dumps([self.spec, job, index, self.options])
-        self.processes[job, index] = subprocess.Popen(
+        made = subprocess.Popen(
             [sys.executable, "-c", SERVE, told], stdout=subprocess.PIPE, text=True
         )
+        if (job, index) in self.processes:
+            self.processes[job, index].stdout.close()
+        self.processes[job, index] = made
+        self.starting.append(made)
 
     def wait(self):
-        for process in self.processes.values():
-            if process.poll() is None and process.stdout.readable():
-                assert process.stdout.readline() == "ready\n"
+        """Wait until those that have been started listen."""
+        for process in self.starting:
+            assert process.stdout.readline() == "ready\n"
+        self.starting = []
 
     def target(self, job, index=0):
         return f"grpc://{self.spec[job][index]}"

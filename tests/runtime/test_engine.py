@@ -150,6 +150,21 @@ def test_reads_follow_assigns_that_they_depend_on():
     assert np.array_equal(state["v"], (A + 1) * 10)
 
 
+@pytest.mark.parametrize("compute", [lambda x: x @ np.eye(3, dtype=np.float32), lambda x: x + 1])
+def test_a_variable_keeps_its_shape_if_what_it_gets_is_computed_in_another(compute):
+    graph = Graph()
+    with graph.as_default():
+        x = ops.placeholder(dtype="float32", shape=(4, 3))
+        v = ops.variable(key="v", dtype="float32", shape=(2, 6))
+        done = ops.assign(v, ops.reshape(compute(x), shape=(2, 6))).node
+        y = ops.read(v) * 1.0
+    state = State()
+    Function(graph, [], [done], [x])([np.ones((4, 3), np.float32)], state)
+    assert state["v"].shape == (2, 6)
+    assert np.array_equal(Function(graph, [y], feeds=[])([], state)[0], state["v"])
+    assert state["v"].any()
+
+
 def test_a_feed_is_assigned():
     graph, state, (v,) = variables(v=A)
     with graph.as_default():

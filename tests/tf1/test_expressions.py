@@ -12,8 +12,8 @@ from .expressions import ROWS
 
 @pytest.fixture(autouse=True)
 def _interpreted(monkeypatch):
-    def function(graph, fetches, targets, feeds, threads=None, **_):
-        return Interpreted(graph, fetches, targets, feeds)
+    def function(graph, fetches, targets, feeds, threads=None, done=(), **_):
+        return Interpreted(graph, fetches, targets, feeds, done)
 
     monkeypatch.setattr(backend, "Function", function)
 

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from weft.cluster import timeline
+from weft.cluster.links import PATIENT
+from weft.cluster.master.program import fresh
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.waiting import answered
 from weft.cluster.wire import request_head
 from weft.cluster.worker.program import packed
 from weft.cluster.worker.store import told
-from weft.errors import ArgumentError, ClosedError
+from weft.errors import ArgumentError, ClosedError, DeadlineError, UnavailableError
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.resource.limit import current
+from weft.runtime.device.base import attributes_of
 
 Array = np.ndarray[Any, Any]
 SCHEME: Final = "grpc://"
@@ -51,7 +58,7 @@ class ClientSession(ClusterSession):
         self, target: str, filters: Sequence[str] = (), threads: int = 0,
         timeout: float | None = None, options: RpcOptions | None = None,
     ) -> None:  # fmt: skip
-        self._channel: Final[Channel] = connect(address_of(target), options, target)
+        self._channel: Final[Channel] = connect(address_of(target), options or PATIENT, target)
         self._closed = False
         self._sent: set[str] = set()
         head = {"filters": list(filters), "threads": threads, "timeout": timeout}
@@ -61,7 +68,7 @@ class ClientSession(ClusterSession):
             self._channel.close()
             raise
         self._name: Final[str] = answer["session"]
-        self.task, self.devices = answer["task"], answer["devices"]
+        self.task, self.devices = answer["task"], attributes_of(answer["devices"])
 
     def function(self, request: Request) -> Run:
         """A part of a graph, which is sent to the master."""
@@ -73,10 +80,23 @@ class ClientSession(ClusterSession):
 
         def run(arrays: Sequence[Array], state: Any) -> list[Any]:
             del state
-            found = self._send(Message("client step", step, arrays)).arrays
-            return [y if y.ndim else y[()] for y in found]
+            limit, traced = current(), timeline.current()
+            head = step if limit is None else {**step, "seconds": limit.left}
+            if traced is not None:
+                return self._traced(traced, {**head, "trace": True}, arrays)
+            return list(map(fresh, self._send(Message("client step", head, arrays)).arrays))
 
         return run
+
+    def _traced(
+        self, traced: timeline.Timeline, head: dict[str, Any], arrays: Sequence[Array]
+    ) -> list[Any]:
+        """Runs a step whose timeline the master records."""
+        sent = time.perf_counter_ns()
+        answer = self._send(Message("client step", head, arrays))
+        shift = timeline.shift_of(answer.head["now"], sent, time.perf_counter_ns())
+        traced.add_told(answer.head["timeline"], shift)
+        return list(map(fresh, answer.arrays))
 
     def ask(
         self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
@@ -98,10 +118,8 @@ class ClientSession(ClusterSession):
         """Close the session of the master."""
         if not self._closed:
             self._closed = True
-            try:
+            with self._channel, contextlib.suppress(UnavailableError, DeadlineError):
                 self._channel.call(Message("client close", {"session": self._name}), 5.0)
-            finally:
-                self._channel.close()
 
     def _call(
         self, kind: str, head: dict[str, Any], arrays: Sequence[Array] = ()

@@ -9,16 +9,18 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
-from weft.cluster.links import Links, name_of
+from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.spec import ClusterSpec
+from weft.cluster.table.remote import answered
 from weft.cluster.worker.worker import Worker
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, UnavailableError
+from weft.host.crew import Crew
 from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
+from weft.table.host import TableHost
 
 Answer = Message | Future[Message]
 _running: Final[dict[str, Server]] = {}  # by target
@@ -38,6 +40,7 @@ class Server:
 
     Attributes:
         target: what sessions connect to.
+        tables: the hash tables that it has.
 
     Raises:
         ArgumentError: there is no such task in the cluster.
@@ -50,7 +53,7 @@ class Server:
     ) -> None:  # fmt: skip
         address = cluster.task_address(job_name, task_index)
         self.spec, self.task = cluster, name_of(DeviceName(job_name, 0, task_index))
-        self.options = RpcOptions() if options is None else options
+        self.options = PATIENT if options is None else options
         self._wanted = listen or address
         self._crew = Crew("weft-server")
         self._links = Links(cluster, self.task, self.options)
@@ -58,6 +61,7 @@ class Server:
         self.worker = Worker(self.task, own, self._links, self._crew)
         self.master = Master(self.worker, self._links, self._crew)
         self._desk = Desk(self.master)
+        self.tables = TableHost()
         self._handlers = self._all_handlers()
         self._stopped = threading.Event()
         self._listener: Listener | None = None
@@ -108,6 +112,15 @@ class Server:
                 self.stop()
                 raise
 
+    def check_running(self) -> None:
+        """Raise if it is stopped.
+
+        Raises:
+            UnavailableError: it is.
+        """
+        if self._stopped.is_set():
+            raise UnavailableError(f"{self.task} is stopped")
+
     def __enter__(self) -> Server:
         self.start()
         return self
@@ -121,15 +134,16 @@ class Server:
         worker, desk = self.worker, self._desk
         return {
             "join": self._join,
-            "watch": lambda message, peer: Future(),  # the peer learns when this task ends
+            "ping": lambda message, peer: Message("pong"),
             "register": lambda message, peer: worker.register(message),
-            "run": lambda message, peer: worker.run(message),
+            "run": lambda message, peer: worker.run(message, peer.moved),
             "deliver": lambda message, peer: worker.deliver(message),
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message),
             "resource": lambda message, peer: worker.store.call(message),
+            "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "reset": self._reset,
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),
@@ -161,8 +175,8 @@ class Server:
                 f"{difference}; start all tasks with one spec"
             )
         peer.on_close(lambda: self.worker.master_left(head["incarnation"]))
-        limits = {name: device.memory_limit for name, device in self.worker.devices.items()}
-        return Message("joined", {"incarnation": self.worker.incarnation, "devices": limits})
+        devices = [device.attributes for device in self.worker.devices.values()]
+        return Message("joined", {"incarnation": self.worker.incarnation, "devices": devices})
 
     def _release(self, message: Message, peer: Peer) -> Message:
         self.worker.release(message.head["session"])

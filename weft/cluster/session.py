@@ -11,6 +11,7 @@ import numpy as np
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
+from weft.runtime.device.base import DeviceAttributes
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Any], Any], list[Any]]
@@ -21,11 +22,11 @@ class ClusterSession(abc.ABC):
     """Runs requests on the tasks of a cluster.
 
     Attributes:
-        devices: full names of all devices, with the limits of their memory in bytes.
+        devices: all devices by full name.
         task: the name of the master's task, where what asks for no device runs.
     """
 
-    devices: Mapping[str, int]
+    devices: Mapping[str, DeviceAttributes]
     task: str
 
     @abc.abstractmethod

@@ -7,11 +7,12 @@ prints: importing this module sets a hook that sends the signal again right afte
 from __future__ import annotations
 
 import _thread
+import contextlib
 import signal
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import FrameType, TracebackType
 from typing import Any, Final
@@ -111,7 +112,8 @@ class NoticesWait(Uninterrupted):
 
 
 def have_effect() -> None:
-    """Handles deferred signals now, at a point where the work may be abandoned.
+    """Handles deferred signals now, at a point where the work may be abandoned; in another thread
+    than the main one, what `abandonable` was given.
 
     >>> with Uninterrupted():
     ...     signal.raise_signal(signal.SIGINT)
@@ -121,6 +123,8 @@ def have_effect() -> None:
     KeyboardInterrupt
     """
     if threading.get_ident() != threading.main_thread().ident:
+        if check := getattr(_local, "check", None):
+            check()
         return
     for number in SIGNALS:
         handler, waits = _get(number), False
@@ -129,6 +133,24 @@ def have_effect() -> None:
             waits = waits or came
         if waits:
             handler(number, None)
+
+
+@contextlib.contextmanager
+def abandonable(check: Callable[[], None]) -> Iterator[None]:
+    """A block whose long work in this thread may be given up: `have_effect` calls `check`.
+
+    Args:
+        check: raises if the work is no longer wanted.
+    """
+    before = getattr(_local, "check", None)
+    _local.check = check
+    try:
+        yield
+    finally:
+        _local.check = before
+
+
+_local: Final = threading.local()
 
 
 class AgainBehindFinalizers:

@@ -355,7 +355,7 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
             if before:
                 before = tuple(dict.fromkeys([nodes[n] for n in before if n in nodes]))
             new = node.with_inputs(inputs, before)
-            out._device = node.device
+            out._device = node.device  # pyright: ignore[reportPrivateUsage]
             replacement = rule(new, out)
             if replacement is None:
                 out.append(new)
@@ -365,6 +365,6 @@ def rewrite(graph: Graph, rule: Callable[[Node, Graph], Sequence[Value] | None])
                 mapped[node.outputs[0]] = replacement[0]
             else:
                 mapped.update(zip(node.outputs, replacement, strict=True))
-    out._device = ""
+    out._device = ""  # pyright: ignore[reportPrivateUsage]
     out.outputs = tuple(mapped[v] for v in graph.outputs)
     return out

@@ -9,8 +9,11 @@ from weft.errors import GraphError
 from weft.ir.node import Node, TensorType
 from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
-from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Position, Token, graph_of
+from weft.passes import pipeline
+from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Token, graph_of
+from weft.passes.staging.cut import positions
 from weft.passes.staging.level import Layout, Levels
+from weft.passes.staging.repeat import repeat_cheap
 from weft.passes.step import Step
 
 
@@ -59,22 +62,28 @@ class Partition:
 
 
 def partition(
-    step: Step, device_of: Mapping[Node, str], homes: Mapping[str, str] | None = None
-) -> Partition:
+    step: Step, device_of: Mapping[Node, str], homes: Mapping[str, str] | None = None,
+    early: bool = True,
+) -> Partition:  # fmt: skip
     """Cuts an optimized step into the stages of its devices.
 
     Args:
         device_of: the full name of the device of each node.
         homes: that of each variable, by key; needed for those that are only assigned.
+        early: whether to cut where a value is ready that another device waits for. It is of no
+            use where devices share processors.
 
     Raises:
-        GraphError: the home of a variable is not told.
+        GraphError: the home of a variable is not told, or a loop cannot be cut from its gradient.
     """
     layout = Layout(step, device_of, _homes(step, device_of, homes or {}))
     levels = Levels(layout)
-    places = {node: Position(level, 0, device_of[node]) for node, level in levels.of.items()}
-    stores = {key: Position(level, 0, layout.home(key)) for key, level in levels.stores.items()}
-    return _numbered(Drafts(layout, places, stores))
+    places, stores = positions(levels, early)
+    drafts = Drafts(layout, places, stores)
+    repeat_cheap(drafts, pipeline.grouped)
+    drafts.wait([(places[a], places[b]) for a, b in levels.ordered])
+    drafts.wait([(places[check], store) for store in stores.values() for check in levels.checks])
+    return _numbered(drafts)
 
 
 def _homes(step: Step, device_of: Mapping[Node, str], told: Mapping[str, str]) -> Mapping[str, str]:

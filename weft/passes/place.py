@@ -235,9 +235,9 @@ class Placing:
         ]
         after: list[tuple[Launch, Group | None]] = []
         for key, value in self.copied.items():
-            self.externals.setdefault(self._handle(key, value), Variable(key, value.type))
+            self.externals.setdefault(self._handle(key), self._variable(key))
             source = self.snapshots.get(value, value)
-            after.append((self.copy(source, self._handle(key, value), nbytes(value)), None))
+            after.append((self.copy(source, self._handle(key), nbytes(value)), None))
         self.launches = [*before, *self.launches, *after]
 
     def _snapshot(self, value: Value, changed: Iterable[str]) -> None:
@@ -245,10 +245,14 @@ class Placing:
         if isinstance(external, Variable) and external.key in changed:
             self.snapshots.setdefault(value, Scratch(nbytes(value)))
 
-    def _handle(self, key: str, value: Value) -> Value:
+    def _variable(self, key: str) -> Variable:
+        """A changed variable; what it gets may be computed in another shape, and is reshaped."""
+        return Variable(key, self.step.new_values[key].type)
+
+    def _handle(self, key: str) -> Value:
         """A value that stands for a variable's memory, even if nothing reads it."""
         if key not in self.states:
-            kind = value.type
+            kind = self.step.new_values[key].type
             attrs = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
             node = self.step.graph.add("variable", (), attrs, (kind,), f"variable/{key}")
             self.states[key] = node.outputs[0]
@@ -256,8 +260,8 @@ class Placing:
 
     def keep(self) -> None:
         """Splits off the prelude; results that others read get memory of their own."""
-        for value, key in self.adopted.items():
-            self.externals[self._handle(key, value)] = Variable(key, value.type)
+        for key in self.adopted.values():
+            self.externals[self._handle(key)] = self._variable(key)
         if not self.step.lasting:
             return
         launches = [launch for launch, _ in self.launches]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import Boundary, is_hosted, op_of
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.specialize import OnlyInterpretedError
 from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
@@ -67,6 +68,14 @@ class Runnable(Protocol):
     def profile(self, arrays: Sequence[Array], state: Any, runs: int = 5) -> str:
         """Where the time and the memory of a step go, as text."""
         ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """A program that can say where its parts are."""
+
+    @property
+    def explain(self) -> Callable[[], PlacementExplanation] | None: ...
 
 
 Finish = Callable[[Step, int, int], Runnable]
@@ -208,9 +217,17 @@ class Function:
         answers = Answers(arrays, state, self._announce)
         return self._prepared(answers).profile(answers.arrays, state, runs)
 
-    def explain(self, arrays: Sequence[Array], state: State) -> Explanation:
-        """What the compiler makes of a step with these feeds, stage by stage; it is not run."""
-        return explained(self._specialize(Answers(arrays, state, self._announce)), self.threads)
+    def explain(self, arrays: Sequence[Array], state: State) -> Explanation | PlacementExplanation:
+        """What the compiler makes of a step with these feeds, stage by stage; it is not run.
+
+        Of a step over several devices: where its nodes are, and what its stages exchange.
+        """
+        answers = Answers(arrays, state, self._announce)
+        if self._finish is not finish:
+            program = self._prepared(answers)
+            if isinstance(program, Placed) and program.explain is not None:
+                return program.explain()
+        return explained(self._specialize(answers), self.threads)
 
     def _detailed(self, plain: Signature, answers: Answers) -> Signature:
         """The key with shapes of variables declared without, and the values that decide shapes."""

@@ -15,6 +15,7 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
+from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.ops.declaration import fault_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
@@ -319,10 +320,7 @@ class Executable:
             state[key] = np.zeros((), np.uint64)
             return
         nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
-        raise UninitializedError(
-            f"variable {key!r} is used before it has a value; run its initializer first "
-            f"(created at {nodes[0].source})"
-        )
+        raise uninitialized(key, nodes[0])
 
     def _out_of_range(self, fault: Fault) -> WeftError:
         group = self.blueprint.calls[fault.tag].group
@@ -345,6 +343,14 @@ class Executable:
             f"{len(self.step.graph.nodes)} nodes, {len(self.blueprint.calls)} calls of "
             f"{len(kernels)} kernels{prelude}, {self.blueprint.arena}"
         )
+
+
+def uninitialized(key: str, node: Node) -> UninitializedError:
+    """The error for a variable that is read before it has a value."""
+    return UninitializedError(
+        f"variable {key!r} is used before it has a value; run its initializer first "
+        f"(created at {node.source})"
+    )
 
 
 def show_kernels(kernels: Iterable[Kernel], target: Target) -> None:

@@ -107,16 +107,18 @@ def as_it_is(step: Step, threads: int) -> Executable:
 
 
 def partitioned(
-    step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str]
-) -> tuple[Step, Partition]:
+    step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str],
+    early: bool = True,
+) -> tuple[Step, Partition]:  # fmt: skip
     """A specialized step, optimized, and its stages.
 
     Args:
         device_of: gives the device of each node of the optimized step.
         homes: that of each variable, by key.
+        early: as in `weft.passes.partition.partition`.
     """
     step = pipeline.optimize(step)
-    return step, partition(step, device_of(step), homes)
+    return step, partition(step, device_of(step), homes, early)
 
 
 def explained(step: Step, threads: int) -> Explanation:

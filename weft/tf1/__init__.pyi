@@ -20,6 +20,7 @@ from weft.tf1 import metrics as metrics
 from weft.tf1 import nn as nn
 from weft.tf1 import python_io as python_io
 from weft.tf1 import random as random
+from weft.tf1 import strings as strings
 from weft.tf1 import summary as summary
 from weft.tf1 import train as train
 from weft.tf1.control.branch import *
@@ -45,7 +46,6 @@ from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as _bool
 bool = _bool
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.host import string as string
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
@@ -63,6 +63,9 @@ from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *

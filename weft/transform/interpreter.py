@@ -119,7 +119,11 @@ def _types(node: Node, data: Sequence[Array], attrs: Mapping[str, Any]) -> Seque
     """The types of the results; of a branch or loop as declared, as it may run only in part."""
     if functions(node) or (not node.operands and all(map(_is_as_declared, data, node.inputs))):
         return node.types
-    return op_of(node).derive(tuple(TensorType(as_dtype(a.dtype), a.shape) for a in data), attrs)
+    kinds = [
+        TensorType(v.dtype if v.dtype.is_hosted else as_dtype(a.dtype), a.shape)
+        for a, v in zip(data, node.inputs, strict=False)
+    ]
+    return op_of(node).derive(tuple(kinds), attrs)
 
 
 def _is_as_declared(array: Array, value: Value) -> bool:

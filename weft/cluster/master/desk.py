@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -14,11 +15,13 @@ from weft.cluster.master.master import Master
 from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message, Peer
 from weft.cluster.session import Run
+from weft.cluster.timeline import recorded
 from weft.cluster.wire import request_of
 from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
 from weft.errors import AbortedError
 from weft.resource.base import Cancellation
+from weft.resource.limit import time_limit
 
 Array = np.ndarray[Any, Any]
 
@@ -51,7 +54,11 @@ class Desk:
         session = self._master.open(head["filters"], head["threads"], head["timeout"])
         self._guests[session.name] = _Guest(session)
         peer.on_close(lambda: self._close(session.name))
-        told = {"session": session.name, "task": session.task, "devices": dict(session.devices)}
+        told = {
+            "session": session.name,
+            "task": session.task,
+            "devices": list(session.devices.values()),
+        }
         return Message("opened", told)
 
     def function(self, message: Message) -> Message:
@@ -64,9 +71,17 @@ class Desk:
 
     def step(self, message: Message) -> Message:
         """Run a function."""
-        guest = self._guest(message)
-        found = guest.functions[message.head["function"]](message.arrays, guest.session.variables)
-        return Message("values", {}, list(map(np.asarray, found)))
+        guest, seconds = self._guest(message), message.head.get("seconds", 0.0)
+        function = guest.functions[message.head["function"]]
+        head: dict[str, Any] = {}
+        with time_limit(seconds):
+            if message.head.get("trace"):
+                with recorded() as timeline:
+                    found = function(message.arrays, guest.session.variables)
+                head = {"timeline": timeline.intervals, "now": time.perf_counter_ns()}
+            else:
+                found = function(message.arrays, guest.session.variables)
+        return Message("values", head, list(map(np.asarray, found)))
 
     def ask(self, message: Message) -> Message:
         """Ask a device about variables."""

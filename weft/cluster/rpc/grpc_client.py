@@ -16,12 +16,12 @@ import numpy as np
 
 from weft.cluster.rpc import grpc_wire as wire
 from weft.cluster.rpc.channel import Channel, Limit, settle, too_large
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.rpc.deadline import Alarm
 from weft.cluster.rpc.message import Array, Buffer, Message, encode
 from weft.cluster.rpc.options import RpcOptions, read_file
 from weft.cluster.rpc.session import hello
 from weft.errors import DataError, UnavailableError
+from weft.host.crew import Crew
 
 CANCEL_SECONDS: Final = 5.0
 

@@ -15,12 +15,12 @@ import numpy as np
 
 from weft.cluster.rpc import grpc_wire as wire
 from weft.cluster.rpc.channel import too_large
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.rpc.message import Array, Buffer, Message, decode, encode, size_of
 from weft.cluster.rpc.options import RpcOptions, read_file
 from weft.cluster.rpc.session import Handler, Peer, Reception, handle, outcome
 from weft.errors import DataError, UnavailableError, WeftError
+from weft.host.crew import Crew
 
 LINGER_SECONDS: Final = 0.01
 """An answer that is there so soon needs no note."""

@@ -10,13 +10,13 @@ from concurrent.futures import Future
 from typing import Final
 
 from weft.cluster.rpc import packet as packets
-from weft.cluster.rpc.crew import Crew
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.rpc.message import Message
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.session import SECRET_BYTES, Handler, Peer, Reception, handle, outcome
 from weft.cluster.rpc.socket_link import NAME_BYTES, Link, endpoint
 from weft.errors import DataError, WeftError
+from weft.host.crew import Crew
 
 SECRET_SECONDS: Final = 5.0
 """How long a client may take to show its secret."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
-from weft.cluster.rpc.crew import Crew
 from weft.errors import ArgumentError, UnknownKeyError
+from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec
 from weft.resource.base import Cancellation, Containers
 from weft.runtime.device.base import Device

@@ -29,6 +29,9 @@ from weft.codegen.loop.tree import (
 from weft.host.memory import LINE
 from weft.ir.extent import Extent, same
 
+ACCUMULATORS: Final = 4
+"""Of a row's sum: they hide the latency of an addition, two vectors of which start in a cycle."""
+
 
 def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:
     """The LLVM module of a kernel whose first arguments are `buffers`.
@@ -52,6 +55,7 @@ class _Nest:
         self.masks: Final = masks
         self.writer: Final = Writer(f, pointers)
         self.sums: dict[Symbol, list[Reg]] = {}  # accumulators by slot
+        self.wide: dict[Symbol, int] = {}  # how many of them hold vectors
         self.saved: dict[Symbol, list[Copy]] = {}  # copies that are unrolled
 
     def run(self, body: Sequence[Tree]) -> None:
@@ -89,9 +93,10 @@ class _Nest:
     def _accumulate(self, part: Accumulate, copy: Copy) -> None:
         sums = self.sums[part.result]
         value = self.writer.wide(part.value, copy)
-        old = sums[copy.slot]
+        slot = copy.slot if copy.slot < 0 else copy.slot % self.wide[part.result]
+        old = sums[slot]
         new = combine(self.f, part.op, part.dtype, old, value)
-        sums[copy.slot] = masked(self.f, copy, new, old)
+        sums[slot] = masked(self.f, copy, new, old)
 
     # loops
     @contextlib.contextmanager
@@ -190,6 +195,7 @@ class _Nest:
     def _known_vector(self, part: Vector) -> None:
         extent, block = part.symbol.extent, part.lanes * part.unroll
         end = extent // block * block if extent >= 2 * block else 0
+        turned = end // part.lanes
         if end:
             self._block_loop(part, integer(0), integer(end), block)
         rest = (extent - end) // part.lanes
@@ -203,8 +209,16 @@ class _Nest:
         if copies:
             with self.writer.scope():  # addresses here must not be cached as those of a loop
                 self._block(part, integer(end), copies)
+        self._turn(part, -turned)
         if tail and not self.masks:
             self._scalar_loop(part, integer(extent - tail), integer(extent))
+
+    def _turn(self, part: Vector, count: int) -> None:
+        """Renumbers accumulators, so that what the next vector is added to is the first."""
+        for leaf in leaves(part.body):
+            if isinstance(leaf, Accumulate) and leaf.result in self.sums:
+                sums, wide = self.sums[leaf.result], self.wide[leaf.result]
+                sums[:wide] = [sums[(n + count) % wide] for n in range(wide)]
 
     def _tail(self, part: Vector, left: Reg, slot: int = 0) -> Copy:
         type_ = vector("i32", part.lanes)
@@ -223,6 +237,8 @@ class _Nest:
             self._block(
                 part, index, [Copy(part.lanes, n * part.lanes, slot=n) for n in range(count)]
             )
+            if _is_known(part):
+                self._turn(part, count)
 
     def _scalar_loop(self, part: Vector, start: Reg, stop: Reg) -> None:
         with self._open(start, stop, 1) as index:
@@ -297,6 +313,7 @@ class _Nest:
         for a in part.results:
             start = identity(a.op, a.dtype)
             self.sums[a.result] = [literal(start, a.dtype, n) for n in lanes]
+            self.wide[a.result] = len([n for n in lanes if n == lanes[0]])
         self.run(part.body)
         for a in part.results:
             sums = self.sums.pop(a.result)
@@ -308,12 +325,16 @@ class _Nest:
                 self.writer.bound[a.result] = self._total(a, sums, lanes)
 
     def _slots(self, inner: Vector | None) -> list[int]:
-        """Lanes of a vector loop's accumulators; the last accumulator is for single elements."""
+        """Lanes of a vector loop's accumulators; the last accumulator is for single elements.
+
+        Of a loop of known length their number, and what is added to which, follow from the length
+        alone, so that a sum does not depend on what else the kernel computes.
+        """
         if inner is None:
             return [1]
         count = inner.unroll
-        if _is_known(inner) and inner.symbol.extent < 2 * inner.lanes * inner.unroll:
-            count = -(-inner.symbol.extent // inner.lanes)
+        if _is_known(inner):
+            count = min(max(ACCUMULATORS, inner.unroll), -(-inner.symbol.extent // inner.lanes))
         lanes = [inner.lanes] * count
         return lanes if self.masks or inner.lanes == 1 else [*lanes, 1]
 

@@ -225,9 +225,14 @@ stop_gradient = defop(
 )
 
 
-def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tuple[Array, ...]:
+def called(*xs: Any, function: Callable[..., Any], dtypes: Any, **_: Any) -> tuple[Array, ...]:
+    """The results of a user's function, which may keep or change what it is given.
+
+    Raises:
+        UserOpError: it raised, or gave something else than these types.
+    """
     try:
-        found = function(*[np.array(x) for x in xs])
+        found = function(*[np.array(x) if isinstance(x, np.ndarray) else x for x in xs])
     except np.linalg.LinAlgError as error:
         raise LinAlgError(str(error)) from error
     except (DivisionError, OutOfRangeError, ShapeError, OutOfMemoryError, RecursionError):
@@ -244,6 +249,8 @@ def _call(*xs: Array, function: Callable[..., Any], dtypes: Any, **_: Any) -> tu
 
 
 def _result(value: Any, dtype: DType) -> Array:
+    if dtype.is_hosted:
+        return value
     array = np.asarray(value)
     bare = not isinstance(value, np.ndarray | np.generic)
     if array.dtype != dtype.numpy and not bare:
@@ -270,7 +277,7 @@ host_call = defop(
     },
     dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
     shape=lambda *_, shapes, **__: shapes,
-    reference=_call,
+    reference=called,
     vjp=_call_vjp,
     lower=Opaque(HOSTED),
     cases=no_cases,

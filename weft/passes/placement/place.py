@@ -89,9 +89,10 @@ def _missing(group: Group, devices: Sequence[DeviceName]) -> ArgumentError:
     asking = next((a for a in group.asking if a.device == group.device), group.asking[0])
     together = "" if asking.device == group.device else f" ({group.device} with what is with it)"
     names = ", ".join(map(str, devices))
+    near = any([d.agrees(group.device.of_task) for d in devices])
+    advice = "; allow_soft_placement=True takes another of the same process" if near else ""
     return ArgumentError(
-        f"device: {asking}{together}, which does not exist; expected one of {names}; "
-        "allow_soft_placement=True takes another of the same process"
+        f"device: {asking}{together}, which does not exist; expected one of {names}{advice}"
     )
 
 

@@ -6,6 +6,7 @@ they form a stage, and the graph of stages has no cycle.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,6 +37,18 @@ class Layout:
         for node in self.step.graph.nodes:
             if _is_copied(node, self.copied):
                 self.copied.add(node)
+
+    @functools.cached_property
+    def _readers(self) -> dict[Node, list[Node]]:
+        found: dict[Node, list[Node]] = {}
+        for node in filter(self.is_computed, self.step.graph.nodes):
+            for value in node.inputs:
+                found.setdefault(value.node, []).append(node)
+        return found
+
+    def readers(self, node: Node) -> list[Node]:
+        """The computed nodes that read what a node gives."""
+        return self._readers.get(node, [])
 
     def is_computed(self, node: Node) -> bool:
         """Whether a node belongs to one stage; others are wherever they are read."""
@@ -77,11 +90,17 @@ class Levels:
 
     A store comes after all that its device does with the old value, and after all checks that can
     come before it, so that a fault leaves variables unchanged.
+
+    Attributes:
+        checks: nodes that stores come after, on whatever device.
+        ordered: pairs of nodes that act in the order of the program.
     """
 
     layout: Layout
     of: dict[Node, int] = field(default_factory=dict[Node, int])
     stores: dict[str, int] = field(default_factory=dict[str, int])
+    checks: list[Node] = field(default_factory=list[Node])
+    ordered: list[tuple[Node, Node]] = field(default_factory=list[tuple[Node, Node]])
 
     def __post_init__(self) -> None:
         graph = self.layout.step.graph
@@ -90,7 +109,9 @@ class Levels:
             device = self.layout.device_of[node]
             level = max([self._arrival(v, device) for v in node.inputs], default=0)
             if is_ordered(node):
-                level = level if before is None else max(level, self._after(before, device))
+                if before is not None:
+                    level = max(level, self._after(before, device))
+                    self.ordered.append((before, node))
                 before = node
             self.of[node] = level
         self._place_stores()
@@ -108,17 +129,17 @@ class Levels:
 
     def _place_stores(self) -> None:
         layout, new = self.layout, self.layout.step.new_values
-        readers = self._readers()
+        readers = self._old_readers()
         late = _touching(layout)
-        checks = [n for n in self.of if n not in late and can_fault(n)]
+        self.checks = [n for n in self.of if n not in late and can_fault(n)]
         for key, value in new.items():
             home = layout.home(key)
-            first = [self._arrival(value, home), *[self._after(n, home) for n in checks]]
+            first = [self._arrival(value, home), *[self._after(n, home) for n in self.checks]]
             self.stores[key] = max(first)
         while self._raised(readers) | self._pulled(late):
             pass
 
-    def _readers(self) -> dict[str, list[Node]]:
+    def _old_readers(self) -> dict[str, list[Node]]:
         """The nodes that read an updated variable at its home."""
         layout = self.layout
         found: dict[str, list[Node]] = {key: [] for key in layout.step.new_values}

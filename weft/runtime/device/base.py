@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import abc
 import secrets
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -67,6 +67,11 @@ class DeviceAttributes(NamedTuple):
 
     def __repr__(self) -> str:
         return f"_DeviceAttributes({', '.join(map(str, self))})"
+
+
+def attributes_of(told: Iterable[Sequence[Any]]) -> dict[str, DeviceAttributes]:
+    """Devices by name, from what another process told of them."""
+    return {str(each[0]): DeviceAttributes(*each) for each in told}
 
 
 class Device(abc.ABC):

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from weft import ops
+from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
+from weft.ops.boundary.state import called
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
@@ -32,8 +34,8 @@ def py_func(
         inp: its inputs.
         Tout: the element type of its output, or a list of them.
 
-    Call `set_shape` on the results: a run that uses a result of unknown shape is interpreted, which
-        is slow, not compiled.
+    Call `set_shape` on the results where their shapes are known: what reads them is then one
+        program with what comes before; otherwise the function is called between two programs.
 
     Raises:
         UnknownError: at execution, if the function raises; its cause is that exception.
@@ -60,20 +62,43 @@ def host_function(
         alike: whether an unknown dimension is that of the first input where it is also unknown.
     """
     kinds = tuple(as_dtype(d).ir for d in dtypes)
+    graph = get_default_graph()
 
     def build(*values: Value, dims: Sequence[Any] = shapes) -> tuple[Value, ...]:
         found = [_shape_for(d, values, alike) for d in dims]
+        hosted = any(d.is_hosted for d in (*kinds, *[v.dtype for v in values]))
+        if hosted or not (graph.in_body or all(map(_is_told, found))):
+            called = functools.partial(_between, function, kinds)
+            return ops.host_value.all(
+                *values, function=called, dtypes=kinds, gradient=gradient, title=kind,
+                shapes=tuple([_static(s) for s in found]),
+            )  # fmt: skip
         return ops.host_call.all(
             *values, function=function, dtypes=kinds, shapes=_packed(found), gradient=gradient
         )
 
     with name_scope(name, kind, [t for t in inputs if isinstance(t, Tensor)]) as scope:
         tensors = [convert_to_tensor(t, name=f"input_{i}") for i, t in enumerate(inputs)]
-        graph = get_default_graph()
         op = graph.emit(kind, tensors, build, name=scope, into=into)
     rebuilders = graph.keys.setdefault("set_shape", {})
     rebuilders[op] = functools.partial(_rebuild, build)
     return op
+
+
+def _is_told(dims: Any) -> bool:
+    """Whether a shape is known before the function is called."""
+    return dims is not None and None not in dims
+
+
+def _static(dims: Any) -> Any:
+    return None if dims is None else tuple(None if isinstance(d, Value) else d for d in dims)
+
+
+def _between(function: Callable[..., Any], dtypes: Sequence[DType], *arrays: Any) -> Any:
+    """The results of a function that is called between programs; scalar texts as bytes."""
+    given = [x[()] if x.dtype.hasobject and not x.ndim else x for x in arrays]
+    found = called(*given, function=function, dtypes=dtypes)
+    return found if len(found) != 1 else found[0]
 
 
 def _rebuild(build: Callable[..., Any], tensor: Tensor, shape: Shape) -> None:

@@ -14,7 +14,8 @@ from weft.tf1.data.capture import argument
 from weft.tf1.data.dataset import Dataset
 from weft.tf1.data.iterator import Iterator
 from weft.tf1.data.spec import Spec
-from weft.tf1.framework.host import HostValue, string
+from weft.tf1.framework.convert import is_tensor
+from weft.tf1.framework.dtypes import string
 
 __all__ = [
     "AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset",
@@ -25,7 +26,7 @@ __all__ = [
 def _files(filenames: Any, read: Callable[[Any], Pipeline]) -> Dataset:
     spec = Spec(string, ())
     filenames = argument(filenames)
-    if isinstance(filenames, HostValue):
+    if is_tensor(filenames):
         return Dataset(lambda values: read(_names(values[0])), spec, [filenames])
     if isinstance(filenames, Dataset):
         return filenames.flat_map(lambda name: _files(name, read))

@@ -12,7 +12,6 @@ from weft.ops.boundary import state
 from weft.ops.declaration import op_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
-from weft.tf1.framework.host import HostConstant, HostValue
 from weft.tf1.framework.tensor_shape import Dimension
 from weft.tf1.session.session import BaseSession
 
@@ -21,15 +20,13 @@ _STATE: Final = frozenset({state.placeholder, state.variable, state.counter})
 
 def is_input(x: Any) -> bool:
     """Whether only a run tells the value."""
-    return is_tensor(x) or isinstance(x, HostValue)
+    return is_tensor(x)
 
 
 def argument(x: Any) -> Any:
     """An argument of a transformation: a tensor that only a run tells, or a plain value."""
     if isinstance(x, Dimension):
         return x.value
-    if isinstance(x, HostConstant):
-        return x.array[()]
     known = static_value(x) if is_tensor(x) else None
     return x if known is None else plain(known)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.documentation import arguments_of
 from weft.errors import DTypeError
+from weft.ops.resource.host_value import text_array
 from weft.pipeline.file.files import matching_files
 from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import leaves, map_leaves
@@ -21,8 +22,8 @@ from weft.tf1.data.spec import Spec, Specified, common, of_types, of_value, spec
 from weft.tf1.data.traced import Traced
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor, static_value
-from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.host import HostConstant, is_text, string
+from weft.tf1.framework.dtypes import as_dtype, string
+from weft.tf1.framework.host import is_text
 
 Make = Callable[[Sequence[Any]], Pipeline]
 _range = range
@@ -323,15 +324,13 @@ def _has_tensors(items: Sequence[Any]) -> bool:
 
 
 def _constant(x: Any) -> Any:
-    if isinstance(x, HostConstant):
-        return x.array
     known = static_value(x) if is_tensor(x) else None
     if known is not None:
         return known
     if is_input(x) or (isinstance(x, np.ndarray | np.generic) and not is_text(x)):
         return x
     if is_text(x):
-        return HostConstant(x).array[()]
+        return text_array(x)[()]
     array = np.asarray(x)
     if array.dtype == np.float64:
         return array.astype(np.float32)  # Python's numbers convert as in TensorFlow

@@ -1,6 +1,6 @@
 """Decoding of strings and bytes: records, CSV rows, images, raw memory.
 
-It runs in Python before the program of a run; the results are fed to it.
+It runs in Python between the programs of a run.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from weft.formats.example_spec import (
     VarLenFeature,
 )
 from weft.pipeline.file.table import Column, converted
-from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.dtypes import as_dtype, string
+from weft.tf1.framework.host import host_op, host_tensor, is_text
 from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.sparse_tensor import SparseTensor
+from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
     "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw", "parse_example",
@@ -34,35 +36,28 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _texts(given: Any, what: str) -> HostValue:
-    if isinstance(given, HostValue):
-        return given
-    texts = given if isinstance(given, list | tuple) else [given]
-    if all([isinstance(text, str | bytes) for text in texts]):
-        return HostValue(lambda: given)
+def _texts(given: Any, what: str) -> Tensor:
+    if is_tensor(given) or is_text(given):
+        found = convert_to_tensor(given)
+        if found.dtype.base_dtype is string:
+            return found
     raise DTypeError(f"{what}: expected a tensor of tf.string, got {given!r:.80}")
 
 
-def _bytes(x: Any) -> bytes:
-    return x.encode() if isinstance(x, str) else bytes(x)
+def _dims(source: Tensor) -> tuple[int | None, ...] | None:
+    return source.shape.as_dims()
 
 
-def _is_batch(value: HostValue) -> bool:
-    return value.shape is not None and len(value.shape) == 1
-
-
-def read_file(filename: Any, name: str | None = None) -> HostValue:
+def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The contents of a file."""
 
     def read(path: Any) -> bytes:
-        found = Path(path if isinstance(path, str) else path.decode())
+        found = Path(path[()].decode())
         if not found.is_file():
             raise DataError(f"read_file: there is no file {found}")
         return found.read_bytes()
 
-    value = HostValue(read, [_texts(filename, "read_file")], name or "ReadFile")
-    value.shape = ()
-    return value
+    return host_tensor("ReadFile", [_texts(filename, "read_file")], read, string, (), name)
 
 
 def decode_raw(
@@ -74,12 +69,14 @@ def decode_raw(
     stored = kind.ir.numpy.newbyteorder("<" if little_endian else ">")
 
     def decoded(data: Any) -> Any:
-        if isinstance(data, np.ndarray):
-            return np.stack([np.frombuffer(_bytes(x), stored) for x in data])
-        return np.frombuffer(_bytes(data), stored)
+        rows = [np.frombuffer(x, stored) for x in data.ravel()]
+        if len({len(row) for row in rows}) > 1:
+            raise DataError("decode_raw: expected texts of equal lengths")
+        return np.array(rows, stored).reshape(*data.shape, -1)
 
-    dims = (None, None) if _is_batch(source) else (None,)
-    return delivered(HostValue(decoded, [source]), kind, dims, name or "DecodeRaw")
+    dims = _dims(source)
+    shape = None if dims is None else (*dims, None)
+    return host_tensor("DecodeRaw", [source], decoded, kind, shape, name)
 
 
 def decode_image(
@@ -88,10 +85,9 @@ def decode_image(
     """The pixels of an image file, (height, width, channels), uint8. Needs Pillow."""
     if as_dtype(dtype).ir.numpy != np.uint8:
         raise DTypeError(f"decode_image: expected dtype tf.uint8, got {dtype}; cast the result")
-    value = HostValue(
-        lambda data: image.decode(_bytes(data), channels or 0), [_texts(contents, "decode_image")]
-    )
-    return delivered(value, dtype, (None, None, channels or None), name or "DecodeImage")
+    source, shape = _texts(contents, "decode_image"), (None, None, channels or None)
+    pixels = lambda data: image.decode(data[()], channels or 0)  # noqa: E731
+    return host_tensor("DecodeImage", [source], pixels, dtype, shape, name)
 
 
 def decode_png(
@@ -129,7 +125,7 @@ def decode_csv(
     columns = [_column(given) for given in record_defaults]
 
     def fields(text: Any) -> list[Any]:
-        row = read_row(_bytes(text).decode())
+        row = read_row(text.decode())
         row = row if select_cols is None else [row[i] for i in select_cols]
         if len(row) != len(columns):
             raise DataError(f"decode_csv: expected {len(columns)} fields, got {len(row)}: {text!r}")
@@ -138,21 +134,23 @@ def decode_csv(
             for i, (field, column) in enumerate(zip(row, columns, strict=True))
         ]
 
-    def rows(text: Any) -> list[Any]:
-        if not isinstance(text, np.ndarray):
-            return fields(text)
-        return [list(column) for column in zip(*map(fields, text), strict=True)]
+    def table(text: Any) -> Any:
+        rows = [fields(x) for x in text.ravel()]
+        found = [
+            _column_array([row[i] for row in rows], column, text.shape)
+            for i, column in enumerate(columns)
+        ]
+        return found if len(found) != 1 else found[0]
 
-    table = HostValue(rows, [source])
-    dims = (None,) if _is_batch(source) else ()
-    found: list[Any] = []
-    for number, column in enumerate(columns):
-        part = table.part(lambda row, i=number: row[i])
-        part.shape = dims
-        is_text = column.kind.kind == "O"
-        kind = column.kind
-        found.append(part if is_text else delivered(part, kind, dims, name or "DecodeCSV"))
-    return found
+    kinds = [string if c.kind.kind == "O" else c.kind for c in columns]
+    shapes = [_dims(source)] * len(columns)
+    return host_op("DecodeCSV", [source], table, kinds, shapes, name).outputs
+
+
+def _column_array(values: list[Any], column: Column, shape: tuple[int, ...]) -> Any:
+    array = np.empty(len(values), column.kind)
+    array[:] = values
+    return array.reshape(shape)
 
 
 def _reader(delimiter: str, quotes: bool) -> Callable[[str], list[str]]:
@@ -171,7 +169,7 @@ def parse_example(
 ) -> dict[str, Any]:
     """The features of a batch of serialized `tf.train.Example`s, one tensor each.
 
-    A numeric `VarLenFeature` becomes a `SparseTensor` with one row per example.
+    A `VarLenFeature` becomes a `SparseTensor` with one row per example.
     """
     return _parsed(_texts(serialized, "parse_example"), features, name, batch=True)
 
@@ -183,50 +181,49 @@ def parse_single_example(
     return _parsed(_texts(serialized, "parse_single_example"), features, name, batch=False)
 
 
+Made = Callable[[Any], Any]
+
+
 def _parsed(
-    source: HostValue, features: Mapping[str, Any], name: str | None, batch: bool
+    source: Tensor, features: Mapping[str, Any], name: str | None, batch: bool
 ) -> dict[str, Any]:
     kinds = {key: _dtype(feature) for key, feature in features.items()}
     stored = {key: feature._replace(dtype=_stored(kinds[key])) for key, feature in features.items()}
     for key, feature in stored.items():
-        _check_feature(key, feature, kinds[key])
+        _check_feature(key, feature)
     parser = ExampleParser(stored)
-
-    def parse(records: Any) -> dict[str, Any]:
-        if batch:
-            return dict(parser([_bytes(r) for r in records]))
-        found = parser([_bytes(records)])
-        return {key: x if isinstance(x, Ragged) else x[0] for key, x in found.items()}
-
-    parsed = HostValue(parse, [source])
-    found: dict[str, Any] = {}
+    outputs: list[tuple[str, Made, Any, Any]] = []  # key, result, type, shape
     for key, feature in stored.items():
-        part = parsed.part(lambda row, key=key: row[key])
         if isinstance(feature, VarLenFeature):
-            found[key] = _sparse(part, kinds[key], batch, name or "ParseExample")
+            outputs += [(key, *part) for part in _sparse(kinds[key], batch)]
             continue
         steps = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
-        part.shape = (*((None,) if batch else ()), *steps, *feature.shape)
-        found[key] = part
-        if kinds[key] is not string:
-            found[key] = delivered(part, kinds[key], part.shape, name or "ParseExample")
-    return found
+        shape = (*((None,) if batch else ()), *steps, *feature.shape)
+        outputs.append((key, lambda row: row, kinds[key], shape))
+
+    def parse(records: Any) -> Any:
+        rows = parser(records.ravel().tolist())
+        single = {key: x if isinstance(x, Ragged) else x[0] for key, x in rows.items()}
+        found = [make((rows if batch else single)[key]) for key, make, _, _ in outputs]
+        return found if len(found) != 1 else found[0]
+
+    dtypes, shapes = [kind for _, _, kind, _ in outputs], [shape for *_, shape in outputs]
+    op = host_op("ParseExample", [source], parse, dtypes, shapes, name)
+    made: dict[str, list[Tensor]] = {}
+    for (key, *_), tensor in zip(outputs, op.outputs, strict=True):
+        made.setdefault(key, []).append(tensor)
+    return {key: x[0] if len(x) == 1 else SparseTensor(*x) for key, x in made.items()}
 
 
-def _check_feature(key: str, feature: Any, kind: Any) -> None:
+def _check_feature(key: str, feature: Any) -> None:
     known = FixedLenFeature | FixedLenSequenceFeature | RawFeature | VarLenFeature
     if not isinstance(feature, known):
         text = f"expected a FixedLenFeature or the like for {key!r}, got {type(feature).__name__}"
         raise DTypeError(f"parse_example: {text}")
-    if isinstance(feature, VarLenFeature) and kind is string:
-        text = f"expected numbers for {key!r}, got VarLenFeature(tf.string)"
-        raise DTypeError(
-            f"parse_example: {text}: sparse tensors hold no texts, FixedLenSequenceFeature does"
-        )
 
 
-def _sparse(ragged: HostValue, kind: Any, batch: bool, name: str) -> SparseTensor:
-    """Rows of different lengths as a sparse tensor; for a single example, its one row."""
+def _sparse(kind: Any, batch: bool) -> list[tuple[Made, Any, Any]]:
+    """Rows of different lengths as a sparse tensor's parts; for a single example, its one row."""
     rank = 2 if batch else 1
 
     def indices(rows: Ragged) -> Any:
@@ -239,16 +236,15 @@ def _sparse(ragged: HostValue, kind: Any, batch: bool, name: str) -> SparseTenso
         sizes = [len(rows.lengths), int(rows.lengths.max(initial=0))]
         return np.array(sizes[2 - rank :], np.int64)
 
-    int64 = as_dtype(np.int64)
-    return SparseTensor(
-        delivered(ragged.part(indices), int64, (None, rank), f"{name}/indices"),
-        delivered(ragged.part(lambda rows: rows.values), kind, (None,), f"{name}/values"),
-        delivered(ragged.part(dense_shape), int64, (rank,), f"{name}/shape"),
-    )
+    return [
+        (indices, np.int64, (None, rank)),
+        (lambda rows: rows.values, kind, (None,)),
+        (dense_shape, np.int64, (rank,)),
+    ]
 
 
 def _dtype(feature: Any) -> Any:
-    return string if feature.dtype is string else as_dtype(feature.dtype)
+    return as_dtype(feature.dtype)
 
 
 def _stored(kind: Any) -> Any:

@@ -11,7 +11,8 @@ from weft.pipeline.structure import rebuilt
 from weft.tf1.data.spec import Spec
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_text
-from weft.tf1.framework.host import fits, string
+from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.host import fits
 
 
 class Generated:

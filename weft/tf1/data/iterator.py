@@ -10,13 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.errors import DTypeError
+from weft.errors import DTypeError, EndOfDataError
 from weft.pipeline.pipeline import Pipeline
 from weft.tf1.data.spec import Specified, of_types, spec_leaves, tensors_of
-from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from weft.tf1.framework.graph import get_default_graph
-from weft.tf1.framework.host import HostValue, current
-from weft.tf1.framework.tensor import HOOKS
+from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.host import host_op, host_tensor
+from weft.tf1.framework.tensor import Operation, Tensor
 
 _numbers: Final = itertools.count()
 _by_handle: Final[weakref.WeakValueDictionary[bytes, Iterator]] = weakref.WeakValueDictionary()
@@ -63,7 +64,7 @@ class Iterator(Specified):
         text = "a one-shot iterator needs no initializer; make_initializable_iterator has one"
         raise InvalidArgumentError(None, None, f"initializer: {text}")
 
-    def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
         """An operation that starts at the first element of a dataset with the same types.
 
         Raises:
@@ -76,7 +77,12 @@ class Iterator(Specified):
                 f"got {[s.dtype.name for s in got]}"
             )
 
-        return _Initializer(self, dataset, name or "MakeIterator")
+        def begin(*arrays: Any) -> None:
+            values = [np.array(x) if x.ndim else x[()] for x in arrays]  # a feed may change later
+            dataset.check(values)
+            self.begin(iter(dataset.pipeline(values)))
+
+        return host_op("MakeIterator", dataset.inputs, begin, (), (), name)
 
     def begin(self, running: Any) -> None:
         """Use this pass."""
@@ -90,16 +96,15 @@ class Iterator(Specified):
 
         After the last element, a run raises `OutOfRangeError`.
         """
-        return tensors_of(self.spec, _Next(self), name or "IteratorGetNext")
+        return tensors_of(self.spec, self.take, name or "IteratorGetNext")
 
-    def string_handle(self, name: str | None = None) -> HostValue:
+    def string_handle(self, name: str | None = None) -> Tensor:
         """The value to feed to use this iterator in `from_string_handle`."""
-        del name
-        return HostValue(lambda: self._name, name="StringHandle")
+        kind = "IteratorToStringHandle"
+        return host_tensor(kind, (), lambda: self._name, string, (), name)
 
-    def take(self, run: Any, state: Any) -> Any:
+    def take(self, state: Any) -> Any:
         """The next element, in a session with this state."""
-        del run
         with self._lock:
             running = self._shared if self._start is None else self._own(state)
             if running is None:
@@ -108,7 +113,7 @@ class Iterator(Specified):
             try:
                 return next(running)
             except StopIteration:
-                raise OutOfRangeError(None, None, "End of sequence") from None
+                raise EndOfDataError("End of sequence") from None
 
     def _own(self, state: Any) -> Any:
         """The session's pass: each session starts a one-shot iterator anew."""
@@ -118,31 +123,6 @@ class Iterator(Specified):
             running = iter(self._start())
             self._running[id(state)] = weakref.ref(state), running
         return running
-
-
-class _Initializer:
-    """Starts a pass of a dataset, with its inputs' values in that run."""
-
-    def __init__(self, iterator: Iterator, dataset: Any, name: str) -> None:
-        self.iterator, self.dataset, self.name = iterator, dataset, name
-        self.graph = get_default_graph()
-        self._host_inputs = [x for x in dataset.inputs if not isinstance(x, HostValue)]
-
-    def _host_fetch(self, session: Any, *arrays: Any) -> None:
-        rest = iter(arrays)
-        values = [
-            x.compute(current(), session.state)
-            if isinstance(x, HostValue)
-            else np.array(next(rest))
-            for x in self.dataset.inputs
-        ]
-        self.dataset.check(values)
-        self.iterator.begin(iter(self.dataset.pipeline(values)))
-
-    def run(self, feed_dict: Any = None, session: Any = None) -> None:
-        """Run it in the default session."""
-        found: Any = session or HOOKS.default_session()
-        found.run(self, feed_dict)
 
 
 class Initializable(Iterator):
@@ -163,29 +143,17 @@ class _Feedable(Iterator):
 
     def __init__(self, spec: Any, handle: Any) -> None:
         super().__init__(spec)
-        self.handle = handle
+        self.handle = convert_to_tensor(handle, string)
 
-    def take(self, run: Any, state: Any) -> Any:
-        given = self.handle.compute(run, state) if isinstance(self.handle, HostValue) else None
-        name: Any = given if given is not None else self.handle
-        name = bytes(name.item()) if isinstance(name, np.ndarray) else name
-        name = name.encode() if isinstance(name, str) else name
-        found = _by_handle.get(name)
-        if found is None:
-            text = f"expected the string_handle() of an iterator, got {name!r}"
-            raise InvalidArgumentError(None, None, f"from_string_handle: {text}")
-        return found.take(run, state)
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element's tensors, of the iterator whose handle the run has."""
+        return tensors_of(self.spec, _taken_from, name or "IteratorGetNext", [self.handle])
 
 
-class _Next(HostValue):
-    """One element per run."""
-
-    def __init__(self, iterator: Iterator) -> None:
-        super().__init__(lambda: None, name="IteratorGetNext")
-        self.iterator = iterator
-
-    def compute(self, run: Any, state: Any) -> Any:
-        """The element, taken once per run."""
-        if id(self) not in run:
-            run[id(self)] = self.iterator.take(run, state)
-        return run[id(self)]
+def _taken_from(state: Any, handle: Any) -> Any:
+    """The next element of the iterator with this handle."""
+    found = _by_handle.get(handle[()])
+    if found is None:
+        text = f"expected the string_handle() of an iterator, got {handle[()]!r}"
+        raise InvalidArgumentError(None, None, f"from_string_handle: {text}")
+    return found.take(state)

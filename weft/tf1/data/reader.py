@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from weft.errors import EndOfDataError
 from weft.pipeline.pipeline import Pipeline
-from weft.tf1.errors import OutOfRangeError
-from weft.tf1.framework.host import HostValue
+from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.host import host_op
+from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["FixedLengthRecordReader", "TFRecordReader", "TextLineReader", "WholeFileReader"]
 
@@ -20,29 +22,26 @@ class Shared:
         self.lock = threading.Lock()
         self.running: Any = None
 
-    def value(self) -> HostValue:
-        """The next element, taken once per run."""
-        return HostValue(self._next, name=self.name)
-
-    def _next(self) -> Any:
+    def next(self) -> Any:
+        """The next element."""
         with self.lock:
             if self.running is None:
                 self.running = iter(self.pipeline)
             try:
                 return next(self.running)
             except StopIteration:
-                raise OutOfRangeError(None, None, f"{self.name}: the data has ended") from None
+                raise EndOfDataError(f"{self.name}: the data has ended") from None
 
 
 class ReaderBase:
     """Reads the files whose names come from a queue."""
 
-    def read(self, queue: Pipeline, name: str | None = None) -> tuple[HostValue, HostValue]:
+    def read(self, queue: Pipeline, name: str | None = None) -> tuple[Tensor, Tensor]:
         """A key, such as `file:3`, and a value; each run takes the next pair."""
         pairs = queue.flat_map(self._pairs)
-        pair = Shared(pairs, name or type(self).__name__).value()
-        key, value = pair.part(lambda p: p[0]), pair.part(lambda p: p[1])
-        key.shape = value.shape = ()
+        kind = type(self).__name__
+        take = Shared(pairs, name or kind).next
+        key, value = host_op("ReaderRead", (), take, [string] * 2, [()] * 2, name or kind).outputs
         return key, value
 
     def _pairs(self, path: str) -> Pipeline:

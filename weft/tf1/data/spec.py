@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,8 +11,9 @@ from weft.errors import DTypeError
 from weft.host.nested import Nesting
 from weft.pipeline.structure import leaves, rebuilt
 from weft.tf1.framework.convert import is_tensor
-from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.dtypes import as_dtype, string
+from weft.tf1.framework.host import host_op
+from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
 Dims = tuple[int | None, ...] | None
@@ -46,8 +47,6 @@ spec_leaves = SPECS.leaves
 
 def of_value(x: Any) -> Spec:
     """The spec of a tensor, an array, a number or a string."""
-    if isinstance(x, HostValue):
-        return Spec(string, x.shape)
     if is_tensor(x):
         return Spec(x.dtype.base_dtype, x.shape.as_dims())
     array = np.asarray(x)
@@ -69,23 +68,23 @@ def of_types(types: Any, shapes: Any = None) -> Any:
             raise DTypeError(f"output_shapes: expected {len(types)} shapes, got {len(parts)}")
         return rebuilt(types, [of_types(t, s) for t, s in zip(types, parts, strict=True)])
     dims = as_shape(shapes).as_dims()
-    return Spec(string if types is string else as_dtype(types), dims)
+    return Spec(as_dtype(types), dims)
 
 
-def tensors_of(spec: Any, element: HostValue, name: str) -> Any:
-    """Tensors of a host value's leaves: numbers are fed to the program, strings stay in Python."""
-    count = 0
+def tensors_of(
+    spec: Any, take: Callable[..., Any], name: str, inputs: Sequence[Tensor] = ()
+) -> Any:
+    """Tensors of the leaves of what `take(state, *arrays of the inputs)` gives once per run."""
+    given = spec_leaves(spec)
 
-    def tensor(leaf: Spec) -> Any:
-        nonlocal count
-        number, count = count, count + 1
-        part = element.part(lambda x: leaves(x)[number])
-        if leaf.dtype is string:
-            part.shape = leaf.dims
-            return part
-        return delivered(part, leaf.dtype, leaf.dims, name)
+    def elements(state: Any, *arrays: Any) -> Any:
+        found = leaves(take(state, *arrays))
+        return found if len(given) != 1 else found[0]
 
-    return spec_map(tensor, spec)
+    dtypes, shapes = [s.dtype for s in given], [s.dims for s in given]
+    op = host_op("IteratorGetNext", inputs, elements, dtypes, shapes, name, with_state=True)
+    rest = iter(op.outputs)
+    return spec_map(lambda _: next(rest), spec)
 
 
 def common(first: Any, second: Any) -> Any:

@@ -16,10 +16,10 @@ from weft.ops.declaration import op_of
 from weft.pipeline.call import title
 from weft.pipeline.structure import leaves, map_leaves
 from weft.runtime.memory.state import State
-from weft.tf1.data.spec import Spec, of_value, tensors_of
+from weft.tf1.creation import placeholder
+from weft.tf1.data.spec import Spec, of_value, spec_leaves, spec_map
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import Graph, get_default_graph
-from weft.tf1.framework.host import HostValue
 from weft.tf1.random.distribution import UNSEEDED
 from weft.tf1.session.session import BaseSession
 
@@ -29,7 +29,7 @@ class Traced:
 
     Args:
         function: takes tensors; the parts of a tuple, but not those of a named tuple, are separate
-            arguments; strings are host values.
+            arguments.
         spec: of the elements.
         keep: whether to return its result unchanged: a dataset.
     """
@@ -40,8 +40,9 @@ class Traced:
         self.graph.seed = get_default_graph().seed
         self.local = threading.local()
         with self.graph.as_default():
-            source = HostValue(lambda: self.local.element, name="element")
-            given = tensors_of(spec, source, "arg")
+            self.feeds = [placeholder(s.dtype, s.dims, name="arg") for s in spec_leaves(spec)]
+            feeds = iter(self.feeds)
+            given = spec_map(lambda _: next(feeds), spec)
             self.takes_parts = isinstance(spec, tuple) and not isinstance(spec, Spec)
             result = function(*given) if type(spec) is tuple else function(given)
             if isinstance(result, list):
@@ -68,16 +69,17 @@ class Traced:
 
     def enter(self, parts: tuple[Any, ...]) -> None:
         """Make this the current element of the thread."""
-        self.local.element = parts if self.takes_parts else parts[0]
+        element = parts if self.takes_parts else parts[0]
+        self.local.feeds = dict(zip(self.feeds, leaves(element), strict=True))
 
     def values(self, structure: Any) -> Any:
         """The values of the graph's tensors for the call's element."""
-        found = iter(self.session.run(leaves(structure)))
+        found = iter(self.session.run(leaves(structure), self.local.feeds))
         return map_leaves(lambda _: next(found), structure)
 
 
 def _tensor(x: Any) -> Any:
-    if isinstance(x, HostValue) or is_tensor(x):
+    if is_tensor(x):
         return x
     if hasattr(x, "make_one_shot_iterator"):
         raise DTypeError("map: expected tensors, got a dataset; flat_map takes those")

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError, nameless
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Op, op_of
+from weft.ops.declaration.constant import texts
 from weft.ops.declaration.memory_check import check_table
-from weft.tf1.framework.dtypes import DType, as_dtype, int32
+from weft.ops.resource.host_value import text_array
+from weft.tf1.framework.dtypes import DType, as_dtype, int32, string
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
-from weft.tf1.framework.host import HostConstant, HostValue, is_text, string
+from weft.tf1.framework.host import is_text
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import Dimension, TensorShape
@@ -47,10 +49,7 @@ def convert_to_tensor(
     Raises:
         DTypeError: the value has another type, or cannot be converted.
     """
-    if isinstance(value, HostValue) and dtype in (None, string):
-        return cast("Tensor", value)
-    plain = dtype is None or dtype is string
-    wanted = None if plain else as_dtype(dtype).base_dtype
+    wanted = None if dtype is None else as_dtype(dtype).base_dtype
     hint = preferred_dtype if dtype_hint is None else dtype_hint
     found = _symbolic(value, wanted or (None if hint is None else as_dtype(hint).base_dtype), name)
     if found is not None:
@@ -60,7 +59,7 @@ def convert_to_tensor(
     if dtype is None and hint is not None:
         with contextlib.suppress(TypeError, ValueError):  # a hint need not be followed
             return constant(value, hint, name=name or "Const")
-    return constant(value, dtype if plain else wanted, name=name or "Const")
+    return constant(value, wanted, name=name or "Const")
 
 
 internal_convert_to_tensor = convert_to_tensor
@@ -121,7 +120,7 @@ def constant(
     """A tensor with a constant value.
 
     Args:
-        value: a number, nested lists, or an array. Of texts, a value of type `tf.string`.
+        value: a number, a text, nested lists, or an array.
         dtype: its element type; by default Python's numbers become float32 and int32.
         shape: a shape to fill; the last element is repeated.
         name: the operation's name.
@@ -131,9 +130,11 @@ def constant(
         DTypeError: `dtype` cannot hold the value.
         ShapeError: the lists are ragged, or have more elements than `shape`.
     """
-    if dtype is string or (dtype is None and is_text(value)):
-        return cast("Tensor", HostConstant(value, name))
-    array = as_array(value, None if dtype is None else as_dtype(dtype).base_dtype)
+    kind = None if dtype is None else as_dtype(dtype).base_dtype
+    if kind is string or (kind is None and is_text(value)):
+        array = _texts(value)
+    else:
+        array = as_array(value, kind)
     if shape is not None:
         array = _filled(array, tuple(TensorShape(shape).as_list()), verify_shape)
     return emit_constant(array, name)
@@ -142,7 +143,16 @@ def constant(
 def emit_constant(array: Array, name: str) -> Tensor:
     """A constant operation in the default graph."""
     kind = as_dtype(array.dtype)
-    return emit("Const", (), "constant", array, name=name, attrs={"value": array, "dtype": kind})
+    build = texts if kind is string else "constant"
+    return emit("Const", (), build, array, name=name, attrs={"value": array, "dtype": kind})
+
+
+def _texts(value: Any) -> Array:
+    """Texts as an array of bytes."""
+    try:
+        return text_array(value)
+    except DTypeError as error:
+        raise fail(DTypeError, f"constant: {error}") from None
 
 
 def _filled(array: Array, shape: tuple[Any, ...], verify: bool) -> Array:
@@ -348,7 +358,7 @@ def require_kind(kind: str, tensor: Tensor, allowed: Callable[[DType], bool], wh
 def static_value(value: Any) -> Any:
     """A plain value, or a constant tensor's, as an array; `None` if only a run computes it."""
     if not is_tensor(value) and not (isinstance(value, list | tuple) and _contains_tensor(value)):
-        return as_array(value, None)
+        return _texts(value) if is_text(value) else as_array(value, None)
     if is_tensor(value):
         node = convert_to_tensor(value).used.node
         if op_of(node) is CONSTANT:

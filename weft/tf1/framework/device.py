@@ -174,10 +174,10 @@ class Devices:
 
     def _groups_of(self, node: Node) -> list[bytes]:
         """The groups of a node that a transformation created."""
-        names = [self._owner(x.name) for x in self.ir.colocations.get(node, ())]
+        names = [self.owner(x.name) for x in self.ir.colocations.get(node, ())]
         return sorted({GROUP + name.encode() for name in names})
 
-    def _owner(self, name: str) -> str:
+    def owner(self, name: str) -> str:
         """The name of the operation that a node with this name is of."""
         while name not in self._operations and "/" in name:
             name = name.rpartition("/")[0]

@@ -11,7 +11,7 @@ from weft.ir import dtype as ir
 
 __all__ = [
     "DType", "as_dtype", "bfloat16", "double", "float16", "float32", "float64", "half", "int8",
-    "int16", "int32", "int64", "uint8", "uint32", "uint64",
+    "int16", "int32", "int64", "string", "uint8", "uint32", "uint64", "variant",
 ]  # fmt: skip
 
 
@@ -157,8 +157,9 @@ class _Limits:
         self.max = high
 
 
-_BASE: Final = {name: DType(element) for name, element in ir.DTYPES.items()}
-_REFS: Final = {name: DType(element, is_ref=True) for name, element in ir.DTYPES.items()}
+_ELEMENTS: Final = {**ir.DTYPES, **ir.HOSTED}
+_BASE: Final = {name: DType(element) for name, element in _ELEMENTS.items()}
+_REFS: Final = {name: DType(element, is_ref=True) for name, element in _ELEMENTS.items()}
 _BY_NAME: Final = {d.name: d for d in (*_BASE.values(), *_REFS.values())} | {
     "half": _BASE["float16"],
     "float": _BASE["float32"],
@@ -179,12 +180,18 @@ bfloat16: Final = _BASE["bfloat16"]
 float32: Final = _BASE["float32"]
 float64: Final = _BASE["float64"]
 double: Final = float64
+string: Final = _BASE["string"]
+variant: Final = _BASE["variant"]
 
-_PYTHON: Final[dict[object, DType]] = {float: float32, bool: bool_, int: int32}
+_PYTHON: Final[dict[object, DType]] = {
+    float: float32, bool: bool_, int: int32, str: string, bytes: string, np.object_: string,
+}  # fmt: skip
 
 
 def as_dtype(spec: object) -> DType:
-    """The `DType` for a name, a NumPy type, `float`, `int`, `bool`, or a `DType` itself.
+    """The `DType` for a name, a NumPy type, `float`, `int`, `bool`, `str`, or a `DType` itself.
+
+    Texts are NumPy's types of kinds O, S and U.
 
     Raises:
         DTypeError: there is no such element type.
@@ -197,6 +204,8 @@ def as_dtype(spec: object) -> DType:
         return _BY_NAME[spec]
     if isinstance(spec, type) and spec in _PYTHON:
         return _PYTHON[spec]
+    if isinstance(spec, np.dtype) and spec.kind in "OSU":
+        return string
     if spec is None:
         raise DTypeError("dtype: expected an element type, got None")
     return _BASE[ir.as_dtype(spec).name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,14 +66,6 @@ class SparseTensor:
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """Indices, values and shape."""
         return self._indices, self._values, self._dense_shape
-
-    @property
-    def _host_inputs(self) -> Sequence[Tensor]:
-        """The tensors that a session must compute for it."""
-        return self.parts
-
-    def _host_fetch(self, session: Any, *parts: Any) -> SparseTensorValue:
-        return SparseTensorValue(*parts)
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices}, values={self.values})"

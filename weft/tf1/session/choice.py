@@ -6,13 +6,15 @@ from weft.tf1.framework.graph import Graph
 from weft.tf1.session import cluster_backend
 from weft.tf1.session.backend import Backend, ProcessBackend
 from weft.tf1.session.local_devices import LocalDevicesBackend
-from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.options import ConfigProto, check
 
 
 def backend_for(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
     """What a session of a graph, with this target and these options, runs on."""
+    if config is not None:
+        check(config)
     if target not in ("", "local"):
         return cluster_backend.ClusterBackend(target, config, graph)
     if config is not None and config.device_count.get("CPU", 1) > 1:
-        return LocalDevicesBackend(config)
-    return ProcessBackend(config)
+        return LocalDevicesBackend(config, graph)
+    return ProcessBackend(config, graph)

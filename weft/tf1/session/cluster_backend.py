@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from weft.cluster.client import ClientSession
+from weft.cluster.client import reset as reset_at
 from weft.cluster.server import server_at
 from weft.cluster.session import ClusterSession
 from weft.cluster.variables import Variables
@@ -14,14 +15,14 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
-from weft.passes.placement.place import Placed, place
+from weft.passes.level import calls_python
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation
-from weft.runtime.interpreted import Interpreted
+from weft.runtime.device.base import DeviceAttributes
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
-from weft.tf1.session.feed import calls_of_unknown_shape
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.placement import Placement
 
 
 class ClusterBackend(Backend):
@@ -36,55 +37,54 @@ class ClusterBackend(Backend):
         UnavailableError: the server, or a task that it needs, does not answer.
     """
 
+    apart = staticmethod(calls_python)  # programs run in other processes
+
     def __init__(self, target: str, config: ConfigProto | None, graph: Graph) -> None:
         config = ConfigProto() if config is None else config
         threads = config.intra_op_parallelism_threads
         if threads < 0:
             raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {threads}")
-        self._soft = config.allow_soft_placement
-        self._graph = graph
         self._session = _opened(target, config, min(threads, MAX_THREADS))
         names = map(DeviceName.parse, self._session.devices)
         task = DeviceName.parse(self._session.task)
         self._names = sorted(names, key=lambda name: name.of_task != task)
-        self._placed: tuple[int, Placed] | None = None
+        self._placement = Placement(graph, self._names, config, always=True)
         self.state = Variables(self._session, self._home)
 
     def function(self, request: Request) -> Run:
-        """A part of a graph, placed; interpreted if only Python can tell a shape."""
-        if calls_of_unknown_shape(request):
-            asked = request.graph, request.fetches, request.targets, request.feeds
-            return Interpreted(*asked, request.done)
-        placed = self._placement()
+        """A part of a graph, placed."""
+        placed = self._placement.now(request)
+        self._placement.log(request, None, {})
         return self._session.function(replace(request, placed=placed.devices))
 
-    def _placement(self) -> Placed:
-        """Where the graph's nodes are; computed again when it has grown."""
-        graph = self._graph.ir
-        if self._placed is None or self._placed[0] != len(graph.nodes):
-            placed = place(graph, self._names, soft=self._soft, default=self._names[0])
-            self._placed = len(graph.nodes), placed
-        return self._placed[1]
-
     def _home(self, key: str) -> str | None:
-        return self._placement().homes.get(key)
+        return self._placement.now().homes.get(key)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource, which lives in the task of the node's device."""
-        device = self._placement().devices.get(node, str(self._names[0]))
+        device = self._placement.now().devices.get(node, str(self._names[0]))
         attrs: Any = node.attrs
         options = dict(attrs["options"])
         return self._session.call(
             device, attrs["resource"], attrs["method"], options, inputs, cancel
         )
 
-    def devices(self) -> list[str]:
-        """The names of all devices of all tasks."""
-        return list(self._session.devices)
+    def devices(self) -> list[DeviceAttributes]:
+        """All devices of all tasks."""
+        return list(self._session.devices.values())
 
     def close(self) -> None:
         """Close the session of the master; variables stay."""
         self._session.close()
+
+
+def reset(target: str, containers: Sequence[str]) -> None:
+    """Close the sessions of a server's master, and forget the contents of containers."""
+    server = server_at(target)
+    if server is not None:
+        server.master.reset(containers)
+    else:
+        reset_at(target, containers)
 
 
 def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
@@ -92,4 +92,4 @@ def _opened(target: str, config: ConfigProto, threads: int) -> ClusterSession:
     server = server_at(target)
     if server is not None:
         return server.master.open(filters, threads)
-    return ClientSession(target, filters, threads)
+    return ClientSession(target, filters, threads, options=config.rpc_options)

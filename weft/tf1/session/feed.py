@@ -12,13 +12,12 @@ from weft.errors import DTypeError, FeedError, GraphError
 from weft.ir.graph import toposort
 from weft.ir.node import Node, Value
 from weft.ir.shape import compatible, show
-from weft.ops.boundary.state import host_call, placeholder
+from weft.ops.boundary.state import placeholder
 from weft.ops.declaration import op_of
-from weft.passes.step import Request, needed
+from weft.ops.resource.host_value import as_typed
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.graph import Graph
-from weft.tf1.framework.host import HostValue, Run
 from weft.tf1.framework.tensor import Operation, Tensor
 
 if TYPE_CHECKING:
@@ -39,7 +38,8 @@ class Feed:
             raise DTypeError(f"feed_dict: cannot interpret the key as a tensor: {error}") from error
         except (GraphError, FeedError) as error:
             raise GraphError(f"feed_dict: cannot interpret the key as a tensor: {error}") from error
-        self.numpy = self.tensor.dtype.ir.numpy
+        kind = self.tensor.dtype.ir
+        self.numpy = None if kind.is_hosted else kind.numpy  # a text is converted each time
         self.shape: Any = None
 
     def convert(self, value: Any) -> Array:
@@ -61,6 +61,8 @@ class Feed:
         return array
 
     def _typed(self, value: Any) -> Array:
+        if self.numpy is None:
+            return self._hosted(value)
         try:
             array = np.asarray(value)
             if array.dtype == self.numpy:
@@ -75,6 +77,13 @@ class Feed:
             self._refuse_what_wraps(array)
         with np.errstate(all="ignore"):
             return np.ascontiguousarray(array.astype(self.numpy)).reshape(array.shape)
+
+    def _hosted(self, value: Any) -> Array:
+        """Texts as bytes, or any object."""
+        try:
+            return as_typed(value, self.tensor.dtype.ir, None)
+        except DTypeError as error:
+            raise self._error(str(error)) from None
 
     def _refuse_what_wraps(self, array: Array) -> None:
         if array.dtype.kind in "fV" and not np.isfinite(array.astype(np.float64)).all():
@@ -97,15 +106,7 @@ class Implicit:
     """A placeholder that the session feeds itself, from its state before the run."""
 
     placeholder: Value
-    value: Callable[[State], Array] | HostValue
-
-
-def implicit_arrays(items: Sequence[Implicit], state: State, run: Run) -> list[Array]:
-    """The values that the session feeds; Python computes each once per run."""
-    return [
-        item.value.compute(run, state) if isinstance(item.value, HostValue) else item.value(state)
-        for item in items
-    ]
+    value: Callable[[State], Array]
 
 
 def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) -> list[Implicit]:
@@ -114,7 +115,7 @@ def implicit_feeds(graph: Graph, roots: Sequence[Node], fed: Sequence[Value]) ->
     Raises:
         InvalidArgumentError: a placeholder is needed and not fed.
     """
-    known: dict[Value, Callable[[State], Array] | HostValue] = graph.keys.get("implicit", {})
+    known: dict[Value, Callable[[State], Array]] = graph.keys.get("implicit", {})
     skip = set(fed)
 
     def predecessors(node: Node) -> list[Node]:
@@ -166,15 +167,3 @@ def check_first_run(graph: Graph, roots: Sequence[Node], state: State) -> None:
         for op, check in asked:
             if not nodes.isdisjoint(op.nodes):
                 check(state)
-
-
-def calls_of_unknown_shape(request: Request) -> bool:
-    """Whether a request needs a Python call whose results have unknown shapes."""
-    return any(
-        op_of(node) is host_call and "shapes" not in node.operands and not _known(node)
-        for node in needed(request)
-    )
-
-
-def _known(node: Node) -> bool:
-    return all(kind.shape is not None and None not in kind.shape for kind in node.types)

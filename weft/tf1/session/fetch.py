@@ -9,6 +9,7 @@ from weft.errors import DTypeError, GraphError, WeftError
 from weft.ir.node import Node, Value
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.indexed_slices import IndexedSlices, IndexedSlicesValue
+from weft.tf1.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.variable.variable import Variable
 
@@ -22,7 +23,6 @@ class Fetch:
         self._graph = graph
         self._fed = fed
         self.reads_variables = False
-        self.hosted = False  # whether Python computes some of it
         self._values: dict[Value, int] = {}
         self._targets: dict[Node, None] = {}
         self.build: Builder = self._nested(fetches)
@@ -39,7 +39,7 @@ class Fetch:
         return plain and len(self.values) == len(fetches) and not self._special(fetches)
 
     def _special(self, fetches: Sequence[Any]) -> bool:
-        return any(isinstance(f, IndexedSlices) or hasattr(f, "_host_fetch") for f in fetches)
+        return any(isinstance(f, IndexedSlices | SparseTensor) for f in fetches)
 
     def _nested(self, fetches: Any) -> Builder:
         if fetches is None:
@@ -53,11 +53,11 @@ class Fetch:
             return self._sequence(fetches)
         if isinstance(fetches, IndexedSlices):
             return self._slices(fetches)
-        if hasattr(fetches, "_host_fetch"):
-            host = fetches._host_fetch
-            self.hosted = True
-            needed = [self._element(x) for x in getattr(fetches, "_host_inputs", ())]
-            return lambda arrays, session: host(session, *[f(arrays, session) for f in needed])
+        if isinstance(fetches, SparseTensor):
+            indices, values, shape = map(self._element, fetches.parts)
+            return lambda arrays, session: SparseTensorValue(
+                indices(arrays, session), values(arrays, session), shape(arrays, session)
+            )
         return self._element(fetches)
 
     def _mapping(self, fetches: Mapping[Any, Any]) -> Builder:

@@ -9,65 +9,33 @@ from typing import Any
 
 from numpy import ndarray
 
+from weft.cluster.timeline import recorded
 from weft.errors import DTypeError, GraphError, WeftError
-from weft.ir.node import Value
-from weft.passes.phase import has_host_nodes
-from weft.passes.step import Request
+from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
+from weft.resource.limit import current, time_limit
+from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
+from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
-from weft.runtime.phased import Phased
-from weft.tf1.errors import (
-    ClosedSessionError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-    translate,
-)  # fmt: skip
+from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
-from weft.tf1.framework.host import HostPlaceholder, enter
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
-from weft.tf1.session.feed import (
-    Feed,
-    Implicit,
-    check_first_run,
-    check_one_of,
-    implicit_arrays,
-    implicit_feeds,
-)  # fmt: skip
-from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.session.cluster_backend import reset
+from weft.tf1.session.fetch import structure_key
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.plan import Plan, planned
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["InteractiveSession", "Session", "get_default_session"]
 
 _NOTHING: Mapping[Any, Any] = {}
-
-
-class _Plan:
-    """The plan of a run with these fetches and feed keys."""
-
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "hosted", "implicit",
-                 "phased", "plain", "reads_variables")  # fmt: skip
-
-    def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Any], implicit: list[Implicit], epoch: int
-    ) -> None:
-        self.function = function
-        self.phased = isinstance(function, Phased)
-        self.build = fetch.build
-        self.reads_variables = fetch.reads_variables
-        self.feeds = feeds
-        self.implicit = implicit
-        self.epoch = epoch
-        self.direct = fetch.direct
-        self.hosted = fetch.hosted or any(isinstance(feed, HostPlaceholder) for feed in feeds)
-        self.plain = not (self.hosted or self.implicit or self.reads_variables)
 
 
 class BaseSession:
@@ -81,10 +49,11 @@ class BaseSession:
         if config is not None and not hasattr(config, "intra_op_parallelism_threads"):
             raise DTypeError(f"Session: expected config to be a tf.ConfigProto, got {config!r}")
         self._target = target
+        self._seconds = 0.0 if config is None else config.operation_timeout_in_ms / 1000
         self._graph = get_default_graph() if graph is None else graph
         self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
-        self._plans: dict[Any, _Plan] = {}
+        self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
         self._cancellation = Cancellation()  # of what runs wait for
         self._closed = False
@@ -119,7 +88,7 @@ class BaseSession:
             fetches: a tensor, operation, variable or name, or any nesting of lists, tuples, dicts
                 and namedtuples of them.
             feed_dict: values for tensors, by tensor or name; any tensor may be fed.
-            options: with a `trace_level`, kernels are timed.
+            options: with a `trace_level`, kernels are timed; `timeout_in_ms` limits the run.
             run_metadata: receives these times.
 
         A fetched variable gives its value at the end of the step; tensors computed from it see its
@@ -131,10 +100,11 @@ class BaseSession:
         Raises:
             InvalidArgumentError: a feed is missing or does not fit.
             FailedPreconditionError: a variable has no value yet.
+            DeadlineExceededError: it waited longer than its limit.
             ClosedSessionError: the session is closed.
         """
-        if run_metadata is not None and options is not None and options.trace_level:
-            return self._traced(fetches, feed_dict, run_metadata)
+        if options is not None or (self._seconds and current() is None):
+            return self._run_with(options, fetches, feed_dict, run_metadata)
         feeds = feed_dict or _NOTHING
         kind = fetches.__class__
         try:
@@ -156,7 +126,7 @@ class BaseSession:
                 arrays.append(feed.convert(value))
         try:
             if not plan.plain:
-                return self._run_with_host(plan, arrays)
+                return self._run_with_state(plan, arrays)
             results = plan.function(arrays, self._state)
         except WeftError as error:
             translated = translate(error)
@@ -165,26 +135,33 @@ class BaseSession:
             raise translated from error
         return results if plan.direct else plan.build(results, self)
 
-    def _run_with_host(self, plan: _Plan, given: list[Any]) -> Any:
-        """A run that feeds host values, or fetches values computed outside the program."""
-        run: dict[int, Any] = {}
-        arrays = self._with_implicit(plan, given, run)
+    def _run_with_state(self, plan: Plan, given: list[Any]) -> Any:
+        """A run that feeds or fetches something of the state."""
+        arrays = plan.fed(given, self._state)
         if plan.reads_variables and not plan.phased:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
-        results = plan.function(arrays, self._state)
-        if plan.hosted:
-            enter(run)
-        return plan.build(results, self)
+        return plan.build(plan.function(arrays, self._state), self)
+
+    def _run_with(
+        self, options: RunOptions | None, fetches: Any, feed_dict: Any, run_metadata: Any
+    ) -> Any:
+        """A run with a limit of time, or whose kernels are timed."""
+        seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
+        with time_limit(seconds or self._seconds):
+            if run_metadata is not None and options is not None and options.trace_level:
+                return self._traced(fetches, feed_dict, run_metadata)
+            return self.run(fetches, feed_dict)
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs:
+        with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
+        run_metadata.timeline = timeline
         run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
         return found
 
-    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Plan:
         """The plan of a run that the fast lookup did not find; made if needed."""
         if self._closed:
             raise ClosedSessionError("session: expected an open session, got a closed one")
@@ -194,12 +171,15 @@ class BaseSession:
         with self._lock:
             plan = self._plans.get(key)
             if plan is None or plan.epoch != self._graph.epoch:
-                plan = self._plan(fetches, tuple(feeds))
+                plan = planned(
+                    self._graph, fetches, tuple(feeds), self._backend, self._state,
+                    self._cancellation,
+                )  # fmt: skip
                 self._plans[key] = plan
                 self._remember(fetches, feeds, plan)
         return plan
 
-    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: _Plan) -> None:
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: Plan) -> None:
         """Store the plan under the key that `run` builds, if that key is sufficient."""
         kind = type(fetches)
         if kind is list or kind is tuple:
@@ -210,34 +190,6 @@ class BaseSession:
             with contextlib.suppress(TypeError):
                 self._plans[(kind, fetches, None, *feeds)] = plan
 
-    def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        feeds: list[Any] = [
-            key if isinstance(key, HostPlaceholder) else Feed(self._graph, key) for key in feed_keys
-        ]
-        real: list[Feed] = [feed for feed in feeds if isinstance(feed, Feed)]
-        _refuse_twice(real)
-        fed = [feed.tensor.value for feed in real]
-        fetch = Fetch(self._graph, fetches, fed)
-        roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
-        check_first_run(self._graph, roots, self._state)
-        check_one_of(self._graph, roots)
-        try:
-            implicit = implicit_feeds(self._graph, roots, fed)
-            fed.extend(item.placeholder for item in implicit)
-            function = self._function(
-                Request(self._graph.ir, fetch.values, fetch.targets, tuple(fed))
-            )
-        except WeftError as error:
-            raise translate(error) from error
-        return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
-
-    def _function(self, request: Request) -> Any:
-        """A part of the graph, ready to run: by the backend alone, or in phases."""
-        if not has_host_nodes(request):
-            return self._backend.function(request)
-        backend = self._backend
-        return Phased(request, backend.function, backend.call, self._cancellation)
-
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
     ) -> str:
@@ -245,25 +197,26 @@ class BaseSession:
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.profile(arrays, self._state, runs)
 
+    def explain(
+        self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Explanation | PlacementExplanation:
+        """What the compiler makes of a run, as an object that prints well; it is not run.
+
+        On several devices: where each node is and why, and what is sent between the stages of
+        the devices.
+        """
+        plan, arrays = self._prepare(fetches, feed_dict or {})
+        return plan.function.explain(arrays, self._state)
+
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
         """The compiled program of a run: its graph, calls and memory."""
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.program(arrays, self._state)
 
-    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
-        return plan, self._with_implicit(plan, arrays, {})
-
-    def _with_implicit(self, plan: _Plan, given: list[Any], run: dict[int, Any]) -> list[Any]:
-        """The program's feeds: the given arrays, and what the session feeds itself."""
-        arrays: list[Any] = []
-        for feed, value in zip(plan.feeds, given, strict=True):
-            if isinstance(feed, HostPlaceholder):
-                run[id(feed)] = value
-            else:
-                arrays.append(value)
-        return arrays + implicit_arrays(plan.implicit, self._state, run)
+        return plan, plan.fed(arrays, self._state)
 
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
@@ -301,8 +254,8 @@ class BaseSession:
 
         return call
 
-    def list_devices(self) -> list[str]:
-        """The names of all devices."""
+    def list_devices(self) -> list[DeviceAttributes]:
+        """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
     def with_state(self, state: State) -> BaseSession:
@@ -331,18 +284,30 @@ def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
         raise translate(error) from error
 
 
-def _refuse_twice(feeds: Sequence[Feed]) -> None:
-    seen: set[Value] = set()
-    for feed in feeds:
-        if feed.tensor.value in seen:
-            raise InvalidArgumentError(None, None, f"{feed.tensor.name}: fed twice")
-        seen.add(feed.tensor.value)
-
-
 class Session(BaseSession):
     """Runs a graph; in a `with` block, both graph and session are the default ones."""
 
     _contexts: list[contextlib.ExitStack]
+
+    @staticmethod
+    def reset(
+        target: str, containers: Sequence[str] | None = None, config: ConfigProto | None = None
+    ) -> None:
+        """Close the sessions of a server's master, and forget variables, queues and tables.
+
+        Args:
+            target: of the server.
+            containers: names of those to forget, in all tasks; all if it is `None`.
+            config: without effect.
+
+        Raises:
+            UnavailableError: a task does not answer.
+        """
+        del config
+        try:
+            reset(target, containers or ())
+        except WeftError as error:
+            raise translate(error) from error
 
     def __enter__(self) -> Session:
         stack = contextlib.ExitStack()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from weft.cluster.timeline import Timeline
 from weft.formats.event.graph import NodeTime, run_metadata
 from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
 from weft.runtime.measurement.profile import Run
@@ -13,9 +14,12 @@ __all__ = ["RunMetadata", "RunOptions"]
 
 
 class RunOptions:
-    """Options of a run. With `trace_level=FULL_TRACE` its kernels are timed.
+    """Options of a run.
 
-    `timeout_in_ms` and TensorFlow's other options are accepted, and have no effect.
+    Args:
+        trace_level: with `FULL_TRACE` its kernels are timed.
+        timeout_in_ms: how long the run may wait: for a queue, or for other tasks; 0 is forever.
+        others: TensorFlow's other options are accepted, and have no effect.
     """
 
     NO_TRACE: Final = 0
@@ -23,8 +27,9 @@ class RunOptions:
     HARDWARE_TRACE: Final = 2
     FULL_TRACE: Final = 3
 
-    def __init__(self, trace_level: int = NO_TRACE, **others: Any) -> None:
+    def __init__(self, trace_level: int = NO_TRACE, timeout_in_ms: int = 0, **others: Any) -> None:
         self.trace_level = trace_level
+        self.timeout_in_ms = timeout_in_ms
         self.others = others
 
 
@@ -36,9 +41,11 @@ class RunMetadata:
 
     Attributes:
         times: of operations.
+        timeline: what each device of a cluster did, if the session runs on one.
     """
 
     def __init__(self) -> None:
+        self.timeline = Timeline()
         self.times: list[NodeTime] = []
 
     def take(self, runs: Sequence[Run], operations: Collection[str]) -> None:

@@ -9,76 +9,38 @@ from typing import Any, Final
 import numpy as np
 
 from weft.documentation import arguments_of
-from weft.errors import ArgumentError, WeftError
+from weft.errors import ArgumentError
 from weft.formats.event import histogram as counted
 from weft.formats.event import message, picture, sound
-from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import Graph, fail, get_collection, get_default_graph
-from weft.tf1.framework.tensor import HOOKS, Tensor
+from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.graph import fail, get_collection, get_default_graph
+from weft.tf1.framework.host import host_tensor
+from weft.tf1.framework.tensor import Tensor
 
 __all__ = ["audio", "histogram", "image", "merge", "merge_all", "scalar", "tensor_summary", "text"]
 
-Encode = Callable[..., list[bytes]]  # from the values of the tensors
 _ILLEGAL: Final = re.compile(r"[^-/\w.]")
 _SMALLEST: Final = 1e-6
 _BAD: Final = (255, 0, 0, 255)  # the color of non-finite pixels
 
 
-class SummaryTensor:
-    """A summary in a graph.
-
-    Attributes:
-        name: of the operation.
-        graph: its graph.
-        inputs: the tensors that it shows.
-    """
-
-    def __init__(self, name: str, graph: Graph, inputs: Sequence[Tensor], encode: Encode) -> None:
-        self.name = f"{name}:0"
-        self.graph = graph
-        self.inputs = tuple(inputs)
-        self._encode = encode
-
-    @property
-    def _host_inputs(self) -> Sequence[Tensor]:
-        """The tensors that a session must compute for it."""
-        return self.inputs
-
-    def _host_fetch(self, session: Any, *values: Any) -> bytes:
-        """The encoded summary, from the values of the inputs."""
-        try:
-            return message.summary(*self._encode(*map(np.asarray, values)))
-        except WeftError as error:
-            raise InvalidArgumentError(None, None, str(error)) from error
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> bytes:
-        """The encoded summary, computed in `session` or the default session."""
-        found = session or HOOKS.default_session()
-        if found is None:
-            raise fail(ArgumentError, "eval: there is no default session: give one")
-        return found.run(self, feed_dict)
-
-    def __repr__(self) -> str:
-        return f"<tf.Tensor {self.name!r} shape=() dtype=string>"
-
-
 def _made(
-    name: str, family: str | None, tensor: Any, collections: Any, encode: Callable[[str, Any], Any]
-) -> SummaryTensor:
+    kind: str, name: str, family: str | None, tensor: Any, collections: Any,
+    encode: Callable[[str, Any], Any],
+) -> Tensor:  # fmt: skip
     """A summary of one tensor; `encode` gets the tag and the value."""
     graph = get_default_graph()
     clean = _ILLEGAL.sub("_", name).lstrip("/")
     with graph.name_scope(f"{family}/{family}/{clean}" if family else clean) as scope:
         tag = scope.rstrip("/")
-        inputs = [] if isinstance(tensor, str | bytes) else [convert_to_tensor(tensor)]
 
-        def values(*found: Any) -> list[bytes]:
-            made = encode(tag, *(found or [tensor]))
-            return made if isinstance(made, list) else [made]
+        def encoded(value: Any) -> bytes:
+            made = encode(tag, value)
+            return message.summary(*(made if isinstance(made, list) else [made]))
 
-        made = SummaryTensor(tag, graph, inputs, values)
+        made = host_tensor(kind, [convert_to_tensor(tensor)], encoded, string, (), scope)
     for key in [GraphKeys.SUMMARIES] if collections is None else collections:
         graph.add_to_collection(key, made)
     return made
@@ -86,7 +48,7 @@ def _made(
 
 def scalar(
     name: str, tensor: Any, collections: Sequence[str] | None = None, family: str | None = None
-) -> SummaryTensor:
+) -> Tensor:
     """A scalar summary.
 
     Args:
@@ -95,7 +57,7 @@ def scalar(
         collections: where it is added; `merge_all` takes those of `GraphKeys.SUMMARIES`.
         family: a prefix of the tag, by which TensorBoard groups.
     """
-    return _made(name, family, tensor, collections, _scalar)
+    return _made("ScalarSummary", name, family, tensor, collections, _scalar)
 
 
 def _scalar(tag: str, value: np.ndarray) -> bytes:
@@ -107,20 +69,20 @@ def _scalar(tag: str, value: np.ndarray) -> bytes:
 @arguments_of(scalar)
 def histogram(
     name: str, values: Any, collections: Sequence[str] | None = None, family: str | None = None
-) -> SummaryTensor:
+) -> Tensor:
     """A histogram summary; NaN and infinity are an error in the run.
 
     Args:
         values: numbers of any shape.
     """
-    return _made(name, family, values, collections, counted.histogram)
+    return _made("HistogramSummary", name, family, values, collections, counted.histogram)
 
 
 @arguments_of(scalar)
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[str] | None = None,
     family: str | None = None,
-) -> SummaryTensor:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """An image summary of `[batch, height, width, channels]` with 1, 3 or 4 channels.
 
     Bytes are shown unchanged. Floats are scaled per image: to at most 255 if none is negative, else
@@ -142,7 +104,7 @@ def image(
             found.append(message.image(name, picture.png(pixels), *pixels.shape))
         return found
 
-    return _made(name, family, tensor, collections, encode)
+    return _made("ImageSummary", name, family, tensor, collections, encode)
 
 
 def _scaled(image: np.ndarray) -> np.ndarray:
@@ -162,7 +124,7 @@ def _scaled(image: np.ndarray) -> np.ndarray:
 def audio(
     name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3,
     collections: Sequence[str] | None = None, family: str | None = None,
-) -> SummaryTensor:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """An audio summary of `[batch, frames]` or `[batch, frames, channels]`, samples in [-1, 1].
 
     Args:
@@ -180,28 +142,29 @@ def audio(
             found.append(message.audio(name, content, rate, channels, frames))
         return found
 
-    return _made(name, family, tensor, collections, encode)
+    return _made("AudioSummary", name, family, tensor, collections, encode)
 
 
 @arguments_of(scalar)
-def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> SummaryTensor:
-    """A text summary, in Markdown: of a string, as graphs have no string tensors.
+def text(name: str, tensor: Any, collections: Sequence[str] | None = None) -> Tensor:
+    """A text summary, in Markdown.
 
     Args:
-        tensor: the string.
+        tensor: texts of any shape.
 
     Raises:
         ArgumentError: anything else.
     """
-    if not isinstance(tensor, str | bytes):
+    content = convert_to_tensor(tensor)
+    if content.dtype.base_dtype is not string:
         raise fail(ArgumentError, f"summary.text: {name!r}: expected a string, got {tensor!r}")
-    content = tensor if isinstance(tensor, str) else tensor.decode()
 
-    def encode(tag: str, _: Any) -> bytes:
+    def encode(tag: str, value: np.ndarray) -> bytes:
         metadata = message.metadata("text")
-        return message.tensor_value(tag, message.text_tensor([content]), metadata)
+        texts = [x.decode() for x in value.ravel()]
+        return message.tensor_value(tag, message.text_tensor(texts, value.shape), metadata)
 
-    return _made(name, None, content, collections, encode)
+    return _made("TensorSummaryV2", name, None, content, collections, encode)
 
 
 @arguments_of(scalar)
@@ -209,7 +172,7 @@ def tensor_summary(
     name: str, tensor: Any, summary_description: str | None = None,
     collections: Sequence[str] | None = None, summary_metadata: Any = None,
     family: str | None = None, display_name: str | None = None,
-) -> SummaryTensor:  # fmt: skip
+) -> Tensor:  # fmt: skip
     """A raw tensor summary, for a custom plugin.
 
     Args:
@@ -225,12 +188,12 @@ def tensor_summary(
     def encode(tag: str, value: np.ndarray) -> bytes:
         return message.tensor_value(tag, message.tensor_proto(value), metadata)
 
-    return _made(name, family, tensor, collections, encode)
+    return _made("TensorSummaryV2", name, family, tensor, collections, encode)
 
 
 def merge(
     inputs: Sequence[Any], collections: Sequence[str] | None = None, name: str | None = None
-) -> SummaryTensor:
+) -> Tensor:
     """Several summaries merged into one.
 
     Args:
@@ -238,29 +201,23 @@ def merge(
         collections: where it is added; none by default.
         name: of the operation.
     """
-    graph = get_default_graph()
-    parts = list(inputs)
-    wrong = [part for part in parts if not isinstance(part, SummaryTensor)]
+    parts = [convert_to_tensor(part) for part in inputs]
+    wrong = [x for x, p in zip(inputs, parts, strict=True) if p.dtype.base_dtype is not string]
     if wrong:
         raise fail(ArgumentError, f"summary.merge: expected summaries, got {wrong[0]!r}")
-    tensors = [tensor for part in parts for tensor in part.inputs]
 
-    def encode(*values: Any) -> list[bytes]:
-        rest = iter(values)
-        found: list[bytes] = []
-        for part in parts:
-            found += part._encode(*[next(rest) for _ in part.inputs])
-        return found
+    def joined(*found: Any) -> bytes:
+        return b"".join(text for array in found for text in array.ravel())
 
-    made = SummaryTensor(graph.unique_name(name or "Merge/MergeSummary"), graph, tensors, encode)
+    made = host_tensor("MergeSummary", parts, joined, string, (), name or "Merge/MergeSummary")
     for key in collections or ():
-        graph.add_to_collection(key, made)
+        get_default_graph().add_to_collection(key, made)
     return made
 
 
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
-) -> SummaryTensor | None:
+) -> Tensor | None:
     """All summaries of the default graph merged into one; `None` if there are none.
 
     Args:

@@ -15,8 +15,8 @@ from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import stack
 from weft.tf1.data.reader import Shared
 from weft.tf1.data.seed import order_seed
-from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.host import HostValue, delivered, string
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
+from weft.tf1.framework.host import host_op
 from weft.tf1.framework.tensor_shape import as_shape
 from weft.tf1.train.queue_runner import Queue, QueueRunner, add_queue_runner
 
@@ -40,7 +40,8 @@ def string_input_producer(
         ArgumentError: there are no names.
     """
     del capacity, name
-    names = [n.decode() if isinstance(n, bytes) else str(n) for n in string_tensor]
+    known = _known(string_tensor, "string_input_producer")
+    names = [n.decode() if isinstance(n, bytes) else str(n) for n in known]
     if not names:
         raise ArgumentError("string_input_producer: expected at least one name, got none")
     found = Pipeline.from_sequence(names)
@@ -59,19 +60,30 @@ def slice_input_producer(
         tensor_list: arrays with the same number of rows.
     """
     del capacity
-    arrays = tuple(np.asarray(x) for x in tensor_list)
+    arrays = tuple(np.asarray(_known(x, "slice_input_producer")) for x in tensor_list)
     rows = Pipeline.from_tensor_slices(arrays)
     if shuffle:
         rows = rows.shuffle(max(len(arrays[0]), 1), order_seed(seed))
     rows = rows.repeat(num_epochs)
-    row = Shared(rows, "input_producer").value()
-    return [_row(row.part(lambda r, i=i: r[i]), x) for i, x in enumerate(arrays)]
+    row = Shared(rows, "input_producer")
+    kinds, shapes = [x.dtype for x in arrays], [x.shape[1:] for x in arrays]
+    return _many("InputProducer", row.next, kinds, shapes, "input_producer")
 
 
-def _row(part: HostValue, array: Any) -> Any:
-    part.shape = array.shape[1:]
-    texts = array.dtype.kind in "USO"
-    return part if texts else delivered(part, array.dtype, part.shape, "input_producer")
+def _known(x: Any, what: str) -> Any:
+    """An argument; of a constant tensor, its value."""
+    if not is_tensor(x):
+        return x
+    known = static_value(x)
+    if known is None:
+        raise ArgumentError(f"{what}: expected plain values or constants, got {x!r}")
+    return known
+
+
+def _many(kind: str, take: Any, dtypes: Any, shapes: Any, name: str) -> list[Any]:
+    """The outputs of an operation that gives a tuple, also of one."""
+    single = (lambda: take()[0]) if len(dtypes) == 1 else take
+    return host_op(kind, (), single, dtypes, shapes, name).outputs
 
 
 def batch(
@@ -137,30 +149,24 @@ def _batched(
     single = not isinstance(tensors, dict | list | tuple)
     parts: Any = tensors.values() if isinstance(tensors, dict) else tensors
     given = [tensors] if single else list(parts)
-    fetches = [x if isinstance(x, HostValue) else convert_to_tensor(x) for x in given]
+    fetches = [convert_to_tensor(x) for x in given]
     rows = [None] * len(fetches) if told is None else [told] if single else list(told)
     whole = None if smaller else size
     shapes = [_dims(x, s, many, pad, whole) for x, s in zip(fetches, rows, strict=True)]
     add_queue_runner(QueueRunner(queue, fetches, threads, many))
     joined = padded if pad else stack
-    taken = HostValue(lambda: joined(queue.take(size, smaller)), name="batch")
-    found: list[Any] = []
-    for number, x in enumerate(fetches):
-        part = taken.part(lambda row, i=number: row[i])
-        part.shape = shapes[number]
-        texts = x.dtype is string
-        found.append(part if texts else delivered(part, x.dtype, part.shape, "batch"))
+    take = lambda: joined(queue.take(size, smaller))  # noqa: E731
+    dtypes = [x.dtype.base_dtype for x in fetches]
+    found = _many("QueueDequeueMany", take, dtypes, shapes, "batch")
     if names:
         return dict(zip(names, found, strict=True))
     return found[0] if single else found
 
 
 def _dims(x: Any, told: Any, many: bool, pad: bool, size: int | None) -> tuple[int | None, ...]:
-    dims = x.shape if isinstance(x, HostValue) else x.shape.as_dims()
+    dims = x.shape.as_dims()
     if told is not None:  # the shape of an element
         dims = (*([None] if many else []), *(as_shape(told).as_dims() or ()))
-    if dims is None and isinstance(x, HostValue):
-        dims = ()
     if dims is None or (None in dims[many:] and not pad):
         raise ShapeError(
             f"batch: expected tensors of known shapes, got {dims} of {x.name}; set_shape tells, "

@@ -9,8 +9,10 @@ import numpy as np
 
 from weft.tf1.control import dependency
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.graph import get_collection, get_default_graph
-from weft.tf1.framework.tensor import HOOKS, Operation, Tensor
+from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.graph import get_collection
+from weft.tf1.framework.host import host_op
+from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable import Variable
 
 __all__ = [
@@ -81,28 +83,14 @@ def is_variable_initialized(variable: Variable) -> Tensor:
     return dependency.identity(variable.probe()[0], name="IsVariableInitialized")
 
 
-class UninitializedReport:
-    """Fetch it for the names of uninitialized variables, as an array of bytes."""
-
-    def __init__(self, variables: Sequence[Variable], name: str) -> None:
-        self.variables = list(variables)
-        self.name = name
-        self.graph = get_default_graph()
-
-    def _host_fetch(self, session: Any) -> Any:
-        state: Mapping[str, Any] = session.state
-        missing = [v.key.encode() for v in self.variables if v.key not in state]
-        return np.array(missing, dtype=object)
-
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
-        """The names in `session` or the default session."""
-        session = HOOKS.default_session() if session is None else session
-        return session.run(self, feed_dict)
-
-
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
-) -> UninitializedReport:
-    """A fetch that gives the names of uninitialized variables."""
-    chosen = global_variables() + local_variables() if var_list is None else var_list
-    return UninitializedReport(chosen, name)
+) -> Tensor:
+    """The names of the variables that are uninitialized when the run starts."""
+    chosen = global_variables() + local_variables() if var_list is None else list(var_list)
+
+    def missing(state: Mapping[str, Any]) -> Any:
+        return np.array([v.key for v in chosen if v.key not in state], np.object_)
+
+    kind = "ReportUninitializedVariables"
+    return host_op(kind, (), missing, [string], [(None,)], name, with_state=True).outputs[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, Final
@@ -19,11 +21,20 @@ STOP_SECONDS: Final = 1.0
 class Crew(Executor):
     """An executor that starts a thread whenever none is idle, so that work never waits for work.
 
-    Its threads are daemons: a handler that waits for ever does not keep the process alive.
+    Its threads are daemons: a handler that waits for ever does not keep the process alive. A child
+    that is forked has none of them, and starts its own.
+
+    Args:
+        name: of its threads.
+        idle: seconds that one waits for work before it ends.
     """
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self, name: str, idle: float = IDLE_SECONDS) -> None:
+        self._name, self._idle_seconds = name, idle
+        self._reset()
+        _crews.add(self)
+
+    def _reset(self) -> None:
         self._work: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
         self._idle = 0  # threads that wait for work, less the work that waits for them
         self._threads: set[threading.Thread] = set()
@@ -79,7 +90,7 @@ class Crew(Executor):
                 return None
             self._idle += 1
         try:
-            return self._work.get(timeout=IDLE_SECONDS)
+            return self._work.get(timeout=self._idle_seconds)
         except queue.Empty:
             with self._lock:
                 if self._idle > 0:
@@ -99,3 +110,15 @@ class Crew(Executor):
         for thread in threads if wait else ():
             if thread is not threading.current_thread():
                 thread.join(max(0.0, until - time.monotonic()))
+
+
+_crews: Final[weakref.WeakSet[Crew]] = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for crew in list(_crews):
+        crew._reset()  # pyright: ignore[reportPrivateUsage]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,129 @@
+"""Tasks that die, stop or come back: errors name them within seconds, and new sessions work."""
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+from tests.cluster.processes import Cluster, free_addresses
+from weft.cluster.rpc import RpcOptions
+
+
+@pytest.fixture(scope="module")
+def own():
+    """Two parameter servers and a worker, which tests may kill."""
+    made = Cluster({"ps": 2, "worker": 1})
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def exchange():
+    """A step in which all tasks take part, and its variables."""
+    with tf.Graph().as_default():
+        variables = []
+        for task in range(2):
+            with tf.device(f"/job:ps/task:{task}"):
+                variables.append(tf.Variable(tf.zeros([4])))
+        with tf.device("/job:worker"):
+            sums = [tf.tanh(v) + 1.0 for v in reversed(variables)]
+        step = tf.group(*[v.assign_add(x) for v, x in zip(variables, sums, strict=True)])
+        yield step, variables, tf.global_variables_initializer()
+
+
+def until_it_fails(session, step):
+    """The error of the step that fails, and the seconds until then."""
+    begin = time.monotonic()
+    with pytest.raises(tf.errors.OpError) as raised:
+        while time.monotonic() < begin + 30:
+            session.run(step)
+    return raised.value, time.monotonic() - begin
+
+
+def test_a_stopped_task_and_one_that_goes_on(own, exchange):
+    step, variables, init = exchange
+    with tf.Session(own.target("worker")) as session:
+        session.run(init)
+        session.run(step)
+        own.send("ps", 0, signal.SIGSTOP)
+        try:
+            error, seconds = until_it_fails(session, step)
+        finally:
+            own.send("ps", 0, signal.SIGCONT)
+        assert isinstance(error, tf.errors.UnavailableError) and seconds < 4
+        assert "/job:ps/replica:0/task:0" in str(error)
+        assert isinstance(until_it_fails(session, step)[0], tf.errors.AbortedError)
+    with tf.Session(own.target("worker")) as session:
+        session.run(step)
+        assert (session.run(variables[0]) >= 2).all()  # nothing was lost
+
+
+def test_a_killed_task_and_one_that_comes_back(own, exchange):
+    step, variables, init = exchange
+    with tf.Session(own.target("worker")) as session:
+        session.run(init)
+        threading.Timer(0.2, own.send, ("ps", 1, signal.SIGKILL)).start()
+        error, seconds = until_it_fails(session, step)
+        assert isinstance(error, tf.errors.UnavailableError) and seconds < 3.2
+        assert "/job:ps/replica:0/task:1" in str(error)
+        own.processes["ps", 1].wait()
+        own.start("ps", 1)
+        own.wait()
+        assert isinstance(until_it_fails(session, step)[0], tf.errors.AbortedError)
+    with tf.Session(own.target("worker")) as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="Variable_1"):
+            session.run(step)
+        session.run(init)
+        session.run(step)
+        assert session.run(variables[1]).tolist() == [1, 1, 1, 1]
+
+
+def test_a_killed_master(own, exchange):
+    step, variables, init = exchange
+    with tf.Session(own.target("worker")) as session:
+        session.run(init)
+        threading.Timer(0.2, own.send, ("worker", 0, signal.SIGKILL)).start()
+        error, seconds = until_it_fails(session, step)
+        assert isinstance(error, tf.errors.UnavailableError) and seconds < 3.2
+    only = tf.ConfigProto(device_filters=["/job:ps"])
+    with tf.Session(own.target("ps"), config=only) as session:  # the others live on
+        assert np.isfinite(session.run(variables[0])).all()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"/job:worker.*does not exist"):
+            session.run(step)
+
+
+def test_an_address_that_does_not_answer(exchange):
+    target = f"grpc://{free_addresses(1)[0]}"
+    config = tf.ConfigProto(rpc_options=RpcOptions(connect_timeout=0.3))
+    with pytest.raises(tf.errors.UnavailableError, match=f"{target}.*0.3 s"):
+        tf.Session(target, config=config)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="target such as grpc://localhost"):
+        tf.Session("localhost:2222")
+
+
+def test_servers_that_do_not_fit_together():
+    addresses = free_addresses(3)
+    quick = RpcOptions(connect_timeout=0.3)
+    cluster = {"ps": addresses[:1], "worker": addresses[1:2]}
+    ps = tf.train.Server({**cluster, "worker": addresses[2:]}, "ps", 0, options=quick)
+    worker = tf.train.Server(cluster, "worker", 0, options=quick)
+    try:
+        text = rf"spec of /job:ps.*differs.*is {addresses[2]} here, {addresses[1]} there"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+            tf.Session(worker.target)
+        with pytest.raises(tf.errors.UnavailableError, match=r"worker/replica:0/task:0.*0.3 s"):
+            tf.Session(ps.target)
+        with pytest.raises(tf.errors.UnavailableError, match=r"cannot listen.*in use"):
+            tf.train.Server(cluster, "worker", 0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="'ps' has no task 3"):
+            tf.train.Server(cluster, "ps", 3)
+        with pytest.raises(ValueError, match="expected job_name, one of ps, worker"):
+            tf.train.Server(cluster)
+        with pytest.raises(ValueError, match="expected protocol='grpc'"):
+            tf.train.Server(cluster, "ps", 0, protocol="grpc+verbs")
+    finally:
+        ps.stop()
+        worker.stop()
