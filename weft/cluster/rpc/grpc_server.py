@@ -16,7 +16,7 @@ import numpy as np
 from weft.cluster.rpc import grpc_wire as wire
 from weft.cluster.rpc.channel import too_large
 from weft.cluster.rpc.failure import to_message
-from weft.cluster.rpc.message import Array, Buffer, Message, decode, encode, size_of
+from weft.cluster.rpc.message import Array, Message, decode, encode, size_of
 from weft.cluster.rpc.options import RpcOptions, read_file
 from weft.cluster.rpc.session import Handler, Peer, Reception, handle, outcome
 from weft.errors import DataError, UnavailableError, WeftError
@@ -37,7 +37,7 @@ class _Session:
         self.pending: dict[int, Future[Message]] = {}
         self.given_up: dict[int, None] = {}
         self._arriving: dict[int, Array] = {}
-        self._answers: dict[int, memoryview] = {}
+        self._answers: dict[int, list[bytes]] = {}
         self._send = send
         self._lock = threading.Lock()  # gRPC sends one message at a time
         peer.on_close(self._end)
@@ -81,17 +81,21 @@ class _Session:
             size = size_of(parts)
         if size <= wire.PIECE_BYTES:
             return wire.WHOLE, b"".join(parts)
-        self._answers[call] = _joined(parts, size)
+        self._answers[call] = [b"".join(piece) for piece in wire.pieces_of(parts)]
         return wire.LARGE, wire.SIZE.pack(size)
 
     def fetch(self, call: int, offset: int, size: int) -> bytes:
-        """A piece of an answer; the one of no bytes says that all have arrived."""
-        data = self._answers.get(call)
-        if data is None:
+        """The piece of an answer at an offset; asking for none says that all have arrived."""
+        pieces = self._answers.get(call)
+        if pieces is None:
             raise DataError("fetch: no such answer")
         if not size:
             del self._answers[call]
-        return bytes(data[offset : offset + min(size, wire.PIECE_BYTES)])
+            return b""
+        number = offset // wire.PIECE_BYTES
+        if number >= len(pieces):
+            raise DataError("fetch: a piece beyond the end of the answer")
+        return pieces[number]
 
     def forget(self, call: int) -> None:
         """Cancel a call and free what belongs to it."""
@@ -110,15 +114,6 @@ class _Session:
             self.forget(call)
         self._arriving.clear()
         self._answers.clear()
-
-
-def _joined(parts: list[Buffer], size: int) -> memoryview:
-    out = np.empty(size, np.uint8)
-    position = 0
-    for part in parts:
-        out[position : position + len(part)] = np.frombuffer(part, np.uint8)
-        position += len(part)
-    return out.data
 
 
 class _Lasting:

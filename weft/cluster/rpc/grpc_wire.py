@@ -11,6 +11,7 @@ import os
 import struct
 from typing import Any, Final
 
+from weft.cluster.rpc.message import Buffer
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.session import SECRET_BYTES
 
@@ -57,3 +58,20 @@ def settings(options: RpcOptions) -> list[tuple[str, Any]]:
         ("grpc.max_reconnect_backoff_ms", 500),
         ("grpc.so_reuseport", 0),
     ]
+
+
+def pieces_of(parts: list[Buffer]) -> list[list[Buffer]]:
+    """Parts of a message grouped into pieces of the right size."""
+    pieces: list[list[Buffer]] = [[]]
+    room = PIECE_BYTES
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            if not room:
+                pieces.append([])
+                room = PIECE_BYTES
+            pieces[-1].append(view[:room])
+            taken = len(pieces[-1][-1])
+            room -= taken
+            view = view[taken:]
+    return pieces
