@@ -109,7 +109,9 @@ class GrpcChannel(Channel):
             data = self._ask(request, timeout=limit.left())
             if data[0] == wire.LATER:
                 return late.result(limit.left())
-            return self.answer(self._whole(number, data[0], memoryview(data)[1:], limit))
+            return self.answer(
+                self._whole(number, data[0], memoryview(data)[wire.ANSWER.size :], limit)
+            )
         except (grpc.RpcError, LateError) as error:
             self._give_up(number)
             raise self._translated(error, limit) from None
@@ -153,7 +155,7 @@ class GrpcChannel(Channel):
         except BaseException as error:
             self._settle(number, self._translated(error, limit))
             return
-        self._take(number, data[0], memoryview(data)[1:], limit)
+        self._take(number, data[0], memoryview(data)[wire.ANSWER.size :], limit)
 
     def _take(self, number: int, kind: int, data: memoryview, limit: Limit | None = None) -> None:
         if kind == wire.LARGE:  # this is gRPC's thread or the reader: fetching must not hold it up
@@ -200,7 +202,7 @@ class GrpcChannel(Channel):
 
     def _check_put(self, data: bytes) -> None:
         if data:
-            self.answer(memoryview(data)[1:])
+            self.answer(memoryview(data)[wire.ANSWER.size :])
 
     def _whole(self, number: int, kind: int, data: memoryview, limit: Limit | None) -> Any:
         """The bytes of an answer, fetched if they are many."""

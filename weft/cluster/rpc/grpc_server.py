@@ -16,7 +16,7 @@ import numpy as np
 from weft.cluster.rpc import grpc_wire as wire
 from weft.cluster.rpc.channel import too_large
 from weft.cluster.rpc.failure import to_message
-from weft.cluster.rpc.message import Array, Message, decode, encode, size_of
+from weft.cluster.rpc.message import Array, Buffer, Message, decode, encode, size_of
 from weft.cluster.rpc.options import RpcOptions, read_file
 from weft.cluster.rpc.session import Handler, Peer, Reception, handle, outcome
 from weft.errors import DataError, UnavailableError, WeftError
@@ -67,7 +67,7 @@ class _Session:
             raise DataError("call: the pieces of the message are not there")
         return memory.data
 
-    def answer(self, call: int, message: Message) -> tuple[int, bytes]:
+    def answer(self, call: int, message: Message) -> tuple[int, list[Buffer]]:
         """What is sent of an answer at once: see `grpc_wire`."""
         try:
             parts = encode(message)
@@ -80,9 +80,9 @@ class _Session:
             parts = encode(to_message(error))
             size = size_of(parts)
         if size <= wire.PIECE_BYTES:
-            return wire.WHOLE, b"".join(parts)
+            return wire.WHOLE, parts
         self._answers[call] = [b"".join(piece) for piece in wire.pieces_of(parts)]
-        return wire.LARGE, wire.SIZE.pack(size)
+        return wire.LARGE, [wire.SIZE.pack(size)]
 
     def fetch(self, call: int, offset: int, size: int) -> bytes:
         """The piece of an answer at an offset; asking for none says that all have arrived."""
@@ -220,8 +220,8 @@ class GrpcServer:
             if not answer.done():
                 return self._later(session, call, answer)
             answer = outcome(answer)
-        kind, data = session.answer(call, answer)
-        return bytes((kind,)) + data
+        kind, parts = session.answer(call, answer)
+        return b"".join((wire.ANSWER.pack(kind), *parts))
 
     def _linger(self, answer: Future[Message]) -> None:
         if self._lingering.acquire(blocking=False):
@@ -237,13 +237,13 @@ class GrpcServer:
 
         def tell(done: Future[Message]) -> None:
             if session.pending.pop(call, None) is not None:
-                kind, data = session.answer(call, outcome(done))
-                session.note(wire.NOTE.pack(call, kind) + data)
+                kind, parts = session.answer(call, outcome(done))
+                session.note(b"".join((wire.NOTE.pack(call, kind), *parts)))
 
         future.add_done_callback(tell)
         if call in session.given_up or session.peer.closed:
             session.forget(call)
-        return bytes((wire.LATER,))
+        return wire.ANSWER.pack(wire.LATER)
 
     def _part(self, request: bytes, context: Any) -> bytes:
         session, call, view = self._opened(request)
@@ -282,7 +282,7 @@ class GrpcServer:
 
 
 def _whole(message: Message) -> bytes:
-    return bytes((wire.WHOLE,)) + b"".join(encode(message))
+    return b"".join((wire.ANSWER.pack(wire.WHOLE), *encode(message)))
 
 
 def _unknown() -> UnavailableError:

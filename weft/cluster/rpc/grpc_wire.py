@@ -18,11 +18,13 @@ from weft.cluster.rpc.session import SECRET_BYTES
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a server that ends is no news for stderr
 
 SERVICE: Final = "weft.cluster"
-REQUEST: Final = struct.Struct(f"<{SECRET_BYTES}sQ")  # of each: the session's secret, the call
+# What comes before a message has a multiple of 16 bytes, so that its arrays are aligned
+REQUEST: Final = struct.Struct(f"<{SECRET_BYTES}sQ8x")  # the session's secret, the call
+ANSWER: Final = struct.Struct("<B15x")  # what follows
 SPAN: Final = struct.Struct(
     "<QQ"
 )  # then, of a part: bytes in all, offset; of a fetch: offset, size
-NOTE: Final = struct.Struct("<QB")  # before a note: the call, what follows
+NOTE: Final = struct.Struct("<QB7x")  # before a note: the call, what follows
 SIZE: Final = struct.Struct("<Q")
 
 WHOLE, LARGE, LATER = range(3)

@@ -30,6 +30,7 @@ from weft.errors import DataError, WeftError
 
 MOST_TICK: Final = 0.25
 """How often a thread that waits looks whether the task is stopped, in seconds."""
+ENDED: Final = select.POLLHUP | select.POLLRDHUP
 HEAD_START: Final = 1e-3
 """How long the channel's thread leaves it to the caller to receive what was started."""
 IDLE_SECONDS: Final = 10.0
@@ -59,6 +60,8 @@ class _Call(Future[Message]):
     def __init__(self, number: int, channel: SocketChannel) -> None:
         super().__init__()
         self._number, self._channel = number, channel
+        self.asked = 0  # threads that wait for it
+        self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     @property
     def waits(self) -> bool:
@@ -66,27 +69,40 @@ class _Call(Future[Message]):
 
     def settle(self, result: Message | BaseException) -> None:
         settle(self, result)
+        self.wake.put(None)
 
     def cancel(self) -> bool:
         """See `Future.cancel`; the server is told."""
         cancelled = super().cancel()
         if cancelled:
             self._channel.give_up(self._number)
+            self.wake.put(None)
         return cancelled
 
     def result(self, timeout: float | None = None) -> Message:
         """See `Future.result`."""
         self._receive(timeout)
-        return super().result(timeout)
+        return super().result(timeout and 0)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """See `Future.exception`."""
         self._receive(timeout)
-        return super().exception(timeout)
+        return super().exception(timeout and 0)
 
     def _receive(self, timeout: float | None) -> None:
-        if timeout is None and not self.done():
-            self._channel.lead(self, Limit(None, ""))
+        """Wait until it is done, or for so long."""
+        if self.done():
+            return
+        limit = Limit(timeout, "")
+        self.asked += 1
+        try:
+            while not self.done() and not limit.passed():
+                if not self._channel.lead(self, limit):
+                    with contextlib.suppress(queue.Empty):
+                        self.wake.get(timeout=limit.left())
+        finally:
+            self.asked -= 1
+            self.wake.put(None)  # others may wait for it
 
 
 class SocketChannel(Channel):
@@ -112,7 +128,7 @@ class SocketChannel(Channel):
             connection, options.patience, self._tick, self.most_bytes, options.max_message_bytes
         )
         self._poll = select.poll()
-        self._poll.register(connection, select.POLLIN)
+        self._poll.register(connection, select.POLLIN | select.POLLRDHUP)
         self._buffer = bytearray(packets.PACKET_BYTES)
         self._numbers = itertools.count(1)
         self._pending: dict[int, _Waiter | _Call] = {}
@@ -124,7 +140,9 @@ class SocketChannel(Channel):
 
     @property
     def closed(self) -> bool:
-        """See `Channel.closed`."""
+        """See `Channel.closed`; looks whether the other end is there."""
+        if self._failure is None and any([state & ENDED for _, state in self._poll.poll(0)]):
+            self._fail("has ended or was killed")
         return self._failure is not None
 
     @property
@@ -222,7 +240,7 @@ class SocketChannel(Channel):
         if not self._pending or self._leading.locked():
             return
         for waiter in list(self._pending.values()):
-            if isinstance(waiter, _Waiter):
+            if isinstance(waiter, _Waiter) or waiter.asked:
                 waiter.wake.put(None)
                 return
         self._own.wake()
