@@ -15,7 +15,7 @@ from server_process import ServerProcess
 from test_message import arrays, same
 
 from weft import errors
-from weft.cluster.rpc import Listener, Message, RpcOptions, connect, segment
+from weft.cluster.rpc import Listener, Message, RpcOptions, connect, pages, segment
 from weft.cluster.rpc import packet as packets
 
 LARGE = packets.SHARED_BYTES
@@ -169,6 +169,24 @@ def test_idle_memory_is_bounded(pool, monkeypatch):
     gc.collect()
     pool.collect()
     assert 0 < pool.idle_bytes <= 1 << 20
+
+
+def test_large_pages_keep_what_is_there(channel, pool, kept):
+    """Often used memory changes its pages, here and at the receiver, while both use it."""
+    size = 5 * pages.LARGE + 12345
+    x = np.random.default_rng(1).integers(0, 255, size).astype(np.uint8)
+    for _ in range(2 * segment.OFTEN):
+        channel.call(Message("keep", {}, [x]))
+        np.testing.assert_array_equal(kept.pop().arrays[0], x)
+        gc.collect()
+    assert segments(pool) == (0, 1)
+    assert pool._idle[0]._uses > segment.OFTEN
+    assert pool._idle[0].address % pages.LARGE == segment.PAGE
+    for thread in threading.enumerate():
+        if thread.name == "weft-rpc-pages":
+            thread.join(10)
+    channel.call(Message("keep", {}, [x]))
+    np.testing.assert_array_equal(kept.pop().arrays[0], x)
 
 
 @pytest.mark.parametrize(
