@@ -76,7 +76,8 @@ class Drawn:
     def add(self, choice: tuple[int, int, int, int], make: Callable[..., Node]) -> None:
         kind, i, j, k = choice
         x, y = self.values[i % len(self.values)], self.values[j % len(self.values)]
-        before = [self.nodes[k % len(self.nodes)]] if self.nodes and k % 3 == 0 else []
+        some = [*[v.node for v in self.feeds], *self.nodes]
+        before = [some[k % len(some)]] if k % 3 == 0 else []
         handle, key = self.handles[k % 2], KEYS[k % 2]
         if kind == 3:  # ordered after all assignments so far
             with self.graph.control_dependencies([*self.ordered[key], *before]):

@@ -14,11 +14,13 @@ from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
 from weft.cluster.spec import ClusterSpec
+from weft.cluster.table.remote import answered
 from weft.cluster.worker.worker import Worker
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, UnavailableError
 from weft.host.crew import Crew
 from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
+from weft.table.host import TableHost
 
 Answer = Message | Future[Message]
 _running: Final[dict[str, Server]] = {}  # by target
@@ -38,6 +40,7 @@ class Server:
 
     Attributes:
         target: what sessions connect to.
+        tables: the hash tables that it has.
 
     Raises:
         ArgumentError: there is no such task in the cluster.
@@ -58,6 +61,7 @@ class Server:
         self.worker = Worker(self.task, own, self._links, self._crew)
         self.master = Master(self.worker, self._links, self._crew)
         self._desk = Desk(self.master)
+        self.tables = TableHost()
         self._handlers = self._all_handlers()
         self._stopped = threading.Event()
         self._listener: Listener | None = None
@@ -108,6 +112,15 @@ class Server:
                 self.stop()
                 raise
 
+    def check_running(self) -> None:
+        """Raise if it is stopped.
+
+        Raises:
+            UnavailableError: it is.
+        """
+        if self._stopped.is_set():
+            raise UnavailableError(f"{self.task} is stopped")
+
     def __enter__(self) -> Server:
         self.start()
         return self
@@ -121,15 +134,16 @@ class Server:
         worker, desk = self.worker, self._desk
         return {
             "join": self._join,
-            "watch": lambda message, peer: Future(),  # the peer learns when this task ends
+            "ping": lambda message, peer: Message("pong"),
             "register": lambda message, peer: worker.register(message),
-            "run": lambda message, peer: worker.run(message),
+            "run": lambda message, peer: worker.run(message, peer.moved),
             "deliver": lambda message, peer: worker.deliver(message),
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message),
             "resource": lambda message, peer: worker.store.call(message),
+            "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "reset": self._reset,
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),

@@ -16,6 +16,7 @@ from weft.nn.layer.convolution import *
 from weft.nn.layer.distance import *
 from weft.nn.layer.dropout import *
 from weft.nn.layer.embedding import *
+from weft.nn.layer.embedding_collection import *
 from weft.nn.layer.experts import MixtureOfExperts as MixtureOfExperts
 from weft.nn.layer.graph import *
 from weft.nn.layer.lazy import *

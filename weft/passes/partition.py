@@ -9,9 +9,11 @@ from weft.errors import GraphError
 from weft.ir.node import Node, TensorType
 from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
+from weft.passes import pipeline
 from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Token, graph_of
 from weft.passes.staging.cut import positions
 from weft.passes.staging.level import Layout, Levels
+from weft.passes.staging.repeat import repeat_cheap
 from weft.passes.step import Step
 
 
@@ -78,6 +80,7 @@ def partition(
     levels = Levels(layout)
     places, stores = positions(levels, early)
     drafts = Drafts(layout, places, stores)
+    repeat_cheap(drafts, pipeline.grouped)
     drafts.wait([(places[a], places[b]) for a, b in levels.ordered])
     drafts.wait([(places[check], store) for store in stores.values() for check in levels.checks])
     return _numbered(drafts)

@@ -14,7 +14,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.runtime.memory.address import address_of
 from weft.table.embedding_table import EmbeddingTable, TableOptions, searched
 from weft.table.grouping import Ids
-from weft.table.native import RowFunctions, rates_of
+from weft.table.native import rates_of
 from weft.table.parallel import in_parts, threads_for
 
 Array = np.ndarray[Any, Any]
@@ -39,6 +39,20 @@ def runs_of(options: Sequence[TableOptions]) -> list[Run]:
     return found
 
 
+class Gradients(NamedTuple):
+    """Gradients of several tables, of which some are added up for each id.
+
+    Attributes:
+        places: the address of the first gradient of all tables, for each run.
+        members: int64: where those of each id begin in `listed`, and the end; `None` for one each.
+        listed: uint32: which they are; `None` for one after the other.
+    """
+
+    places: list[int]
+    members: Array | None
+    listed: Array | None
+
+
 class TableGroup:
     """Tables that are looked up and updated with one search, and one pass over the rows.
 
@@ -59,29 +73,40 @@ class TableGroup:
         self._threads = threads
         self._addresses = np.array([table.address for table in tables], np.int64)
 
-    def lookup(
-        self, ids: Ids, seen: Array | None = None, insert: bool = True,
-        out: Sequence[Array] | None = None,
-    ) -> list[Array]:  # fmt: skip
+    def lookup(self, ids: Ids, seen: Array | None = None, insert: bool = True) -> list[Array]:
         """The rows of ids, one array (ids, width) for each run; zeros where an id has none.
 
         Args:
             ids: of each table; equal ones may occur.
             seen: how often each counts, int64; once by default.
             insert: whether ids are counted and get rows; else the tables stay as they are.
-            out: where the rows are written.
+        """
+        outs = [
+            np.empty((int(ids.bounds[run.last] - ids.bounds[run.first]), run.width), np.float32)
+            for run in self.runs
+        ]
+        places = [
+            address_of(out) - SIZE * run.width * int(ids.bounds[run.first])
+            for run, out in zip(self.runs, outs, strict=True)
+        ]
+        self.lookup_into(ids, seen, insert, None, places, None)
+        return outs
+
+    def lookup_into(
+        self, ids: Ids, seen: Array | None, insert: bool, order: Array | None,
+        outs: Sequence[int], threads: int | None,
+    ) -> None:  # fmt: skip
+        """As `lookup`, for ids that are some of others.
+
+        Args:
+            order: uint32: where each row goes; `None` for one after the other.
+            outs: the address of the first row of all tables, for each run.
+            threads: how many this may use; by default as many as pay.
         """
         with self._lock:
-            addresses = self._find(ids, seen, insert)
-            found: list[Array] = []
-            for number, run in enumerate(self.runs):
-                begin, end = int(ids.bounds[run.first]), int(ids.bounds[run.last])
-                rows = (
-                    np.empty((end - begin, run.width), np.float32) if out is None else out[number]
-                )
-                self._gather(self.tables[run.first].native, addresses[begin:end], rows)
-                found.append(rows)
-            return found
+            addresses = self._find(ids, seen, insert, threads)
+            for run, out in zip(self.runs, outs, strict=True):
+                self._gather(run, ids, addresses, order, out, threads)
 
     def update(
         self, ids: Ids, gradients: Sequence[Array], rates: Sequence[float | None] | None = None
@@ -94,16 +119,29 @@ class TableGroup:
             rates: the learning rate of each table, by default the optimizer's.
         """
         self._check(ids, gradients)
+        places = [
+            address_of(g) - SIZE * run.width * int(ids.bounds[run.first])
+            for run, g in zip(self.runs, gradients, strict=True)
+        ]
+        return self.update_from(ids, Gradients(places, None, None), rates, None)
+
+    def update_from(
+        self, ids: Ids, gradients: Gradients, rates: Sequence[float | None] | None,
+        threads: int | None,
+    ) -> int:  # fmt: skip
+        """As `update`, by the sums of some gradients.
+
+        Args:
+            threads: how many this may use; by default as many as pay.
+        """
         with self._lock:
             for table in self.tables:
                 table.count_update()
-            addresses = self._find(ids, None, False)
-            for run, g in zip(self.runs, gradients, strict=True):
+            addresses = self._find(ids, None, False, threads)
+            for run, place in zip(self.runs, gradients.places, strict=True):
                 for first, last, numbers in self._alike(run, rates):
-                    start = int(ids.bounds[run.first])
                     begin, end = int(ids.bounds[first]), int(ids.bounds[last])
-                    part = g[begin - start : end - start]
-                    self._apply(self.tables[first].native, addresses[begin:end], part, numbers)
+                    self._apply(first, (begin, end), addresses, gradients, place, numbers, threads)
             return int(np.count_nonzero(addresses))
 
     def _alike(
@@ -127,7 +165,7 @@ class TableGroup:
         same = self.tables[before[0]].native.form is table.native.form
         return same and np.array_equal(before[2], numbers)
 
-    def _find(self, ids: Ids, seen: Array | None, insert: bool) -> Array:
+    def _find(self, ids: Ids, seen: Array | None, insert: bool, threads: int | None) -> Array:
         addresses = np.empty(ids.ids.size, np.int64)
 
         def part(first: int, last: int) -> None:
@@ -138,28 +176,44 @@ class TableGroup:
             )  # fmt: skip
             searched(asked, self.tables[0])
 
-        in_parts(part, PARTS, min(PARTS, self._threads_for(ids.ids.size)))
+        in_parts(part, PARTS, min(PARTS, self._threads_for(ids.ids.size, threads)))
         return addresses
 
-    def _gather(self, native: RowFunctions, addresses: Array, out: Array) -> None:
-        start, to, row = address_of(addresses), address_of(out), SIZE * out.shape[1]
+    def _gather(
+        self, run: Run, ids: Ids, addresses: Array, order: Array | None, out: int,
+        threads: int | None,
+    ) -> None:  # fmt: skip
+        first, last = int(ids.bounds[run.first]), int(ids.bounds[run.last])
+        native, start = self.tables[run.first].native, address_of(addresses)
 
         def gather(begin: int, end: int) -> None:
-            native.gather(start + 8 * begin, end - begin, to + row * begin)
+            begin, end = begin + first, end + first
+            places = None if order is None else address_of(order) + 4 * begin
+            to = out + SIZE * run.width * begin if order is None else out
+            native.gather(start + 8 * begin, places, end - begin, to)
 
-        in_parts(gather, addresses.size, self._threads_for(addresses.size))
+        in_parts(gather, last - first, self._threads_for(last - first, threads))
 
-    def _apply(self, native: RowFunctions, addresses: Array, g: Array, rates: Array) -> None:
-        start, source, row = address_of(addresses), address_of(g), SIZE * g.shape[1]
-        numbers = address_of(rates)
+    def _apply(
+        self, table: int, ids: tuple[int, int], addresses: Array, gradients: Gradients, place: int,
+        rates: Array, threads: int | None,
+    ) -> None:  # fmt: skip
+        native, numbers, start = self.tables[table].native, address_of(rates), address_of(addresses)
+        members, listed = gradients.members, gradients.listed
+        row = SIZE * self.tables[table].options.width
+        first, last = ids
 
         def apply(begin: int, end: int) -> None:
-            native.apply(start + 8 * begin, end - begin, source + row * begin, numbers)
+            begin, end = begin + first, end + first
+            mine = None if members is None else address_of(members) + 8 * begin
+            where = None if listed is None else address_of(listed) + (0 if mine else 4 * begin)
+            source = place + row * begin if where is None else place
+            native.apply(start + 8 * begin, end - begin, source, mine, where, numbers)
 
-        in_parts(apply, addresses.size, self._threads_for(addresses.size))
+        in_parts(apply, last - first, self._threads_for(last - first, threads))
 
-    def _threads_for(self, count: int) -> int:
-        return threads_for(count) if self._threads is None else self._threads
+    def _threads_for(self, count: int, threads: int | None) -> int:
+        return self._threads or threads or threads_for(count)
 
     def _check(self, ids: Ids, gradients: Sequence[Array]) -> None:
         if len(gradients) != len(self.runs):

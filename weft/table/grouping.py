@@ -104,6 +104,25 @@ def distinct(ids: Ids) -> Distinct:
     return Distinct(found[:size], starts, inverse, seen[:size])
 
 
+def members_of(some: Distinct, order: Array | None) -> tuple[Array | None, Array | None]:
+    """Where equal ids came from: the start of each distinct one's list, and the lists.
+
+    Args:
+        some: the distinct ids.
+        order: uint32: where each id came from; `None` if they have not moved.
+    """
+    count, size = some.inverse.size, some.ids.size
+    if size == count:  # no two are equal
+        return None, order
+    members, following = np.append(some.seen, 0), np.empty(size, np.int64)
+    listed = np.empty(count, np.uint32)
+    functions().list_members(
+        address_of(some.inverse), None if order is None else address_of(order), count,
+        address_of(members), address_of(following), address_of(listed), size,
+    )  # fmt: skip
+    return members, listed
+
+
 class _Slots(threading.local):
     """The memory in which a thread looks for equal ids; what it did there before is out of date."""
 

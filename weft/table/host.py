@@ -74,15 +74,24 @@ class TableHost:
         """
         if method == "open":
             return Reply({"group": self.open(head["tables"])}, [])
-        group = self._groups.get(head["group"])
-        if group is None:
-            raise UnknownGroupError(f"tables: there is no group {head['group']}")
+        group = self.group(head["group"])
         do = self._methods.get(method)
         if do is None:
             raise ArgumentError(
                 f"tables: expected one of {', '.join(self._methods)}, got {method!r}"
             )
         return do(group, head, arrays)
+
+    def group(self, number: int) -> TableGroup:
+        """The group of this number.
+
+        Raises:
+            UnknownGroupError: there is none.
+        """
+        found = self._groups.get(number)
+        if found is None:
+            raise UnknownGroupError(f"tables: there is no group {number}")
+        return found
 
     def _table(self, name: str, options: TableOptions) -> EmbeddingTable:
         table = self._tables.get(name)

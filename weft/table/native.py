@@ -13,6 +13,7 @@ from weft.codegen import table
 from weft.codegen.table import rows
 from weft.codegen.target import current
 from weft.ir.dtype import float32, uint64
+from weft.ir.function import Function
 from weft.ir.node import TensorType, Value
 from weft.ops.call import trace
 from weft.passes.launch import Kernel
@@ -30,6 +31,7 @@ class Functions(NamedTuple):
     search: Callable[..., int]
     partition: Callable[..., int]
     unique: Callable[..., int]
+    list_members: Callable[..., int]
     collect: Callable[..., int]
     read_rows: Callable[..., int]
     write_rows: Callable[..., int]
@@ -54,8 +56,9 @@ def functions() -> Functions:
     code = Kernel("tables", table.source())
     two, rows_of = (_ADDRESS, _ADDRESS), (_ADDRESS, _COUNT, _COUNT, _COUNT, _ADDRESS)
     one = (_ADDRESS,)
-    forms = (one, one, one, two, rows_of, rows_of, (_ADDRESS, _COUNT), one)
-    places = _table(code, len(forms))
+    members = (_ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT)
+    forms = (one, one, one, members, two, rows_of, rows_of, (_ADDRESS, _COUNT), one)
+    places = table_of(code, len(forms))
     made = [
         ctypes.CFUNCTYPE(ctypes.c_int64, *form)(place)
         for form, place in zip(forms, places, strict=True)
@@ -75,29 +78,38 @@ _made: Final[dict[Any, RowFunctions]] = {}
 
 def _compiled(width: int, optimizer: RowOptimizer, first: FirstRow) -> RowFunctions:
     form = _form(width, optimizer, first)
-    fill, *others = _table(rows.kernel(form, current()), len(rows.ENTRIES))
+    fill, *others = table_of(rows.kernel(form, current()), len(rows.ENTRIES))
     forms = (
-        (_ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
-        (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _COUNT, _ADDRESS, _ADDRESS),
+        (_ADDRESS, _ADDRESS, _COUNT, _ADDRESS), (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+        (_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS),
+        (_ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _ADDRESS, _ADDRESS),
     )  # fmt: skip
     made = [ctypes.CFUNCTYPE(None, *form)(place) for form, place in zip(forms, others, strict=True)]
     return RowFunctions(form, fill, *made)
 
 
 def _form(width: int, optimizer: RowOptimizer, first: FirstRow) -> rows.RowForm:
-    slots, number = len(optimizer.slots), TensorType(float32, ())
+    slots = len(optimizer.slots)
+    begin = [first, *[Constant(value) for value in optimizer.beginnings()]]
+    counter = TensorType(uint64, ())
+    return rows.RowForm(
+        width, slots, rule_of(optimizer), [trace(x.number, [counter]) for x in begin]
+    )
+
+
+def rule_of(optimizer: RowOptimizer) -> Function:
+    """The rule as a function of numbers: (row, gradient, *slots, *rates) -> (row, *slots)."""
+    slots = len(optimizer.slots)
 
     def rule(p: Value, g: Value, *rest: Value) -> tuple[Value, ...]:
         rates = dict(zip(optimizer.rates, rest[slots:], strict=True))
         return optimizer.rule(p, g, *rest[:slots], **rates).values
 
-    traced = trace(rule, [number] * (2 + slots + len(optimizer.rates)))
-    begin = [first, *[Constant(value) for value in optimizer.beginnings()]]
-    counter = TensorType(uint64, ())
-    return rows.RowForm(width, slots, traced, [trace(x.number, [counter]) for x in begin])
+    return trace(rule, [TensorType(float32, ())] * (2 + slots + len(optimizer.rates)))
 
 
-def _table(code: Kernel, count: int) -> list[int]:
+def table_of(code: Kernel, count: int) -> list[int]:
+    """The addresses of the functions of a module, which has a table of them."""
     address = compile_kernels([code], current())[code]
     return [int(place or 0) for place in (ctypes.c_void_p * count).from_address(address)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,10 +11,11 @@ from weft.codegen.table.rows import SIZE
 from weft.errors import ArgumentError, ShapeError
 from weft.runtime.memory.address import address_of
 from weft.table.embedding_table import Content, TableOptions
-from weft.table.group import Run, runs_of
-from weft.table.grouping import Distinct, Ids, Owned, by_owner, distinct, joined
+from weft.table.group import Gradients, Run, TableGroup, runs_of
+from weft.table.grouping import Distinct, Ids, Owned, by_owner, distinct, joined, members_of
 from weft.table.home import Answer, Group, Home
 from weft.table.native import RowFunctions, row_functions
+from weft.table.parallel import in_parts, threads_for
 
 Array = np.ndarray[Any, Any]
 
@@ -52,6 +53,11 @@ class ShardedTables:
         for group in self._groups:
             group.open()
 
+    def close(self) -> None:
+        """Ends the connections to the processes, which keep the tables."""
+        for group in self._groups:
+            group.home.close()
+
     def lookup(
         self, ids: Mapping[str, Any], unique: bool = True, insert: bool = True
     ) -> dict[str, Array]:
@@ -64,20 +70,27 @@ class ShardedTables:
             insert: whether ids are counted and get rows; else tables stay as they are.
         """
         names, flat = self._flat(ids, "lookup")
-        shares = self._shares(flat, unique)
-        answers = []
-        for share, group in zip(shares, self._groups, strict=True):
-            arrays = [share.ids, share.bounds]
-            if share.seen is not None:
-                arrays.append(share.seen)
-            answers.append((share, group.start("lookup", {"insert": insert}, arrays)))
         outs = [
             np.empty((int(flat.bounds[run.last] - flat.bounds[run.first]), run.width), np.float32)
             for run in self._runs
         ]
-        kept = [self._received(share, answer, flat, outs) for share, answer in answers]
-        if len(kept) == 1 and kept[0] is not None:
-            outs = kept[0]
+        owned = by_owner(flat, len(self._groups))
+        places = self._places(outs, flat)
+        answers: list[tuple[Share, Answer]] = []
+        for owner, group in self._far():
+            share = self._share(owned, owner, unique)
+            arrays = [share.ids, share.bounds, *([] if share.seen is None else [share.seen])]
+            answers.append((share, group.start("lookup", {"insert": insert}, arrays)))
+
+        def near(owner: int, group: TableGroup, threads: int | None) -> int:
+            share = self._share(owned, owner, False)
+            some = Ids(share.ids, share.bounds)
+            group.lookup_into(some, None, insert, share.order, places, threads)
+            return 0
+
+        self._each_near(near, flat.ids.size)
+        for share, answer in answers:
+            self._received(share, answer, places)
         return self._by_name(names, ids, flat, outs)
 
     def update(
@@ -93,18 +106,29 @@ class ShardedTables:
             gradients: float32, (..., width), by table.
             lr: the learning rate, or that of each table; by default the optimizers'.
         """
-        names, flat = self._flat(ids, "update")
+        _, flat = self._flat(ids, "update")
         joint = [self._gradients(run, ids, gradients) for run in self._runs]
         rates = self._rates(lr)
+        owned = by_owner(flat, len(self._groups))
+
+        places = self._places(joint, flat)
         answers: list[Answer] = []
-        for share, group in zip(self._shares(flat, True), self._groups, strict=True):
-            sums = [
-                self._sum(run, share, flat, g, native)
-                for run, g, native in zip(self._runs, joint, self._natives, strict=True)
-            ]
+        for owner, group in self._far():
+            share = self._share(owned, owner, True)
+            parts = zip(self._runs, places, self._natives, strict=True)
+            sums = [self._sum(run, share, place, native) for run, place, native in parts]
             arrays = [share.ids, share.bounds, *sums]
             answers.append(group.start("update", {"rates": rates}, arrays))
-        return sum([int(answer.result().head["updated"]) for answer in answers])
+
+        def near(owner: int, group: TableGroup, threads: int | None) -> int:
+            place, bounds = owned.part(owner, len(self._order))
+            some = distinct(Ids(owned.ids[place], bounds))
+            order = None if owned.order is None else owned.order[place]
+            lists = Gradients(places, *members_of(some, order))
+            return group.update_from(Ids(some.ids, some.bounds), lists, rates, threads)
+
+        count = self._each_near(near, flat.ids.size)
+        return count + sum([int(answer.result().head["updated"]) for answer in answers])
 
     def drop(self, age: int) -> int:
         """Drops ids that no lookup asked for during so many updates; how many.
@@ -175,37 +199,55 @@ class ShardedTables:
         none = np.empty(0, np.int64)
         return names, joined([ids.get(name, none) for name in self._order], f"tables: {what}")
 
-    def _shares(self, flat: Ids, unique: bool) -> list[Share]:
-        owners, tables = len(self._groups), len(self._order)
-        owned = by_owner(flat, owners)
-        return [_share(owned, owner, tables, unique) for owner in range(owners)]
+    def _share(self, owned: Owned, owner: int, unique: bool) -> Share:
+        return _share(owned, owner, len(self._order), unique)
 
-    def _received(
-        self, share: Share, answer: Answer, flat: Ids, outs: list[Array]
-    ) -> list[Array] | None:
-        """Puts an answer's rows in their places; or the rows themselves, if they are there."""
+    def _places(self, arrays: Sequence[Array], flat: Ids) -> list[int]:
+        """Where the first row of all tables would be: positions count from the first table's ids,
+        arrays from those of their run.
+        """
+        return [
+            address_of(x) - SIZE * run.width * int(flat.bounds[run.first])
+            for run, x in zip(self._runs, arrays, strict=True)
+        ]
+
+    def _far(self) -> list[tuple[int, Group]]:
+        """The processes that take messages, with their numbers."""
+        return [(n, group) for n, group in enumerate(self._groups) if group.home.near is None]
+
+    def _each_near(self, work: Callable[[int, TableGroup, int | None], int], size: int) -> int:
+        """Does some work on the tables in this process; the sum of its results."""
+        near = [(n, found) for n, group in enumerate(self._groups) if (found := group.near)]
+        if len(near) < 2:
+            return sum([work(owner, group, None) for owner, group in near])
+        counts: list[int] = []
+
+        def part(begin: int, end: int) -> None:
+            for owner, group in near[begin:end]:
+                counts.append(work(owner, group, 1))
+
+        in_parts(part, len(near), min(len(near), threads_for(size)))
+        return sum(counts)
+
+    def _received(self, share: Share, answer: Answer, places: list[int]) -> None:
+        """Puts an answer's rows in their places."""
         rows = answer.result().arrays
-        if share.inverse is None and share.order is None:
-            return rows
-        for run, out, part, native in zip(self._runs, outs, rows, self._natives, strict=True):
+        for run, target, part, native in zip(self._runs, places, rows, self._natives, strict=True):
             row = SIZE * run.width
             begin, count = _range(share, run)
-            # Positions count from the first table's first id, arrays from the run's
             source = address_of(part) - row * int(share.bounds[run.first])
-            target = address_of(out) - row * int(flat.bounds[run.first])
             inverse, order = _from(share.inverse, begin), _from(share.order, begin)
             if inverse is None:
                 source += row * begin
             if order is None:
                 target += row * begin
             native.spread(source, inverse, order, count, target)
-        return None
 
-    def _sum(self, run: Run, share: Share, flat: Ids, g: Array, native: RowFunctions) -> Array:
+    def _sum(self, run: Run, share: Share, source: int, native: RowFunctions) -> Array:
+        """The sums of a run's gradients of equal ids."""
         count = int(share.bounds[run.last] - share.bounds[run.first])
         out, row = np.zeros((count, run.width), np.float32), SIZE * run.width
         begin, size = _range(share, run)
-        source = address_of(g) - row * int(flat.bounds[run.first])
         if share.order is None:
             source += row * begin
         target = address_of(out) - row * int(share.bounds[run.first])

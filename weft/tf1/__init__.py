@@ -26,7 +26,7 @@ from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
     app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
-    losses, math, metrics, nn, python_io, queue, random, summary, train,
+    losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -71,6 +71,9 @@ from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
@@ -88,18 +91,17 @@ unpack = unstack
 _exports.gather(
     globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
     "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
-    "python_io", "queue", "random", "summary", "train",
+    "python_io", "queue", "random", "strings", "summary", "train",
 )  # fmt: skip
 
 for _part in (
-    bitwise, initializers, linalg, losses, math, metrics, nn, random, summary, train,
+    bitwise, initializers, linalg, losses, math, metrics, nn, random, strings, summary, train,
 ):  # fmt: skip
     _guard(vars(_part))
 _guard(globals())
 
 _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
-    "strings and files": ("as_string", "string_join", "string_split"),
     "estimators": ("feature_column",),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
 }

@@ -21,6 +21,7 @@ from weft.tf1 import nn as nn
 from weft.tf1 import python_io as python_io
 from weft.tf1 import queue as queue
 from weft.tf1 import random as random
+from weft.tf1 import strings as strings
 from weft.tf1 import summary as summary
 from weft.tf1 import train as train
 from weft.tf1.control.branch import *
@@ -67,6 +68,9 @@ from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *

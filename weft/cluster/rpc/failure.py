@@ -32,17 +32,13 @@ for _cls in list(vars(errors).values()):
 
 
 def to_message(error: BaseException) -> Message:
-    """A message that carries an error."""
-    known = next(c.__name__ for c in type(error).__mro__ if c.__name__ in _names())
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
-    if known == "WeftError" and type(error) is not errors.WeftError:
-        text = f"{type(error).__name__}: {text}"
-    node = getattr(error, "node", None)
-    return Message(KIND, {"class": known, "text": text, "node": node if node else None})
-
-
-def _names() -> set[str]:
-    return {*_classes, "BaseException"}
+    """A message that carries an error: its class, or the nearest above it that is registered."""
+    names = [cls.__name__ for cls in type(error).__mro__]
+    known = next((name for name in names if name in _classes), "WeftError")
+    text = str(error.args[0]) if type(error) is KeyError and error.args else str(error)
+    if known == "WeftError" != names[0]:
+        text = f"{names[0]}: {text}"
+    return Message(KIND, {"class": known, "text": text, "node": getattr(error, "node", None)})
 
 
 def from_message(message: Message, who: str) -> Exception:

@@ -35,7 +35,7 @@ PIECES_AT_ONCE: Final = 3
 
 def settings(options: RpcOptions) -> list[tuple[str, Any]]:
     """Settings of a gRPC channel or server."""
-    every, wait = int(options.patience * 400), int(options.patience * 500)
+    every, wait = int(options.patience * 300), int(options.patience * 650)
     return [
         ("grpc.max_receive_message_length", PIECE_BYTES + (1 << 16)),
         ("grpc.max_send_message_length", -1),
@@ -46,6 +46,10 @@ def settings(options: RpcOptions) -> list[tuple[str, Any]]:
         ("grpc.http2.min_ping_interval_without_data_ms", 5),
         ("grpc.http2.min_recv_ping_interval_without_data_ms", 5),
         ("grpc.http2.max_ping_strikes", 0),
+        # Probes of the bandwidth take the place of keepalive's pings, and wait for a minute
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", 4 * PIECE_BYTES),
+        ("grpc.http2.ping_timeout_ms", max(wait, 10)),
         ("grpc.enable_http_proxy", 0),
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 100),

@@ -93,6 +93,8 @@ class _Connection:
         if packet.kind == packets.CANCEL:
             self._cancel(packet.call)
             return
+        if packet.kind != packets.CALL:
+            raise DataError(f"packet: unknown kind {packet.kind}")
         try:
             message = self._link.unpack(packet)
         except WeftError as error:

@@ -7,11 +7,11 @@ import sys
 
 from weft.codegen.procedure import Machine, module
 from weft.codegen.table.content import clear, collect, drop, read_rows, write_rows
-from weft.codegen.table.grouping import partition, unique
+from weft.codegen.table.grouping import list_members, partition, unique
 from weft.codegen.table.search import search
 from weft.passes.launch import SYMBOL
 
-ENTRIES = (search, partition, unique, collect, read_rows, write_rows, drop, clear)
+ENTRIES = (search, partition, unique, list_members, collect, read_rows, write_rows, drop, clear)
 """The functions in the module's table, in order."""
 
 

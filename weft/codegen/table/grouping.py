@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from weft.codegen.procedure import Procedure, Ref, Word, i64, routine, u32
+from weft.codegen.procedure import Procedure, Ref, Word, i64, pointer, routine, u32
 from weft.codegen.table.hashing import AHEAD, mixed, owner_of, prefetch
 from weft.codegen.table.layout import Partition, Slot, Unique
 
@@ -91,3 +91,27 @@ def unique(f: Procedure, asked: Ref) -> Word:
             i.set(i + 1)
     starts.at(asked["lists"]).store(size)
     return size
+
+
+@routine(pointer, pointer, i64, pointer, pointer, pointer, i64, result=i64)
+def list_members(
+    f: Procedure, inverse: Word, order: Word, count: Word, members: Word, following: Word,
+    listed: Word, distinct: Word,
+) -> int:  # fmt: skip
+    """Where equal ids came from, in order; `members` tells how many at first, then the starts."""
+    starts, turns, total = members.to(i64), following.to(i64), f.local(0)
+    with f.count(distinct) as u:
+        size = starts.at(u).load()
+        starts.at(u).store(total)
+        turns.at(u).store(total)
+        total.set(total + size)
+    starts.at(distinct).store(total)
+    with f.count(count) as i:
+        turn = turns.at(inverse.to(u32).at(i).load())
+        at = turn.load()
+        turn.store(at + 1)
+        place = f.local(i)
+        with f.when(~order.is_null()):
+            place.set(order.to(u32).at(i).load())
+        listed.to(u32).at(at).store(place.short())
+    return 0

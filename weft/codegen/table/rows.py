@@ -14,6 +14,7 @@ from weft.codegen.builder import Reg, constant, vector
 from weft.codegen.loop.convert import register_type
 from weft.codegen.procedure import (
     NO_MACHINE,
+    Local,
     Procedure,
     Ref,
     Word,
@@ -35,6 +36,8 @@ SIZE: Final = float32.size
 PART_BYTES: Final = 16
 ROWS_AHEAD: Final = 8
 """How many rows before its turn a row's memory is asked for."""
+SUMS: Final = 8
+"""Vectors of a gradient that are summed up at a time."""
 MOST_LINES: Final = 4
 """Lines of a row that are asked for; the processor fetches what follows by itself."""
 
@@ -76,10 +79,10 @@ def kernel(form: RowForm, target: Target) -> Kernel:
     writer = _Writer(form, lanes_for(target.vector_bits, float32))
     routines = [
         routine(pointer, i64)(writer.fill),
-        routine(pointer, i64, pointer)(writer.gather),
+        routine(pointer, pointer, i64, pointer)(writer.gather),
         routine(pointer, pointer, pointer, i64, pointer)(writer.spread),
         routine(pointer, pointer, pointer, i64, pointer)(writer.total),
-        routine(pointer, i64, pointer, pointer)(writer.apply),
+        routine(pointer, i64, pointer, pointer, pointer, pointer)(writer.apply),
     ]
     addresses = ", ".join([f"ptr @{name}" for name in ENTRIES])
     table = f"@{SYMBOL} = constant [{len(ENTRIES)} x ptr] [{addresses}]"
@@ -92,6 +95,7 @@ class _Writer:
     def __init__(self, form: RowForm, lanes: int) -> None:
         self.form = form
         self.pieces = pieces(form.width, lanes)
+        self.blocks = [self.pieces[i : i + SUMS] for i in range(0, len(self.pieces), SUMS)]
         self.lanes = lanes
 
     def fill(self, f: Procedure, row: Word, id: Word) -> None:
@@ -106,17 +110,20 @@ class _Writer:
                 (x,) = formula(drawn, lanes)
                 f.store(x, self._place(f, row, number, at), 4)
 
-    def gather(self, f: Procedure, rows: Word, count: Word, out: Word) -> None:
-        """Copies rows from their addresses; zeros where there is none."""
+    def gather(self, f: Procedure, rows: Word, order: Word, count: Word, out: Word) -> None:
+        """out[order[i]] = the row at address i, zeros where there is none; see `spread`."""
         places = rows.to(pointer)
         with f.count(count) as i:
-            with f.when((i + ROWS_AHEAD) < count):
-                self._ask(f, places.at(i + ROWS_AHEAD).load(), writes=False)
+            later = i + ROWS_AHEAD
+            with f.when(later < count):
+                self._ask(f, places.at(later).load(), writes=False)
+                with f.when(~order.is_null()):
+                    self._ask(f, self._row(f, out, order.to(u32).at(later).load()), writes=True)
             row = places.at(i).load()
-            missing, to = row.is_null(), self._row(f, out, i)
+            missing, to = row.is_null(), self._row(f, out, _at(f, order, i))
             with f.when(missing):
                 for at, lanes in self.pieces:
-                    self._put(f, to, at, Reg(vector("float", lanes), "zeroinitializer"), lanes)
+                    self._put(f, to, at, _zero(lanes), lanes)
             with f.when(~missing):
                 self._copy(f, row, to)
 
@@ -148,9 +155,14 @@ class _Writer:
                 self._put(f, to, at, f.binary("fadd", x, y), lanes)
 
     def apply(
-        self, f: Procedure, rows: Word, count: Word, gradients: Word, rates: Word
+        self, f: Procedure, rows: Word, count: Word, gradients: Word, members: Word, listed: Word,
+        rates: Word,
     ) -> None:  # fmt: skip
-        """Updates rows by the rule; those that have no address are left out."""
+        """Updates rows by the rule; those that have no address are left out.
+
+        The gradient of row i is the sum of gradients[listed[j]] for j from members[i] to
+        members[i + 1], or gradients[listed[i]] where there are no members.
+        """
         form, places = self.form, rows.to(pointer)
         inputs = form.rule.inputs
         given, numbers = inputs[: 2 + form.slots], inputs[2 + form.slots :]
@@ -161,20 +173,40 @@ class _Writer:
         formula = Formula(f, form.rule, given, fixed)
         formula.hoist(self.lanes)
         with f.count(count) as i:
-            with f.when((i + ROWS_AHEAD) < count):
-                self._ask(f, places.at(i + ROWS_AHEAD).load(), writes=True)
+            later = i + ROWS_AHEAD
+            with f.when(later < count):
+                self._ask(f, places.at(later).load(), writes=True)
+                g = self._row(f, gradients, _at(f, listed, _start(f, members, later)))
+                self._ask(f, g, writes=False)
             row = places.at(i).load()
-            g = self._row(f, gradients, i)
+            first, last = _start(f, members, i), _start(f, members, i + 1)
             with f.when(~row.is_null()):
-                for at, lanes in self.pieces:
-                    self._update(f, formula, row, g, at, lanes)
+                for block in self.blocks:
+                    sums = self._summed(f, gradients, listed, (first, last), block)
+                    for g, (at, lanes) in zip(sums, block, strict=True):
+                        self._update(f, formula, row, g.reg, at, lanes)
+
+    def _summed(
+        self, f: Procedure, gradients: Word, listed: Word, bounds: tuple[Word, Word],
+        block: Sequence[tuple[int, int]],
+    ) -> list[Local]:  # fmt: skip
+        sums = [f.local(Word(f, _zero(lanes))) for _, lanes in block]
+        j = f.local(bounds[0])
+        with f.repeat() as each:
+            each.leave(j >= bounds[1])
+            g = self._row(f, gradients, _at(f, listed, j))
+            for total, (at, lanes) in zip(sums, block, strict=True):
+                x = self._get(f, g, at, lanes)
+                total.set(Word(f, f.binary("fadd", total.reg, x)))
+            j.set(j + 1)
+        return sums
 
     def _update(
-        self, f: Procedure, formula: Formula, row: Word, g: Word, at: int, lanes: int
+        self, f: Procedure, formula: Formula, row: Word, g: Reg, at: int, lanes: int
     ) -> None:  # fmt: skip
         parts = [self._place(f, row, number, at) for number in range(1 + self.form.slots)]
         p, *slots = [f.load(vector("float", lanes), place, 4) for place in parts]
-        new = formula([p, self._get(f, g, at, lanes), *slots], lanes)
+        new = formula([p, g, *slots], lanes)
         for value, place in zip(new, parts, strict=True):
             f.store(value, place, 4)
 
@@ -200,6 +232,18 @@ class _Writer:
     def _copy(self, f: Procedure, source: Word, to: Word) -> None:
         for at, lanes in self.pieces:
             self._put(f, to, at, self._get(f, source, at, lanes), lanes)
+
+
+def _zero(lanes: int) -> Reg:
+    return Reg(vector("float", lanes), "zeroinitializer" if lanes > 1 else "0.0")
+
+
+def _start(f: Procedure, members: Word, i: Word) -> Word:
+    """members[i], or i where there are none."""
+    found = f.local(i)
+    with f.when(~members.is_null()):
+        found.set(members.to(i64).at(i).load())
+    return found
 
 
 def _at(f: Procedure, places: Word, i: Word) -> Word:

@@ -23,6 +23,7 @@ from weft.runtime.execution.processor import Processor
 from weft.runtime.execution.team import Team
 from weft.runtime.finish import finish
 from weft.runtime.memory.budget import Budget
+from weft.runtime.memory.recycled import empty
 from weft.runtime.memory.shared import ArenaPool
 from weft.runtime.memory.state import State, aligned
 
@@ -113,8 +114,11 @@ class CpuDevice(Device):
         return State(self._budget)
 
     def allocate(self, kind: TensorType) -> HostArray:
-        """Memory for a tensor, on a cache line."""
-        return aligned(known(kind.shape), kind.dtype.numpy, self._budget)
+        """Memory for a tensor, on a cache line; that of earlier ones, unless it is counted."""
+        shape, dtype = known(kind.shape), kind.dtype.numpy
+        if self._budget.limit is None:
+            return empty(shape, dtype)
+        return aligned(shape, dtype, self._budget)
 
     def from_host(self, array: HostArray) -> HostArray:
         """The array itself."""

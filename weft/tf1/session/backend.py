@@ -10,6 +10,8 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.ops.effect import is_host
+from weft.passes.level import Apart
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
@@ -29,9 +31,11 @@ class Backend(abc.ABC):
 
     Attributes:
         state: the values of variables and counters, by name.
+        apart: which nodes run here, between programs.
     """
 
     state: MutableMapping[str, Any]
+    apart: Apart = staticmethod(is_host)
 
     @abc.abstractmethod
     def function(self, request: Request) -> Run:

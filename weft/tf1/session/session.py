@@ -10,11 +10,9 @@ from typing import Any
 
 from numpy import ndarray
 
+from weft.cluster.timeline import recorded
 from weft.errors import CancelledError, DTypeError, GraphError, WeftError
-from weft.ir.node import Value
-from weft.passes.phase import has_host_nodes
 from weft.passes.placement.explanation import PlacementExplanation
-from weft.passes.step import Request
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
 from weft.runtime.device.base import DeviceAttributes
@@ -23,54 +21,22 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
-from weft.runtime.phased import Phased
-from weft.tf1.errors import (
-    ClosedSessionError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-    translate,
-)  # fmt: skip
+from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
 from weft.tf1.session.cluster_backend import reset
-from weft.tf1.session.feed import (
-    Feed,
-    Implicit,
-    check_first_run,
-    check_one_of,
-    implicit_feeds,
-)  # fmt: skip
-from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.session.fetch import structure_key
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.plan import Plan, planned
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["InteractiveSession", "Session", "get_default_session"]
 
 _NOTHING: Mapping[Any, Any] = {}
-
-
-class _Plan:
-    """The plan of a run with these fetches and feed keys."""
-
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "phased",
-                 "plain", "reads_variables")  # fmt: skip
-
-    def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
-    ) -> None:
-        self.function = function
-        self.phased = isinstance(function, Phased)
-        self.build = fetch.build
-        self.reads_variables = fetch.reads_variables
-        self.feeds = feeds
-        self.implicit = implicit
-        self.epoch = epoch
-        self.direct = fetch.direct
-        self.plain = not (self.implicit or self.reads_variables)
 
 
 class BaseSession:
@@ -88,7 +54,7 @@ class BaseSession:
         self._graph = get_default_graph() if graph is None else graph
         self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
-        self._plans: dict[Any, _Plan] = {}
+        self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
         self._cancellation = Cancellation()  # of what runs wait for
         self._children: weakref.WeakSet[BaseSession] = weakref.WeakSet()
@@ -171,9 +137,9 @@ class BaseSession:
             raise translated from error
         return results if plan.direct else plan.build(results, self)
 
-    def _run_with_state(self, plan: _Plan, given: list[Any]) -> Any:
+    def _run_with_state(self, plan: Plan, given: list[Any]) -> Any:
         """A run that feeds or fetches something of the state."""
-        arrays = self._with_implicit(plan, given)
+        arrays = plan.fed(given, self._state)
         if plan.reads_variables and not plan.phased:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
@@ -191,12 +157,13 @@ class BaseSession:
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs:
+        with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
+        run_metadata.timeline = timeline
         run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
         return found
 
-    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Plan:
         """The plan of a run that the fast lookup did not find; made if needed."""
         if self._closed:
             raise ClosedSessionError("session: expected an open session, got a closed one")
@@ -206,12 +173,15 @@ class BaseSession:
         with self._lock:
             plan = self._plans.get(key)
             if plan is None or plan.epoch != self._graph.epoch:
-                plan = self._plan(fetches, tuple(feeds))
+                plan = planned(
+                    self._graph, fetches, tuple(feeds), self._backend, self._state,
+                    self._cancellation,
+                )  # fmt: skip
                 self._plans[key] = plan
                 self._remember(fetches, feeds, plan)
         return plan
 
-    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: _Plan) -> None:
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: Plan) -> None:
         """Store the plan under the key that `run` builds, if that key is sufficient."""
         kind = type(fetches)
         if kind is list or kind is tuple:
@@ -221,31 +191,6 @@ class BaseSession:
         elif not isinstance(fetches, tuple):
             with contextlib.suppress(TypeError):
                 self._plans[(kind, fetches, None, *feeds)] = plan
-
-    def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        feeds = [Feed(self._graph, key) for key in feed_keys]
-        _refuse_twice(feeds)
-        fed = [feed.tensor.value for feed in feeds]
-        fetch = Fetch(self._graph, fetches, fed)
-        roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
-        check_first_run(self._graph, roots, self._state)
-        check_one_of(self._graph, roots)
-        try:
-            implicit = implicit_feeds(self._graph, roots, fed)
-            fed.extend(item.placeholder for item in implicit)
-            function = self._function(
-                Request(self._graph.ir, fetch.values, fetch.targets, tuple(fed))
-            )
-        except WeftError as error:
-            raise translate(error) from error
-        return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
-
-    def _function(self, request: Request) -> Any:
-        """A part of the graph, ready to run: by the backend alone, or in phases."""
-        if not has_host_nodes(request):
-            return self._backend.function(request)
-        backend = self._backend
-        return Phased(request, backend.function, backend.call, self._cancellation)
 
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
@@ -270,14 +215,10 @@ class BaseSession:
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.program(arrays, self._state)
 
-    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
-        return plan, self._with_implicit(plan, arrays)
-
-    def _with_implicit(self, plan: _Plan, given: list[Any]) -> list[Any]:
-        """All feeds: the given arrays, and what the session feeds itself."""
-        return given + [item.value(self._state) for item in plan.implicit]
+        return plan, plan.fed(arrays, self._state)
 
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
@@ -357,14 +298,6 @@ def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
         return backend_for(target, config, graph)
     except WeftError as error:
         raise translate(error) from error
-
-
-def _refuse_twice(feeds: Sequence[Feed]) -> None:
-    seen: set[Value] = set()
-    for feed in feeds:
-        if feed.tensor.value in seen:
-            raise InvalidArgumentError(None, None, f"{feed.tensor.name}: fed twice")
-        seen.add(feed.tensor.value)
 
 
 class Session(BaseSession):

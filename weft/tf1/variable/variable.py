@@ -94,6 +94,9 @@ class Variable(Overloads):
                 made = graph.ir.nodes[start:] if late else []
                 self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
                 self._dtype = self._initial_value.dtype.base_dtype
+                if self._dtype.ir.is_hosted:
+                    text = f"Variable: expected numbers, got {self._initial_value}"
+                    raise fail(DTypeError, f"{text}; a lookup table can hold texts")
                 self._make_handle(scope)
             graph.ir.colocate(made, [self._handle.node])
             self._initializer_op = _assign(self, self._initial_value, "Assign").op

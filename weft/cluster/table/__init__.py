@@ -1,0 +1,1 @@
+"""Tables of rows by id on the servers of a cluster."""
