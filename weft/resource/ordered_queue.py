@@ -6,6 +6,7 @@ import heapq
 import itertools
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from weft.errors import ArgumentError
@@ -37,6 +38,15 @@ class RandomShuffleQueue(Queue):
         seeds: Sequence[int] | None = spec.option("random_seeds")
         self._seeds: Final = (secrets.randbits(64),) if seeds is None else tuple(seeds)
         self._draws = itertools.count(1)
+
+    def check_same(self, spec: ResourceSpec) -> None:
+        """Refuse a call that means another queue; one without seeds takes those that are."""
+        if spec.option("random_seeds") is None:
+            free = ("random_seeds", "steady")
+            mine = {name: self.spec.option(name) for name in free}
+            options = [(name, mine.get(name, value)) for name, value in spec.options]
+            spec = replace(spec, options=tuple(options))
+        super().check_same(spec)
 
     @property
     def size(self) -> int:

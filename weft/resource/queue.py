@@ -106,6 +106,7 @@ class Queue(Blocking):
         return self.size
 
     pads: ClassVar[bool] = False
+    needs_shapes: ClassVar[bool] = True  # for batches
 
     # enqueues
     def _add(self, elements: list[Element], cancel: Cancellation) -> list[Array]:
@@ -153,7 +154,7 @@ class Queue(Blocking):
         count = int(inputs[0])
         if count < 0:
             raise ArgumentError(f"DequeueManyOp requested {count} < 0 elements")
-        if self.components.shapes is None:
+        if self.components.shapes is None and self.needs_shapes:
             raise ArgumentError(
                 f"{self.title}'s DequeueMany and DequeueUpTo require the components to have "
                 "specified shapes."

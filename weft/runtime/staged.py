@@ -86,6 +86,10 @@ class Box:
         found = self._buffers[value]
         return self._awaited(value) if found is None else found
 
+    def has(self, value: int) -> bool:
+        """Whether a value is there."""
+        return self._buffers[value] is not None
+
     def abort(self, error: BaseException) -> None:
         """Makes all that wait, now or later, raise this error; only the first one counts."""
         with self._changed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -12,6 +13,7 @@ import numpy as np
 
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
+from weft.cluster.wait import Wait
 from weft.errors import ArgumentError, UnknownKeyError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec
@@ -41,6 +43,7 @@ class Store:
         self._crew = crew
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
+        self._calls: dict[object, tuple[str, float]] = {}  # that are under way
 
     # -- variables
 
@@ -114,7 +117,24 @@ class Store:
     def called(self, message: Message, cancel: Cancellation) -> list[Array]:
         """Call a method of a resource in this thread."""
         spec, method, options = heard(message.head)
-        return self.containers.call(spec, method, message.arrays, options, cancel)
+        return self.call_here(spec, method, options, message.arrays, cancel)
+
+    def call_here(
+        self, spec: ResourceSpec, method: str, options: Mapping[str, Any],
+        inputs: Sequence[Array], cancel: Cancellation,
+    ) -> list[Array]:  # fmt: skip
+        """Call a method of a resource; it may wait."""
+        call = object()
+        self._calls[call] = f"{method} of {spec.name}", time.monotonic()
+        try:
+            return self.containers.call(spec, method, inputs, options, cancel)
+        finally:
+            del self._calls[call]
+
+    def waits(self) -> list[Wait]:
+        """The calls of resources that are under way."""
+        now = time.monotonic()
+        return [Wait(what, [], now - begin) for what, begin in list(self._calls.values())]
 
     def _session(self, session: str) -> Cancellation:
         with self._lock:

@@ -102,6 +102,7 @@ class ReaderBase:
             name: of the operation.
         """
         saved = convert_to_tensor(state, string)
+        saved.shape.assert_has_rank(0)
         return self._handle.call("ReaderRestoreStateV2", "restore_state", [saved], name=name)
 
     def reset(self, name: str | None = None) -> Operation:

@@ -55,7 +55,8 @@ class Handle:
         known = shapes or [None] * len(dtypes)
         with graph.colocate_with(self.tensor.op, ignore_existing=True):
             return graph.emit(
-                kind, [*self.selector, *inputs], "resource_call", name=name or kind,
+                kind, [self.tensor, *inputs], "resource_call", name=name or kind,
+                values=[x.used for x in (*self.selector, *inputs)],
                 resource=self.spec, method=method, options=tuple((options or {}).items()),
                 dtypes=tuple([as_dtype(d).base_dtype.ir for d in dtypes]),
                 shapes=tuple([as_shape(s).as_dims() for s in known]), waits=waits,
@@ -85,7 +86,8 @@ def resource(
     graph = get_default_graph()
     full = graph.unique_name(name)
     spec = ResourceSpec(kind, shared_name or full, graph.container_name, tuple(options.items()))
-    shown = {**options, "shared_name": shared_name or "", "container": spec.container}
+    names = {"shared_name": shared_name or "", "container": spec.container}
+    shown = {**options, **{role: text.encode() for role, text in names.items()}}
     op = graph.emit(
         kind, (), "resource_call", name=full + "/", attrs={**shown, **(attrs or {})},
         resource=spec, method="handle", dtypes=(string,), shapes=((),),

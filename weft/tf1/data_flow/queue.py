@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from weft.documentation import arguments_of
 from weft.errors import ShapeError
-from weft.host.mix import mix
 from weft.tf1.data_flow.component import name_list, shape_list, type_list
 from weft.tf1.data_flow.handle import dims_of, names_of, resource
 from weft.tf1.data_flow.queue_base import QueueBase
@@ -86,7 +86,8 @@ def draw_seeds(seed: int | None, shared_name: str | None) -> tuple[int, int] | N
     if graph_seed is None and own is None:
         return None
     if seed is None and shared_name is not None:  # the same in each program that shares it
-        own = mix(int(graph_seed or 0), *shared_name.encode())
+        digest = hashlib.md5(f"{graph_seed}{shared_name}".encode(), usedforsecurity=False)
+        own = int(digest.hexdigest()[:8], 16) & 0x7FFFFFFF
     return int(graph_seed or 0), int(own or 0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from weft.errors import DTypeError, TreeError
 from weft.tf1.data_flow.component import common_shape, require_length
 from weft.tf1.data_flow.handle import Handle, handle_of, one_of
-from weft.tf1.framework.convert import convert_to_tensor, static_value
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype, bool_, int32
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -219,10 +219,14 @@ class QueueBase:
         if len(items) != len(self._dtypes):
             text = f"expected {len(self._dtypes)} components, got {len(items)}"
             raise fail(TreeError, f"{self.name}: {text}")
-        return [
-            convert_to_tensor(x, dtype, name=f"component_{i}")
-            for i, (x, dtype) in enumerate(zip(items, self._dtypes, strict=True))
-        ]
+        return [self._component(i, x) for i, x in enumerate(items)]
+
+    def _component(self, index: int, x: Any) -> Tensor:
+        wanted = self._dtypes[index].base_dtype
+        if is_tensor(x) and x.dtype.base_dtype != wanted:
+            text = f"expected component {index} of type {wanted.name}, got {x.dtype.name}"
+            raise fail(TreeError, f"{self.name}: {text}")
+        return convert_to_tensor(x, wanted, name=f"component_{index}")
 
     def _by_name(self, vals: dict[str, Any]) -> list[Any]:
         if not self._names:
