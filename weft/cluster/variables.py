@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,17 +61,37 @@ class Variables(MutableMapping[str, Array]):
         Raises:
             UnknownKeyError: one has no value.
         """
-        places: dict[str, list[str]] = {}
-        for key in keys:
-            home = self._home(key) or self._where(key)
-            if home is None:
-                raise UnknownKeyError(f"variable {key!r} has no value")
-            places.setdefault(home, []).append(key)
         found: dict[str, Array] = {}
-        for device, its in places.items():
+        for device, its in self._by_home(keys).items():
             arrays = self._session.ask(device, "get", its)[1]
             found.update(zip(its, arrays, strict=True))
+        unknown = next((key for key in keys if key not in found), None)
+        if unknown is not None:
+            raise UnknownKeyError(f"variable {unknown!r} has no value")
         return [found[key] for key in keys]
+
+    def missing(self, keys: Sequence[str]) -> list[str]:
+        """Those of some variables that have no value: one message a device."""
+        there: set[str] = set()
+        for device, its in self._by_home(keys).items():
+            found = self._session.ask(device, "contains", its)[0]["found"]
+            there.update(key for key, has in zip(its, found, strict=True) if has)
+        return [key for key in keys if key not in there]
+
+    def put(self, values: Mapping[str, Array]) -> None:
+        """Give values to several variables: one message a device."""
+        first = next(iter(self._session.devices))
+        for device, its in self._by_home(list(values), first).items():
+            self._session.ask(device, "set", its, [np.asarray(values[key]) for key in its])
+
+    def _by_home(self, keys: Sequence[str], otherwise: str | None = None) -> dict[str, list[str]]:
+        """Variables by device; those that nobody has are left out, or are at another one."""
+        places: dict[str, list[str]] = {}
+        for key in keys:
+            home = self._home(key) or self._where(key) or otherwise
+            if home is not None:
+                places.setdefault(home, []).append(key)
+        return places
 
     def memory(self, key: str) -> Array:
         """A copy of a value: memory of other tasks is not here."""
