@@ -142,7 +142,7 @@ def test_continues_where_it_was_saved(tmp_path):
         checkpoint_filename_with_path=str(tmp_path / "model.ckpt-3")
     ) as session:
         assert session.raw_session().run(w) == 0.125
-    with pytest.raises(RuntimeError, match="expected an open session"):
+    with pytest.raises(RuntimeError, match="already closed"):
         session.close()
 
 

@@ -115,9 +115,9 @@ class SessionManager:
         if missing:
             raise fail(
                 StateError,
-                f"prepare_session: Init operations did not make model {what}: expected all "
-                f"variables to have a value, but {missing} have none; init_op, init_fn or "
-                "local_init_op gives it to them",
+                f"prepare_session: Init operations did not make model {what}: Variables not "
+                f"initialized: {', '.join(missing)}; init_op, init_fn or local_init_op gives them "
+                "values",
             )
 
     def _initialize(self, session: Session, init_op: Any, feeds: Any, init_fn: Any) -> None:
