@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
+from pathlib import Path
 
 from rich.console import Console
 
@@ -19,9 +19,8 @@ def declare(one: argparse.ArgumentParser) -> None:
     status = deeds.add_parser("status", help=told, description=sentence(told))
     status.add_argument("address", metavar="HOST:PORT", help="of any task")
     status.add_argument(
-        "--token", default=os.environ.get("WEFT_CLUSTER_TOKEN", ""),
-        help="that the servers demand (default: WEFT_CLUSTER_TOKEN)",
-    )  # fmt: skip
+        "--token-file", type=Path, help="a file with the token that the servers demand"
+    )
     status.add_argument("--authority", default="", help="a file (PEM) of the servers' authority")
     status.add_argument(
         "--timeout", type=float, default=5.0, help="seconds to wait for the server (default: 5)"
@@ -30,9 +29,8 @@ def declare(one: argparse.ArgumentParser) -> None:
 
 
 def _status(given: argparse.Namespace) -> int:
-    options = RpcOptions(
-        token=given.token, authority=given.authority, connect_timeout=given.timeout
-    )
+    token = "" if given.token_file is None else given.token_file.read_text().strip()
+    options = RpcOptions(token=token, authority=given.authority, connect_timeout=given.timeout)
     rows = statuses(given.address.removeprefix("grpc://"), options)
     Console().print(table_of(rows))
     return 1 if any(["error" in row for row in rows]) else 0

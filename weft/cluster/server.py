@@ -13,6 +13,7 @@ from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
+from weft.cluster.shards.service import ShardService
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.status import status_of
 from weft.cluster.table.remote import answered
@@ -23,6 +24,8 @@ from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
 from weft.table.host import TableHost
 
+LOOK_SECONDS: Final = 0.5
+"""How often `join` looks: a signal that another thread receives does not wake the main thread."""
 STATUS_SECONDS: Final = 2.0
 """How long a task may take to tell its status."""
 Answer = Message | Future[Message]
@@ -44,6 +47,7 @@ class Server:
     Attributes:
         target: what sessions connect to.
         tables: the hash tables that it has.
+        shards: the data shards that it gives out.
 
     Raises:
         ArgumentError: there is no such task in the cluster.
@@ -65,6 +69,7 @@ class Server:
         self.master = Master(self.worker, self._links, self._crew)
         self._desk = Desk(self.master)
         self.tables = TableHost()
+        self.shards = ShardService()
         self._handlers = self._all_handlers()
         self._stopped = threading.Event()
         self._listener: Listener | None = None
@@ -110,7 +115,8 @@ class Server:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
         with _terminated(self.stop):
             try:
-                self._stopped.wait()
+                while not self._stopped.wait(LOOK_SECONDS):
+                    pass
             except KeyboardInterrupt:
                 self.stop()
                 raise
@@ -147,6 +153,7 @@ class Server:
             "state": lambda message, peer: worker.store.ask(message),
             "resource": lambda message, peer: worker.store.call(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
+            "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
             "reset": self._reset,
             "status": lambda message, peer: self._status(),
             "status of all": lambda message, peer: self._crew.submit(self._status_of_all),

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, ClassVar, cast
 
 import numpy as np
 
-from weft.errors import ArgumentError, DataError
+from weft.errors import ArgumentError, MissingError
 from weft.formats.tfrecord import RecordReader
 from weft.ops.resource.spec import ResourceSpec
 from weft.resource.base import Array, Cancellation, Resource, register
@@ -92,7 +92,7 @@ class GraphReader(Resource):
         except OSError as error:
             self._records = None
             name = self._work.decode(errors="replace")
-            raise DataError(f"{self.title}: {name}; {error.strerror}") from error
+            raise MissingError(f"{self.title}: {name}; {error.strerror}") from error
 
     def _next_work(self, queue: ResourceSpec, cancel: Cancellation) -> bytes:
         element = self.home.call(queue, "dequeue", [], {}, cancel)

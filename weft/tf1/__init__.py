@@ -25,8 +25,8 @@ from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, 
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
-    losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
+    app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg,
+    logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -44,6 +44,8 @@ from weft.tf1.data_flow.accumulator import *
 from weft.tf1.data_flow.barrier import *
 from weft.tf1.data_flow.queue import *
 from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError
@@ -89,9 +91,9 @@ pack = stack
 unpack = unstack
 
 _exports.gather(
-    globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
-    "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
-    "python_io", "queue", "random", "strings", "summary", "train",
+    globals(), "app", "bitwise", "compat", "contrib", "data", "distribute", "errors", "estimator",
+    "flags", "gfile", "initializers", "layers", "linalg", "logging", "lookup", "losses", "math",
+    "metrics", "nn", "python_io", "queue", "random", "strings", "summary", "train",
 )  # fmt: skip
 
 for _part in (

@@ -7,6 +7,7 @@ from weft.tf1 import app as app
 from weft.tf1 import bitwise as bitwise
 from weft.tf1 import compat as compat
 from weft.tf1 import data as data
+from weft.tf1 import distribute as distribute
 from weft.tf1 import errors as errors
 from weft.tf1 import estimator as estimator
 from weft.tf1 import flags as flags

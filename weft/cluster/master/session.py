@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +104,7 @@ class MasterSession(ClusterSession):
             choices.append(choose(step, self._default))
             return choices[0].devices
 
-        whole, cut = partitioned(step, devices_of, homes)
+        whole, cut = partitioned(step, devices_of, homes, default=self._default)
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
@@ -207,7 +208,7 @@ class MasterSession(ClusterSession):
                 return
         self._fail(AbortedError("the session was closed"), error)
         for link in self.links.values():
-            if not link.channel.closed:
+            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
                 link.channel.start(Message("release", {"session": self.name}))
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)

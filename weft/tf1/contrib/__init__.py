@@ -1,13 +1,14 @@
-"""The most used parts of `tf.contrib`: `framework`, `layers`, `rnn`, `seq2seq`,
-`training`."""
+"""The most used parts of `tf.contrib`: `cluster_resolver`, `framework`, `lookup`, `rnn`, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from weft.tf1.contrib import lookup as lookup
 from weft.tf1.contrib import seq2seq as seq2seq
 from weft.tf1.contrib import training as training
+from weft.tf1.distribute import cluster_resolver as cluster_resolver
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import name_scope

@@ -21,6 +21,7 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
+from weft.runtime.memory.distant import values_of
 from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
@@ -150,12 +151,18 @@ class BaseSession:
     ) -> Any:
         """A run with a limit of time, or whose kernels are timed."""
         seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
-        with time_limit(seconds or self._seconds):
-            if run_metadata is not None and options is not None and options.trace_level:
-                return self._traced(fetches, feed_dict, run_metadata)
-            return self.run(fetches, feed_dict)
+        traced = options is not None and options.trace_level
+        with time_limit(seconds or self._seconds) as limit:
+            try:
+                if run_metadata is not None and traced:
+                    return self._traced(run_metadata, fetches, feed_dict)
+                return self.run(fetches, feed_dict)
+            except CancelledError as error:  # a queue tells that it was cancelled, not why
+                if limit is None or not limit.cancelled:
+                    raise
+                raise translate(limit.late()) from error
 
-    def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
+    def _traced(self, run_metadata: RunMetadata, fetches: Any, feed_dict: Any) -> Any:
         """A run whose kernels are timed."""
         with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
@@ -226,14 +233,15 @@ class BaseSession:
         Raises:
             FailedPreconditionError: it is not initialized.
         """
-        if variable.key not in self._state:
+        found = values_of(self._state, [variable.key])
+        if not found:
             raise FailedPreconditionError(
                 None,
                 variable.op,
                 f"variable {variable.key!r} is used before it has a value; run its initializer "
                 f"first: {variable.handle.node.describe()}",
             )
-        array = self._state[variable.key]
+        array = found[variable.key]
         return array if array.ndim else array[()]
 
     def make_callable(

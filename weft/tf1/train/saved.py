@@ -11,7 +11,6 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.formats.tensorflow.bundle import Pieces
 from weft.ir.shape import Shape
-from weft.tf1.errors import FailedPreconditionError
 from weft.tf1.framework.graph import fail
 from weft.tf1.variable.partitioned import PartitionedVariable
 from weft.tf1.variable.slice_info import SaveSliceInfo
@@ -97,29 +96,3 @@ def shards_of(items: Mapping[str, Item]) -> tuple[Callable[[str, int], int], int
         return devices.index(items[name].parts[piece].device)
 
     return shard, max(len(devices), 1)
-
-
-def values_of(state: Any, keys: Mapping[str, str]) -> list[Array]:
-    """Copies of variables' values; the tasks of a cluster are asked once each.
-
-    Args:
-        keys: of the variables, with their names for an error.
-
-    Raises:
-        FailedPreconditionError: a variable has none.
-    """
-    several = getattr(state, "several", None)
-    try:
-        if several is not None:
-            return [np.array(value) for value in several(list(keys))]
-        return [np.array(state[key]) for key in keys]  # the next step overwrites the values
-    except KeyError:
-        lacking = next((key for key in keys if key not in state), next(iter(keys)))
-        text = f"Saver: variable {keys[lacking]!r} has no value"
-        raise FailedPreconditionError(None, None, text) from None
-
-
-def put_values(state: Any, values: Mapping[str, Array]) -> None:
-    """Gives values to variables; the tasks of a cluster are told once each."""
-    put = getattr(state, "put", state.update)
-    put(values)

@@ -16,7 +16,8 @@ from weft.formats.safetensors import write_arrays
 from weft.formats.tensorflow.bundle import INDEX, Pieces, write_bundle
 from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
-from weft.tf1.errors import InvalidArgumentError, NotFoundError
+from weft.runtime.memory.distant import set_values, values_of
+from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.framework.graph import fail
 from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
@@ -25,7 +26,7 @@ from weft.tf1.train.checkpoint_state import (
     read_state,
     write_state,
 )  # fmt: skip
-from weft.tf1.train.saved import Array, items_of, put_values, shards_of, values_of
+from weft.tf1.train.saved import Array, items_of, shards_of
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
 
@@ -166,11 +167,16 @@ class Saver:
         remove_store(path, but=INDEX if self._bundles else SUFFIX)  # an earlier one with this name
 
     def _values(self, sess: Any) -> dict[str, Array | Pieces]:
-        keys = {part.key: name for name, item in self._items.items() for part in item.parts}
-        values = dict(zip(keys, values_of(sess.state, keys), strict=True))
         arrays: dict[str, Array | Pieces] = {}
+        keys = [part.key for item in self._items.values() for part in item.parts]
+        held = values_of(sess.state, keys)  # copies: the next step overwrites the values
         for name, item in self._items.items():
-            arrays[name] = item.joined([values[part.key] for part in item.parts])
+            for part in item.parts:
+                if part.key not in held:
+                    what = name if part.slice_info is None else part.op.name
+                    text = f"Saver: variable {what!r} has no value"
+                    raise FailedPreconditionError(None, None, text)
+            arrays[name] = item.joined([held[part.key] for part in item.parts])
         return arrays
 
     def _take_over(self, name: str, state: Path) -> None:
@@ -223,7 +229,7 @@ class Saver:
                     f"got {array.dtype}{show(array.shape)} in {save_path}",
                 )
             values.update(item.divided(array))
-        put_values(sess.state, values)
+        set_values(sess.state, values)
 
 
 def _read(path: str, names: Iterable[str]) -> dict[str, Any]:

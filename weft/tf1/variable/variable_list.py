@@ -98,9 +98,10 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
 
     def check(state: Mapping[str, Any]) -> Any:
-        missing = _missing(state, [v.key for v in chosen])
-        if missing:
-            raise UninitializedError(f"uninitialized variables: {', '.join(missing)}")
+        found = set(_missing(state, [v.key for v in chosen]))
+        if found:
+            names = ", ".join([v.op.name for v in chosen if v.key in found])
+            raise UninitializedError(f"uninitialized variables: {names}")
         return np.zeros(0, np.int32)
 
     kind = "AssertVariablesInitialized"
@@ -120,7 +121,8 @@ def report_uninitialized_variables(
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
 
     def missing(state: Mapping[str, Any]) -> Any:
-        return np.array(_missing(state, [v.key for v in chosen]), np.object_)
+        found = set(_missing(state, [v.key for v in chosen]))
+        return np.array([v.op.name for v in chosen if v.key in found], np.object_)
 
     kind = "ReportUninitializedVariables"
     return host_op(kind, (), missing, [string], [(None,)], name, with_state=True).outputs[0]

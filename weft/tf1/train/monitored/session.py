@@ -107,9 +107,10 @@ class BaseMonitoredSession:
         """
         names = [name for name in inspect.signature(step_fn).parameters if name != "self"]
         if names != ["step_context"]:
-            text = f"expected a function of step_context, got one of {names}: `step_fn` may either have"
             raise fail(
-                ArgumentError, f"run_step_fn: {text} one `step_context` argument or self, too"
+                ArgumentError,
+                f"run_step_fn: expected a function of step_context, got one of {names}: `step_fn` "
+                "may either have one `step_context` argument, or be a method that has",
             )
         return self._again(
             lambda hooked: step_fn(StepContext(hooked.session, _with_defaults(hooked)))
