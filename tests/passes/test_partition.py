@@ -19,6 +19,7 @@ from weft.ir.printer import format_graph
 from weft.ops.declaration import op_of
 from weft.passes import pipeline
 from weft.passes.partition import Partition, partition
+from weft.passes.staging.lend import lend
 from weft.passes.staging.level import Levels
 from weft.passes.staging.text import format_partition
 from weft.passes.step import Request, Step
@@ -187,6 +188,24 @@ def test_a_variable_that_is_only_assigned_needs_a_home():
     step = pipeline.specialize(Request(graph, (), (done,)), [], {}, {})
     with pytest.raises(GraphError, match="expected the device of the variable 'v', got none"):
         partition(step, {n: CPU0 for n in step.graph.nodes})
+
+
+@pytest.mark.parametrize("in_turn", [False, True])
+def test_variables_are_read_in_place_by_other_devices(in_turn: bool):
+    def build(graph: Graph) -> tuple[list[Value], list[Node]]:
+        v, w = (ops.variable(key=k, dtype="float32", shape=(4, 4)) for k in "vw")
+        with graph.device(CPU1):
+            g = ops.tanh(ops.read(v) @ ops.read(w))
+        count = ops.assign(w, matrix() * 2.0).node  # depends on nothing that reads it
+        return [g], [ops.assign(v, ops.read(v) - g).node, count]
+
+    whole = cut(build)
+    found, lent = lend(whole, in_turn)
+    assert [x.key for x in lent.values()] == ["v"]  # `w` may change while it is read
+    assert [len(s.outputs) for s in (whole.stages[0], found.stages[0])] == [2, 1]
+    assert all(x.device == CPU0 for x in lent.values())
+    assert not any(set(s.outputs) & lent.keys() for s in found.stages)
+    assert set(lent) < {v for s in found.stages for v in s.inputs}
 
 
 # -- random steps
