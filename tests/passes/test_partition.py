@@ -167,6 +167,25 @@ def test_what_another_device_waits_for_is_sent_early():
     assert [s.device for s in cut(build, early=False).stages] == [CPU0, CPU1]
 
 
+def test_what_comes_from_another_process_is_received_when_it_is_needed():
+    def build(graph: Graph) -> tuple[list[Value], list[Node]]:
+        with graph.device("/job:ps/task:0/device:CPU:0"):
+            keys = [f"w{i}" for i in range(3)]
+            ws = [ops.variable(key=k, dtype="float32", shape=(1000, 1000)) for k in keys]
+        with graph.device("/job:worker/task:0/device:CPU:0"):
+            y = matrix(1000)
+            for w in ws:
+                y = ops.tanh(y @ ops.read(w))
+        return [y], []
+
+    stages = cut(build).stages
+    assert [s.device.split("/")[1] for s in stages] == ["job:ps", *["job:worker"] * 2]
+    first, *rest = stages[0].outputs  # which have come when the first layer is done
+    given = [[v for v in s.inputs if v in stages[0].outputs] for s in stages[1:]]
+    assert given == [[first], rest] and len(rest) == 2
+    assert len(cut(build, early=False).stages) == 2
+
+
 def test_cheap_values_are_computed_again_and_not_kept():
     def build(graph: Graph) -> tuple[list[Value], list[Node]]:
         y = matrix(512) @ matrix(512)
