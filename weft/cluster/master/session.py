@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from weft.cluster.route import routes, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
+from weft.cluster.wait import Wait
 from weft.cluster.waiting import answered
 from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
@@ -156,8 +158,7 @@ class MasterSession(ClusterSession):
         """Call a method of a resource; the call is cancelled with the session."""
         self.check()
         if device in self.states:
-            containers = self._worker.store.containers
-            return containers.call(spec, method, inputs, options, cancel)
+            return self._worker.store.call_here(spec, method, options, inputs, cancel)
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
         return answered(self._link(device).channel, message, cancel).arrays
@@ -193,6 +194,11 @@ class MasterSession(ClusterSession):
         self.rendezvous.end(flight.step)
         with self._lock:
             self._flights.pop(flight, None)
+        self._worker.note(flight.begin)
+
+    def waits(self) -> list[Wait]:
+        """The steps that are under way, and the tasks that they wait for."""
+        return [flight.wait_now() for flight in list(self._flights)]
 
     def close(self) -> None:
         """Give up what runs and waits, and free what the session has registered."""
@@ -202,7 +208,7 @@ class MasterSession(ClusterSession):
                 return
         self._fail(AbortedError("the session was closed"), error)
         for link in self.links.values():
-            if not link.channel.closed:
+            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
                 link.channel.start(Message("release", {"session": self.name}))
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)
