@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.cluster import timeline
+from weft.cluster.copies import fresh
 from weft.cluster.links import PATIENT
-from weft.cluster.master.program import fresh
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.waiting import answered

@@ -83,11 +83,13 @@ class Desk:
                 found = function(message.arrays, guest.session.variables)
         return Message("values", head, list(map(np.asarray, found)))
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: Message, peer: Peer) -> Message:
         """Ask a device about variables."""
         head = message.head
         session = self._guest(message).session
-        answer, arrays = session.ask(head["device"], head["do"], head["keys"], message.arrays)
+        answer, arrays = session.ask(
+            head["device"], head["do"], head["keys"], message.arrays, peer.moved
+        )
         return Message("state", dict(answer), arrays)
 
     def call(self, message: Message) -> Future[Message]:

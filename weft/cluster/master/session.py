@@ -142,13 +142,19 @@ class MasterSession(ClusterSession):
     # -- variables and resources
 
     def ask(
-        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
-    ) -> tuple[Mapping[str, Any], Sequence[Array]]:
-        """Ask a device about its variables."""
+        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = (),
+        shared: bool = False,
+    ) -> tuple[Mapping[str, Any], Sequence[Array]]:  # fmt: skip
+        """Ask a device about its variables.
+
+        Args:
+            device, do, keys, arrays: as in `ClusterSession.ask`.
+            shared: whether a client in another process asks, which shares memory with this one.
+        """
         self.check()
         message = Message("state", {"device": device, "do": do, "keys": list(keys)}, arrays)
         if device in self.states:
-            answer = self._worker.store.ask(message)
+            answer = self._worker.store.ask(message, shared)
         else:
             answer = self._link(device).channel.call(message)
         return answer.head, answer.arrays
