@@ -20,11 +20,11 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
+from weft.runtime.phase_time import watch_phases
 from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
-from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
 from weft.tf1.session.cluster_backend import reset
 from weft.tf1.session.fetch import structure_key
@@ -51,7 +51,7 @@ class BaseSession:
         self._target = target
         self._seconds = 0.0 if config is None else config.operation_timeout_in_ms / 1000
         self._graph = get_default_graph() if graph is None else graph
-        self._backend = _backend(target, config, self._graph)
+        self._backend = backend_for(target, config, self._graph)
         self._state: Any = self._backend.state
         self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
@@ -155,10 +155,10 @@ class BaseSession:
 
     def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs, recorded() as timeline:
+        with watch() as runs, watch_phases() as times, recorded() as timeline:
             found = self.run(fetches, feed_dict)
         run_metadata.timeline = timeline
-        run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
+        run_metadata.take(runs, times, {op.name for op in self._graph.get_operations()})
         return found
 
     def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Plan:
@@ -275,13 +275,6 @@ class BaseSession:
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
         """Make this the session of `eval()` and `run()`, in a `with` block."""
         return _sessions.within(self)
-
-
-def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
-    try:
-        return backend_for(target, config, graph)
-    except WeftError as error:
-        raise translate(error) from error
 
 
 class Session(BaseSession):
