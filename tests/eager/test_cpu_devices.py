@@ -195,3 +195,44 @@ def test_one_device_has_any_number():
 def test_what_is_on_the_first_only():
     with pytest.raises(ConfigError, match="expected the first CPU here, got cpu:1"):
         wf.numpy.zeros(2, device="cpu:1")
+
+
+LAYERS = [
+    lambda: nn.Conv2d(1, 2, 3, device="cpu:1")(tensor().reshape(1, 1, 6, 4)),
+    lambda: nn.Embedding(5, 3, padding_idx=0, device="cpu:1")(wf.arange(4, device="cpu:1")),
+    lambda: nn.LSTM(4, 3, device="cpu:1")(tensor())[0],
+    lambda: nn.MultiheadAttention(4, 2, device="cpu:1")(*[tensor()] * 3)[0],
+    lambda: nn.TransformerEncoderLayer(4, 2, 8, device="cpu:1")(tensor()),
+    lambda: nn.BatchNorm1d(4, device="cpu:1")(tensor()),
+    lambda: nn.Dropout(0.5)(tensor()),
+    lambda: nn.CrossEntropyLoss()(tensor(), wf.zeros(6, dtype=wf.int64, device="cpu:1")),
+    lambda: nn.CTCLoss()(
+        tensor().log_softmax(-1)[:, None], wf.ones(1, 2, dtype=wf.int64, device="cpu:1"), [6], [2]
+    ),
+    lambda: nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3, device="cpu:1"))(tensor()),
+    lambda: wf.empty(3, device="cpu:1").uniform_(),
+    lambda: wf.linalg.svd(tensor())[1],
+]
+
+
+@pytest.mark.parametrize("make", LAYERS)
+def test_layers(make):
+    found = make()
+    assert found.device == OTHER
+    if found.requires_grad:
+        found.sum().backward()
+    assert np.isfinite(found.detach().numpy()).all()
+
+
+def test_clipping_of_several_devices():
+    def clipped(second):
+        xs = [wf.ones(3, device=d, requires_grad=True) for d in ("cpu", second)]
+        for i, x in enumerate(xs):
+            (x * (3 + i)).sum().backward()
+        total = nn.utils.clip_grad_norm_(xs, 1.0)
+        nn.utils.clip_grad_value_(xs, 0.4)
+        assert [str(x.grad.device) for x in xs] == ["cpu", second]
+        return [total.item(), nn.utils.get_total_norm([x.grad for x in xs]).item(),
+                *[x.grad.tolist() for x in xs]]  # fmt: skip
+
+    assert clipped("cpu:1") == clipped("cpu")

@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -22,7 +22,7 @@ from weft.eager.record.dynamic_program import Case, DynamicProgram, Types, pertu
 from weft.eager.record.dynamic_shape import Family, Sample, family_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.parameter_cache import Watch, lasting_leaves
-from weft.eager.record.placed_program import over_devices
+from weft.eager.record.placed_program import OverDevices
 from weft.eager.record.resized_record import resized
 from weft.eager.record.structure import (
     Expanded,
@@ -87,7 +87,7 @@ class Prepared:
         self.runs = 0
         self.spent = 0.0
         self.executable: Executable | None = None
-        self.over_devices: Callable[[Sequence[Array]], list[Array]] | None = None
+        self.over_devices: OverDevices | None = None
         self.lasting = lasting_leaves(structure)
         self.watch: Watch | None = None  # set if values computed from `lasting` alone are cached
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
@@ -122,7 +122,6 @@ class Prepared:
         """Fresh arrays for the outputs; `None` once there is a program to launch."""
         self.runs += 1
         if self.over_devices is not None:
-            land()
             return self.over_devices(leaves)
         if self.executable is None:
             self._for_many(structure)
@@ -138,7 +137,6 @@ class Prepared:
             with contextlib.suppress(NoCompilerError):
                 if len(self.devices) > 1:
                     self.over_devices = self._compile_over_devices(structure)
-                    land()
                     return self.over_devices(leaves)
                 executable = self._compile(structure)
                 self.ahead = Ahead(executable, self.keys, self.homes)
@@ -248,13 +246,11 @@ class Prepared:
         return found
 
     @uncollected
-    def _compile_over_devices(
-        self, structure: Structure
-    ) -> Callable[[Sequence[Array]], list[Array]]:
+    def _compile_over_devices(self, structure: Structure) -> OverDevices:
         step = _specialized(self.expanded or expand(structure, self._as_rows))
-        found = over_devices(step, max(self.devices) + 1)
+        compared = bool(config.get("reference")) and self.collectives is None  # else run twice
         self.expanded, self._known = None, None
-        return found
+        return OverDevices(step, max(self.devices) + 1, compared)
 
     def _storing(self, step: Step) -> Step:
         """The step, writing its results to memory of leaves or to given memory."""

@@ -101,7 +101,7 @@ def number_of(spec: Any) -> int:
     """
     if spec is None:
         return trace.now.device
-    if spec is CPU:
+    if spec is CPU or spec == "cpu":
         return 0
     number = (spec if isinstance(spec, Device) else Device(spec)).index or 0
     count = int(config.get("cpu_devices"))

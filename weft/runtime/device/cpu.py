@@ -92,6 +92,8 @@ class CpuDevice(Device):
         incarnation: as of `Device`.
     """
 
+    in_host_memory = True
+
     def __init__(
         self, name: DeviceName, threads: int | None = None, memory_limit: int | None = None,
         processor: Processor | None = None, incarnation: int | None = None,
@@ -128,13 +130,9 @@ class CpuDevice(Device):
         """The array itself."""
         return buffer
 
-    def shares_memory(self, other: Device) -> bool:
-        """Whether the other one is a processor too."""
-        return isinstance(other, CpuDevice)
-
     def copy(self, buffer: Buffer, to: Device) -> Buffer:
         """A copy of an array in the memory of another device."""
-        if not isinstance(to, CpuDevice):
+        if not to.in_host_memory:
             return to.from_host(buffer)
         made = to.allocate(TensorType(as_dtype(buffer.dtype), buffer.shape))
         np.copyto(made, buffer)
