@@ -15,6 +15,7 @@ from weft.tf1 import gfile as gfile
 from weft.tf1 import initializers as initializers
 from weft.tf1 import linalg as linalg
 from weft.tf1 import logging as logging
+from weft.tf1 import lookup as lookup
 from weft.tf1 import losses as losses
 from weft.tf1 import math as math
 from weft.tf1 import metrics as metrics
@@ -42,6 +43,8 @@ from weft.tf1.data_flow.accumulator import *
 from weft.tf1.data_flow.barrier import *
 from weft.tf1.data_flow.queue import *
 from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError
@@ -65,6 +68,7 @@ from weft.tf1.linalg.factorization import *
 from weft.tf1.nn.rnn import reverse_sequence as reverse_sequence
 from weft.tf1.random.distribution import *
 from weft.tf1.reduction import *
+from weft.tf1.session.base import *
 from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *

@@ -42,7 +42,7 @@ class Graph(Protocol):
 
 
 class Session(Protocol):
-    """What `eval()` and `run()` need from a session: `weft.tf1.session.session`."""
+    """What `eval()` and `run()` need from a session: `weft.tf1.session.base`."""
 
     @property
     def graph(self) -> Any:
