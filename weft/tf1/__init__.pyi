@@ -77,6 +77,7 @@ from weft.tf1.strings.bucket import *
 from weft.tf1.strings.number import *
 from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
+from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
 from weft.tf1.variable.partitioner import *

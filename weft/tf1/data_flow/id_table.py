@@ -102,15 +102,9 @@ class IdTableWithHashBuckets(LookupInterface):
         self._name = shown.split("/")[-1]
 
     @property
-    def resource_handle(self) -> Tensor:
-        """The reference of the table.
-
-        Raises:
-            ArgumentError: there is none.
-        """
-        if self._table is None:
-            raise fail(ArgumentError, f"{self._name}: expected a table, got buckets only")
-        return self._table.resource_handle
+    def resource_handle(self) -> Any:
+        """The reference of the table, or `None`."""
+        return None if self._table is None else self._table.resource_handle
 
     @property
     def name(self) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.documentation import arguments_of
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, DTypeError, WeftError
 from weft.tf1.data_flow.handle import Handle, resource
 from weft.tf1.data_flow.table_initializer import TableInitializerBase
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.convert import convert_to_tensor, static_value
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype, int64
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.sparse_tensor import SparseTensor
@@ -46,6 +46,7 @@ class LookupInterface:
     """
 
     _handle: Handle
+    _mismatch: type[WeftError] = DTypeError  # of lookups with keys of another type
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -61,14 +62,14 @@ class LookupInterface:
         return self._value_dtype
 
     @property
-    def resource_handle(self) -> Tensor:
+    def resource_handle(self) -> Any:
         """The reference of the table."""
         return self._handle.tensor
 
     @property
     def name(self) -> str:
         """The name of the table's operation, without its scope."""
-        return self.resource_handle.op.name.split("/")[-1]
+        return self._handle.tensor.op.name.split("/")[-1]
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of keys."""
@@ -84,17 +85,17 @@ class LookupInterface:
         """
         raise NotImplementedError
 
-    def _keys(self, keys: Any) -> Tensor:
+    def _keys(self, keys: Any, error: type[WeftError] = DTypeError) -> Tensor:
         """Keys as a tensor.
 
         Raises:
-            DTypeError: they have another type than the table's.
+            WeftError: of this class, if they have another type than the table's.
         """
         given = getattr(keys, "dtype", None)
         kind = None if given is None else as_dtype(given).base_dtype
         if kind is not None and kind != self._key_dtype:
             text = f"Keys must be dtype {self._key_dtype}, got {kind}."
-            raise fail(DTypeError, f"{self.name}: Signature mismatch. {text}")
+            raise fail(error, f"{self.name}: Signature mismatch. {text}")
         return convert_to_tensor(keys, self._key_dtype, name="keys")
 
     def find(
@@ -104,7 +105,7 @@ class LookupInterface:
         """The values of keys, `default` (one, or one a key) for those that are not there."""
         given = keys.values if isinstance(keys, SparseTensor) else keys
         with name_scope(name, f"{self.name}_Lookup") as scope:
-            tensor = self._keys(given)
+            tensor = self._keys(given, self._mismatch)
         batch = tensor.shape.as_dims()
         shape = None if batch is None else (*batch[: len(batch) - key_rank], *value_shape)
         found = self._handle.tensor_of(
@@ -203,6 +204,7 @@ class _Mutable(LookupInterface):
 
     _default: Tensor
     _key_shape: tuple[int, ...] = ()
+    _mismatch = ArgumentError
 
     @property
     def _value_shape(self) -> tuple[Any, ...]:
@@ -221,7 +223,7 @@ class _Mutable(LookupInterface):
             name: of the operation.
 
         Raises:
-            DTypeError: the keys have another type.
+            ArgumentError: the keys have another type.
         """
         name = name or f"{self.name}_lookup_table_find"
         return self.find(keys, self._default, len(self._key_shape), self._value_shape, name)
@@ -235,13 +237,19 @@ class _Mutable(LookupInterface):
             name: of the operation.
 
         Raises:
-            DTypeError: keys or values have another type.
+            ArgumentError: keys or values have another type.
         """
         return self._change(
             "LookupTableInsertV2", "insert",
-            lambda: [self._keys(keys), convert_to_tensor(values, self._value_dtype, name="values")],
+            lambda: [self._keys(keys, self._mismatch), self._values(values)],
             name or f"{self.name}_lookup_table_insert",
         )  # fmt: skip
+
+    def _values(self, values: Any) -> Tensor:
+        if is_tensor(values) and values.dtype.base_dtype != self._value_dtype:
+            text = f"Values must be dtype {self._value_dtype}, got {values.dtype}."
+            raise fail(ArgumentError, f"{self.name}: Signature mismatch. {text}")
+        return convert_to_tensor(values, self._value_dtype, name="values")
 
     def remove(self, keys: Any, name: str | None = None) -> Operation:
         """Forgets keys; of those that are not there, nothing.

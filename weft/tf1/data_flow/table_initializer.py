@@ -162,6 +162,7 @@ class TextFileInitializer(TableInitializerBase):
         self._check(table)
         with name_scope(self._name, "text_file_init") as scope:
             path = convert_to_tensor(self._filename, string, name="asset_filepath")
+        path.shape.assert_has_rank(0)
         if static_value(path) is not None:
             add_to_collection(GraphKeys.ASSET_FILEPATHS, path)
         return _registered(

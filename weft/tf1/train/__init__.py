@@ -2,6 +2,7 @@
 
 from weft import exports as _exports
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
+from weft.tf1.train import queue_runner as queue_runner
 from weft.tf1.train.batch import *
 from weft.tf1.train.checkpoint_reader import *
 from weft.tf1.train.checkpoint_state import *

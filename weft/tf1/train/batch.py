@@ -9,10 +9,12 @@ from weft.documentation import arguments_of
 from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
 from weft.tf1.data_flow.queue import FIFOQueue, PaddingFIFOQueue, SteadyShuffleQueue
 from weft.tf1.data_flow.queue_base import QueueBase
+from weft.tf1.data_flow.sparse_element import Stored, restored, stored
 from weft.tf1.elementwise.arithmetic import cast, maximum
 from weft.tf1.framework.convert import convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import DType, bool_, float32
 from weft.tf1.framework.graph import fail, name_scope
+from weft.tf1.framework.sparse_tensor import SparseTensor, SparseTensorValue
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.summary import operation as summary
@@ -65,19 +67,48 @@ class _Wanted(NamedTuple):
 def _batched(lists: Sequence[Any], threads: int, wanted: _Wanted, name: str | None) -> Any:
     """Batches of what the threads of each list compute, in the nesting of the first."""
     flat = [_flat(tensors) for tensors in lists]
+    keys = [sorted(x, key=str) if isinstance(x, dict) else None for x in lists]
     if not flat or not all(flat) or any(len(x) != len(flat[0]) for x in flat):
         counts = [len(x) for x in flat]
         text = f"Expected at least one tensor, and as many in each list, got {counts}"
         raise fail(TreeError, f"{wanted.what}: {text}")
+    if any(k != keys[0] for k in keys):
+        raise fail(TreeError, f"{wanted.what}: dictionaries must have the same keys, got {keys}")
     with name_scope(name, wanted.what, [x for part in flat for x in part]) as scope:
-        tensors = [[convert_to_tensor(x) for x in part] for part in flat]
+        pairs = [[_component(x, wanted.many) for x in part] for part in flat]
+        infos = _same_infos([[info for _, info in part] for part in pairs], wanted)
+        tensors = [[x for x, _ in part] for part in pairs]
         keep = _kept(wanted)
         queue = wanted.queue(_types(tensors, wanted), _shapes(tensors, wanted))
         fill = [_enqueue(queue, part, keep, wanted.many) for part in tensors]
         add_queue_runner(QueueRunner(queue, fill * threads))
         _summarize(queue, wanted)
         take = queue.dequeue_up_to if wanted.smaller else queue.dequeue_many
-        return _nested(lists[0], take(wanted.size, name=scope))
+        found = take(wanted.size, name=scope)
+        parts = found if isinstance(found, list) else [found]
+        whole = [x if i is None else restored(x, i) for x, i in zip(parts, infos, strict=True)]
+        return _nested(lists[0], whole)
+
+
+def _component(x: Any, many: bool) -> tuple[Tensor, Stored | None]:
+    """What is put into the queue, and how to make a sparse tensor of it again."""
+    if isinstance(x, SparseTensorValue):
+        x = SparseTensor(*x)
+    return stored(x, many) if isinstance(x, SparseTensor) else (convert_to_tensor(x), None)
+
+
+def _same_infos(infos: Sequence[Sequence[Stored | None]], wanted: _Wanted) -> list[Stored | None]:
+    found: list[Stored | None] = []
+    for column in zip(*infos, strict=True):
+        kinds = {None if info is None else info.dtype for info in column}
+        ranks = {info.rank for info in column if info is not None}
+        if len(kinds) > 1 or len(ranks - {None}) > 1:
+            text = f"SparseMetaData objects are incompatible: {column}"
+            raise fail(ShapeError, f"{wanted.what}: {text}")
+        rank = None if None in ranks or not ranks else max(r for r in ranks if r is not None)
+        first = column[0]
+        found.append(None if first is None else Stored(first.dtype, rank))
+    return found
 
 
 def _flat(tensors: Any) -> list[Any]:
@@ -86,11 +117,10 @@ def _flat(tensors: Any) -> list[Any]:
     return list(tensors) if isinstance(tensors, list | tuple) else [tensors]
 
 
-def _nested(given: Any, found: Any) -> Any:
-    if not isinstance(given, dict):
-        return found
-    tensors = found if isinstance(found, list) else [found]
-    return dict(zip(sorted(given, key=str), tensors, strict=True))
+def _nested(given: Any, found: list[Any]) -> Any:
+    if isinstance(given, dict):
+        return dict(zip(sorted(given, key=str), found, strict=True))
+    return found[0] if len(found) == 1 else found
 
 
 def _types(lists: Sequence[list[Tensor]], wanted: _Wanted) -> list[DType]:

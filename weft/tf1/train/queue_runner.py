@@ -110,12 +110,15 @@ class QueueRunner:
             self._running[sess] = len(self._ops)
             self._errors = []
         own: Any = None if coord is None else sess.child()
-        work: list[tuple[Any, Any]] = [(self._fill, (sess, own, op, coord)) for op in self._ops]
+        work: list[tuple[Any, Any, str]] = [
+            (self._fill, (sess, own, op, coord), op.name) for op in self._ops
+        ]
         if coord is not None:
-            work.append((self._close_on_stop, (sess, own, coord)))
+            work.append((self._close_on_stop, (sess, own, coord), "close_on_stop"))
+        prefix = f"QueueRunnerThread-{self.name}"
         made = [
-            threading.Thread(target=f, args=args, name=f"QueueRunner-{self.name}", daemon=daemon)
-            for f, args in work
+            threading.Thread(target=f, args=args, name=f"{prefix}-{name}", daemon=daemon)
+            for f, args, name in work
         ]
         for thread in made:
             if coord is not None:
