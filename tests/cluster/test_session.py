@@ -103,3 +103,27 @@ def test_a_timeline_of_all_tasks(cluster):
     events = metadata.timeline.chrome_trace()["traceEvents"]
     assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {ps, worker}
     assert {"wait", "compute", "recv"} <= {e["cat"] for e in events if e["ph"] == "X"}
+
+
+def test_checkpoints_of_variables_on_servers(cluster, tmp_path):
+    model = Model("/job:ps", "/job:worker")
+    with model.graph.as_default():
+        saver = tf.train.Saver()
+        with tf.device("/job:worker"):
+            apart = tf.Variable([7.0], name="apart")
+        both = tf.train.Saver([model.w, apart])
+    with tf.Session(cluster.target("worker"), graph=model.graph) as session:
+        session.run([model.init, apart.initializer])
+        path = saver.save(session, str(tmp_path / "model"))
+        other = both.save(session, str(tmp_path / "both"))
+        session.run(model.train, {model.x: X, model.labels: LABELS})
+        after = session.run(model.w)
+        tf.Session.reset(cluster.target("worker"))
+    with tf.Session(cluster.target("worker"), graph=model.graph) as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has no value"):
+            saver.save(session, str(tmp_path / "none"))
+        saver.restore(session, path)  # to the tasks where the graph's variables are
+        both.restore(session, other)
+        assert not np.array_equal(session.run(model.w), after)
+        session.run(model.train, {model.x: X, model.labels: LABELS})
+        assert session.run([model.step, apart])[1].tolist() == [7]

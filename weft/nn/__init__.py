@@ -19,6 +19,7 @@ from weft.nn.layer.embedding import *
 from weft.nn.layer.embedding_collection import *
 from weft.nn.layer.experts import MixtureOfExperts as MixtureOfExperts
 from weft.nn.layer.graph import *
+from weft.nn.layer.keyed import *
 from weft.nn.layer.lazy import *
 from weft.nn.layer.linear import *
 from weft.nn.layer.loss import *

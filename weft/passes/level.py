@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from functools import cached_property
 from typing import Final
 
 from weft.errors import FeedError
@@ -38,7 +37,7 @@ class Levels:
         self.apart = apart
         self.nodes = needed(request)
         self.fed = frozenset(request.feeds)
-        self._before = predecessors(request)
+        self.edges_to = predecessors(request)
         self._earlier: dict[Node, list[Node]] = {}  # assignments that a read of the latest follows
         self._assigns: dict[str, list[Node]] = defaultdict(list)  # so far
         self.level: dict[Node, int] = {}  # of all nodes but `free` ones and groups
@@ -50,9 +49,9 @@ class Levels:
         self._delay()
 
     def before(self, node: Node) -> list[Node]:
-        """What must run before a node."""
+        """What must run before a node: where its edges come from, and what it must not overtake."""
         earlier = self._earlier.get(node)
-        return [*self._before(node), *earlier] if earlier else self._before(node)
+        return [*self.edges_to(node), *earlier] if earlier else self.edges_to(node)
 
     def _place(self, node: Node) -> None:
         if op_of(node) is state.read and node.attrs["latest"]:
@@ -101,27 +100,10 @@ class Levels:
         uses: dict[Node, int] = {}
         for node in reversed(self.nodes):
             if node in self.late:
-                level = uses.get(node, 1)
-                fits = op_of(node) is not state.read or self.is_read_at(node, level)
-                self.level[node] = level if fits else 1
-            if node in self.level:
-                level = self.level[node]
+                self.level[node] = uses.get(node, 1)
+            # what a group waits for is needed when the group is
+            level = self.level.get(node, uses.get(node) if op_of(node) is state.group else None)
+            if level is not None:
                 level = level if level % 2 else level - 1
                 for earlier in self.before(node):
                     uses[earlier] = min(uses.get(earlier, level), level)
-
-    @cached_property
-    def assigned(self) -> dict[str, int]:
-        """The first level that assigns each variable."""
-        found: dict[str, int] = {}
-        for node in self.nodes:
-            if op_of(node) is state.assign:
-                key, level = state.key_of(node), self.level[node]
-                found[key] = min(found.get(key, level), level)
-        return found
-
-    def is_read_at(self, node: Node, level: int) -> bool:
-        """Whether a phase of this level may itself read a variable that it uses."""
-        if op_of(node) is not state.read or node not in self.late:
-            return False
-        return node.attrs["latest"] or level <= self.assigned.get(state.key_of(node), level)

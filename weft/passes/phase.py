@@ -15,9 +15,9 @@ The rules:
   handles and reads of variables are not: each phase has its own.
 - A node without effects that needs only variables, constants and feeds is computed where it is
   first used: the old value in `assign_add` is read by the program that assigns.
-- A read without a control dependency sees the value from before the run; if the run assigns the
-  variable in an earlier phase, it is read in level 1. All other reads see what earlier phases have
-  assigned.
+- A read without a control dependency sees the value from before the run; if another phase may have
+  assigned the variable before, a first program reads it. All other reads see what earlier phases
+  have assigned.
 - No host node that may wait waits for another one that it does not depend on: what comes before it
   is a program of its own where the program of its level would wait for more.
 """
@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from weft.errors import GraphError
 from weft.ir.node import Node, Value
@@ -104,6 +105,8 @@ def phases(request: Request, apart: Apart = is_host) -> tuple[Phase, ...]:
 
 Unit = tuple[int, int, int]
 """A phase to be: its level, the number of waiting host nodes that need it, and which it is."""
+_FIRST: Final[Unit] = (-1, 0, 0)
+"""Reads the variables that some phase assigns before another one uses their old values."""
 
 
 class _Plan:
@@ -123,6 +126,11 @@ class _Plan:
                 unit = (level, number, 0) if level % 2 == 0 else (level, -key.bit_count(), key)
                 self.unit[node] = unit
                 self.members[unit][node] = None
+        self.several = sum(map(may_wait, self.unit)) > 1
+        self.assigning: dict[str, set[Unit]] = defaultdict(set)  # by key of the variable
+        for node, unit in self.unit.items():
+            if op_of(node) is state.assign:
+                self.assigning[state.key_of(node)].add(unit)
         self._move_reads()
         self.numbers = {unit: i for i, unit in enumerate(sorted(self.members))}
 
@@ -153,32 +161,49 @@ class _Plan:
         return wanted
 
     def _move_reads(self) -> None:
-        """Puts reads of variables into each phase that uses them."""
+        """Puts reads of variables into each phase that uses them, or before all phases."""
         users: dict[Node, set[Unit]] = defaultdict(set)
-        outside: set[Node] = {v.node for v in self.request.fetches}
+        outside = {v.node for v in self.request.fetches} | set(self.request.targets)
         for node, unit in self.unit.items():
             for value in node.inputs:
-                if value in self.levels.fed:
-                    continue
-                if unit[0] % 2:
-                    users[value.node].add(unit)
-                else:
+                if unit[0] % 2 == 0:
                     outside.add(value.node)
-        targets = frozenset(self.request.targets)
-        for node in [n for n in self.unit if op_of(n) is state.read]:
-            own = {u for u in users[node] if self.levels.is_read_at(node, u[0])}
+                elif value not in self.levels.fed:
+                    users[value.node].add(unit)
+        for node in [n for n in self.unit if op_of(n) is state.read and n in self.levels.late]:
+            home: Unit | None = self.unit[node]
+            own = {unit for unit in users[node] if self._may_read(node, unit)}
+            self._leave(node, home)
+            crosses = own != users[node] or node in outside
+            if crosses and not self._may_read(node, home):
+                home = self._before_assignments(node)
+            elif not crosses and own and home not in own:
+                del self.unit[node]
+                home = None
+            if home is not None:
+                self.unit[node] = home
+                own.add(home)
             for unit in own:
                 self.members[unit][node] = None
-            home = self.unit[node]
-            elsewhere = bool(own) and home not in own and own == users[node]
-            if elsewhere and not (node in outside or node in targets):
-                self._leave(node, home)
+
+    def _before_assignments(self, node: Node) -> Unit:
+        """The phase that reads the value from before the run."""
+        first = min(self.assigning[state.key_of(node)])
+        return _FIRST if self.several else first
+
+    def _may_read(self, node: Node, unit: Unit) -> bool:
+        """Whether a phase may itself read a variable: no other one can have assigned it before."""
+        if node.attrs["latest"]:
+            return True
+        assigning = self.assigning[state.key_of(node)]
+        if self.several:  # phases run as what they wait for comes
+            return assigning <= {unit}
+        return all(other >= unit for other in assigning)
 
     def _leave(self, node: Node, unit: Unit) -> None:
         del self.members[unit][node]
         if not self.members[unit]:
             del self.members[unit]
-        del self.unit[node]
 
     def phases(self) -> tuple[Phase, ...]:
         """All phases, connected."""
@@ -212,6 +237,8 @@ class _Plan:
         found: set[Unit] = set()
         for node in nodes:
             found |= self._units(self.levels.before(node))
+        if unit[0] % 2 and _FIRST in self.members:
+            found.add(_FIRST)
         found.discard(unit)
         return tuple(sorted([self.numbers[u] for u in found]))
 
@@ -237,7 +264,7 @@ class _Plan:
         inputs = dict.fromkeys([v for node in nodes for v in node.inputs])
         feeds = [v for v in inputs if v in levels.fed or self._is_fed(v, own)]
         fetches = [v for n in nodes if self.unit.get(n) == unit for v in n.outputs if v in crossing]
-        followed = {n for node in nodes for n in levels.before(node)}
+        followed = {n for node in nodes for n in levels.edges_to(node)}
         targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
         given = {v.node for v in fetches}
         fed = [n for n in levels.free if op_of(n) is state.placeholder]

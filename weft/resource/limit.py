@@ -29,7 +29,11 @@ class TimeLimit(Cancellation):
         self._timer.start()
 
     def _expire(self) -> None:
-        self.cancel(DeadlineError(f"the run took longer than its limit of {self._seconds:g} s"))
+        self.cancel(self.late())
+
+    def late(self) -> DeadlineError:
+        """The error of what took longer."""
+        return DeadlineError(f"the run took longer than its limit of {self._seconds:g} s")
 
     @property
     def left(self) -> float:

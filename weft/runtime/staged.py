@@ -20,6 +20,8 @@ from weft.runtime.executable import uninitialized
 
 IDLE_SECONDS: Final = 1.0
 """How long a thread waits for the next step before it ends."""
+LOOK_SECONDS: Final = 0.2
+"""How often a thread that waits looks for Ctrl-C, which another thread may have received."""
 _CREW: Final = Crew("weft-device", IDLE_SECONDS)
 
 
@@ -114,6 +116,10 @@ class Box:
             self._copies[key] = copy
         return self._copies[key]
 
+    def has(self, value: int) -> bool:
+        """Whether a value is there."""
+        return self._buffers[value] is not None
+
     def abort(self, error: BaseException) -> None:
         """Makes all that wait, now or later, raise this error; only the first one counts."""
         with self._changed:
@@ -132,7 +138,7 @@ class Box:
             try:
                 while self._buffers[value] is None:
                     self.check()
-                    self._changed.wait()
+                    self._changed.wait(LOOK_SECONDS)
                 return self._buffers[value]
             finally:
                 self._waiting -= 1
@@ -307,7 +313,7 @@ class _Run:
             try:
                 with self._done:
                     while self._left:
-                        self._done.wait()
+                        self._done.wait(LOOK_SECONDS)
                 return
             except BaseException as error:
                 self._errors.append((-1, error))

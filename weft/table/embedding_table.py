@@ -67,7 +67,8 @@ class TableOptions:
     def of(cls, record: Mapping[str, Any]) -> TableOptions:
         """The options that a record tells."""
         first, optimizer = first_row_of(record["first"]), optimizer_of(record["optimizer"])
-        return cls(**{**record, "first": first, "optimizer": optimizer})
+        rest = {name: int(record[name]) for name in ("width", "seed", "admit", "expire")}
+        return cls(first=first, optimizer=optimizer, **rest)
 
 
 class Content(NamedTuple):

@@ -224,5 +224,6 @@ class TableGroup:
             shape = int(ids.bounds[run.last] - ids.bounds[run.first]), run.width
             if g.shape != shape or g.dtype != np.float32 or not g.flags.c_contiguous:
                 raise ShapeError(
-                    f"tables: expected contiguous float32 gradients {shape}, got {g.dtype} {g.shape}"
+                    f"tables: expected contiguous float32 gradients {shape}, "
+                    f"got {g.dtype} {g.shape}"
                 )

@@ -25,7 +25,8 @@ class Home(abc.ABC):
         name: in errors.
     """
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
 
     @property
     def near(self) -> TableHost | None:
@@ -36,7 +37,7 @@ class Home(abc.ABC):
     def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
         """Sends a request; the answer, or its error."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have none
         """Ends the connection, if there is one."""
 
 
@@ -53,9 +54,9 @@ class HomeHere(Home):
         self, host: TableHost, check: Callable[[], object] = lambda: None,
         name: str = "this process",
     ) -> None:  # fmt: skip
+        super().__init__(name)
         self._host: Final = host
         self._check = check
-        self.name = name
 
     @property
     def near(self) -> TableHost:

@@ -271,7 +271,7 @@ class ShardedTables:
             return np.ascontiguousarray(parts[0])
         return np.concatenate(parts) if parts else np.empty((0, run.width), np.float32)
 
-    def _rates(self, lr: float | Mapping[str, float] | None) -> list[float | None] | None:
+    def _rates(self, lr: float | Mapping[str, float] | None) -> Sequence[float | None] | None:
         if lr is None:
             return None
         if isinstance(lr, Mapping):

@@ -25,8 +25,8 @@ from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, 
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, data, errors, estimator, flags, gfile, initializers, linalg, logging,
-    losses, math, metrics, nn, python_io, random, strings, summary, train,
+    app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg,
+    logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -40,6 +40,12 @@ from weft.tf1.control.user_op import *
 from weft.tf1.creation import *
 from weft.tf1.data.decode import *
 from weft.tf1.data.reader import *
+from weft.tf1.data_flow.accumulator import *
+from weft.tf1.data_flow.barrier import *
+from weft.tf1.data_flow.queue import *
+from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError
@@ -85,9 +91,9 @@ pack = stack
 unpack = unstack
 
 _exports.gather(
-    globals(), "app", "bitwise", "compat", "contrib", "data", "errors", "estimator", "flags",
-    "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics", "nn",
-    "python_io", "random", "strings", "summary", "train",
+    globals(), "app", "bitwise", "compat", "contrib", "data", "distribute", "errors", "estimator",
+    "flags", "gfile", "initializers", "layers", "linalg", "logging", "lookup", "losses", "math",
+    "metrics", "nn", "python_io", "queue", "random", "strings", "summary", "train",
 )  # fmt: skip
 
 for _part in (
@@ -98,7 +104,6 @@ _guard(globals())
 
 _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
-    "queues in the graph": ("FIFOQueue", "queue"),
     "estimators": ("feature_column",),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
 }

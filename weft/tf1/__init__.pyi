@@ -7,6 +7,7 @@ from weft.tf1 import app as app
 from weft.tf1 import bitwise as bitwise
 from weft.tf1 import compat as compat
 from weft.tf1 import data as data
+from weft.tf1 import distribute as distribute
 from weft.tf1 import errors as errors
 from weft.tf1 import estimator as estimator
 from weft.tf1 import flags as flags
@@ -19,6 +20,7 @@ from weft.tf1 import math as math
 from weft.tf1 import metrics as metrics
 from weft.tf1 import nn as nn
 from weft.tf1 import python_io as python_io
+from weft.tf1 import queue as queue
 from weft.tf1 import random as random
 from weft.tf1 import strings as strings
 from weft.tf1 import summary as summary
@@ -36,6 +38,10 @@ from weft.tf1.control.user_op import *
 from weft.tf1.creation import *
 from weft.tf1.data.decode import *
 from weft.tf1.data.reader import *
+from weft.tf1.data_flow.accumulator import *
+from weft.tf1.data_flow.barrier import *
+from weft.tf1.data_flow.queue import *
+from weft.tf1.data_flow.queue_base import *
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError

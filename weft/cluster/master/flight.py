@@ -13,6 +13,7 @@ import numpy as np
 
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
+from weft.cluster.wait import Wait
 from weft.cluster.worker.outbox import Outbox
 from weft.ir.node import TensorType
 from weft.runtime.staged import Box, StageTime
@@ -62,6 +63,7 @@ class Flight(Box):
         self._outbox = Outbox(posts, partial(tell, self)) if posts else None
         super().__init__(count, allocate, self._outbox and self._outbox.put, watch)
         self.step = step
+        self.begin = time.monotonic()
         self._failed = failed
         self._sources: dict[int, tuple[Answer, Sequence[int]]] = {}
         self.calls: list[Call] = []
@@ -109,6 +111,11 @@ class Flight(Box):
         for call in list(self.calls):
             if call.task == task or not task:
                 self._result(call.answer)
+
+    def wait_now(self) -> Wait:
+        """For which tasks it waits now."""
+        tasks = sorted({call.task for call in list(self.calls) if not call.answer.done()})
+        return Wait(f"step {self.step}", tasks, time.monotonic() - self.begin)
 
     def _result(self, answer: Answer) -> Message:
         try:

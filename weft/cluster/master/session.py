@@ -19,6 +19,7 @@ from weft.cluster.route import routes, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
+from weft.cluster.wait import Wait
 from weft.cluster.waiting import answered
 from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
@@ -102,7 +103,7 @@ class MasterSession(ClusterSession):
             choices.append(choose(step, self._default))
             return choices[0].devices
 
-        whole, cut = partitioned(step, devices_of, homes)
+        whole, cut = partitioned(step, devices_of, homes, default=self._default)
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
@@ -156,8 +157,7 @@ class MasterSession(ClusterSession):
         """Call a method of a resource; the call is cancelled with the session."""
         self.check()
         if device in self.states:
-            containers = self._worker.store.containers
-            return containers.call(spec, method, inputs, options, cancel)
+            return self._worker.store.call_here(spec, method, options, inputs, cancel)
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
         return answered(self._link(device).channel, message, cancel).arrays
@@ -193,6 +193,11 @@ class MasterSession(ClusterSession):
         self.rendezvous.end(flight.step)
         with self._lock:
             self._flights.pop(flight, None)
+        self._worker.note(flight.begin)
+
+    def waits(self) -> list[Wait]:
+        """The steps that are under way, and the tasks that they wait for."""
+        return [flight.wait_now() for flight in list(self._flights)]
 
     def close(self) -> None:
         """Give up what runs and waits, and free what the session has registered."""

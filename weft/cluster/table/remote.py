@@ -28,7 +28,7 @@ class RemoteHome(Home):
     """
 
     def __init__(self, address: str, options: RpcOptions, name: str = "") -> None:
-        self.name: Final = name or address
+        super().__init__(name or address)
         self._address, self._options = address, options
         self._channel: Channel = connect(address, options, name)
 

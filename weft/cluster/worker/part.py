@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.cluster.route import Post
 from weft.cluster.rpc.segment import pool
+from weft.cluster.wait import Wait
 from weft.cluster.worker.outbox import Outbox
 from weft.cluster.worker.program import Program
 from weft.ir.node import TensorType
@@ -34,6 +35,7 @@ class Part:
 
     Attributes:
         box: the values.
+        begin: when it began, by `time.monotonic`.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Part:
         shared: bool, traced: bool,
     ) -> None:  # fmt: skip
         self.program, self.step = program, step
+        self.begin = time.monotonic()
         posts = program.route.posts
         send = Outbox(posts, partial(deliver, step)).put if posts else None
         self._times: list[StageTime] = []
@@ -52,6 +55,11 @@ class Part:
         """Values that the master has sent."""
         for value, array in zip(values, arrays, strict=True):
             self.box.put(value, array)
+
+    def wait(self) -> Wait:
+        """For which tasks it waits now."""
+        missing = [task for v, task in self.program.givers.items() if not self.box.has(v)]
+        return Wait(f"step {self.step}", sorted(set(missing)), time.monotonic() - self.begin)
 
     def told(self, numbers: Sequence[int]) -> dict[str, Any]:
         """The times of the stages that have run, if they are recorded.

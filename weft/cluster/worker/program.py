@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.cluster.route import Post, Route
+from weft.cluster.route import Post, Route, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.wire import partition_head, partition_of
 from weft.ir.node import TensorType
@@ -33,6 +33,7 @@ class Program:
         early: their positions in the partition.
         later: run at `finish`, if there is one.
         outside: values that are sent to other tasks.
+        givers: the tasks that give the values that come from others.
     """
 
     route: Route
@@ -41,6 +42,7 @@ class Program:
     early: tuple[int, ...]
     later: StagedProgram | None
     outside: frozenset[int]
+    givers: Mapping[int, str]
 
 
 def registration(
@@ -82,7 +84,10 @@ def program_of(
     posted = [v for post in route.posts for v in post.values]
     outside = frozenset((*route.first, *route.last, *posted))
     stages = _staged(partition, first, devices)
-    return Program(route, partition.types, stages, tuple(first), later, outside)
+    givers = {v: task_of(s.device) for s in partition.stages for v in s.outputs}
+    read = {v for i in own for v in partition.stages[i].inputs}
+    given = {v: task for v, task in givers.items() if v in read and task != route.task}
+    return Program(route, partition.types, stages, tuple(first), later, outside, given)
 
 
 def _staged(

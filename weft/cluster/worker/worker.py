@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -14,6 +15,7 @@ from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import from_message, travels
+from weft.cluster.wait import Wait
 from weft.cluster.worker.part import Part
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
@@ -55,7 +57,8 @@ class Worker:
         self.links, self._crew = links, crew
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
-        self._parts: dict[str, Part] = {}  # those that wait for their `finish`
+        self._parts: dict[str, Part] = {}  # those of steps that are under way
+        self.last: tuple[float, float] | None = None  # when a step ended, and its seconds
 
     # -- what masters ask for
 
@@ -88,14 +91,13 @@ class Worker:
         part = Part(program, head["step"], self._deliver, shared, bool(head.get("trace")))
         self.rendezvous.begin(part.step, part.box)
         part.feed(program.route.feeds, message.arrays)
-        if program.later is not None:
-            self._parts[part.step] = part
+        self._parts[part.step] = part
         return self._ran(part, program.stages, program.early, program.route.first)
 
     def finish(self, message: Message) -> Message:
         """Run the rest of a step, with the values of the master."""
         step = message.head["step"]
-        part = self._parts.pop(step, None)
+        part = self._parts.get(step)
         if part is None or part.program.later is None:
             raise AbortedError(f"{self.task}: step {step} was given up")
         part.feed(message.head["values"], message.arrays)
@@ -110,12 +112,25 @@ class Worker:
         try:
             stages.run(part.box, self.store.states)
         except BaseException:
-            self._parts.pop(part.step, None)
-            self.rendezvous.end(part.step)
+            self._end(part)
             raise
         if over or part.program.later is None:
-            self.rendezvous.end(part.step)
+            self._end(part)
         return Message("values", part.told(numbers), [part.box.get(v) for v in values])
+
+    def _end(self, part: Part) -> None:
+        self._parts.pop(part.step, None)
+        self.rendezvous.end(part.step)
+        self.note(part.begin)
+
+    def note(self, begin: float) -> None:
+        """A step has ended, which began at this time of `time.monotonic`."""
+        now = time.monotonic()
+        self.last = now, now - begin
+
+    def waits(self) -> list[Wait]:
+        """What runs here and waits for other tasks, or for other clients."""
+        return [*[part.wait() for part in list(self._parts.values())], *self.store.waits()]
 
     def deliver(self, message: Message) -> Message:
         """Values that another task has sent."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +14,12 @@ from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.nn.functional.embedding import embedding_bag
 from weft.nn.layer.embedding import EmbeddingBag
+from weft.nn.layer.keyed import KeyedJaggedTensor, KeyedTensor, floats_of
 from weft.nn.module.module import Module
 from weft.table.bags import BagInput, DenseTable, DenseTables
 from weft.table.optimizer import RowOptimizer
 
-__all__ = ["EmbeddingBagCollection", "EmbeddingBagConfig", "KeyedJaggedTensor", "KeyedTensor"]
+__all__ = ["EmbeddingBagCollection", "EmbeddingBagConfig"]
 
 Array = np.ndarray[Any, Any]
 
@@ -53,129 +54,6 @@ class EmbeddingBagConfig:
                 f"EmbeddingBagConfig {self.name!r}: expected pooling sum or mean, "
                 f"got {self.pooling!r}"
             )
-
-
-class KeyedJaggedTensor:
-    """Bags of ids of several features.
-
-    Args:
-        keys: the features.
-        values: the ids, those of a feature one after the other, by bag.
-        lengths: how many ids each bag has, (features * bags).
-        offsets: where each bag begins, and the end, instead of lengths.
-        weights: what each id counts, float32, of the shape of the values; 1 by default.
-
-    Example:
-        >>> import weft as wf
-        >>> bags = wf.nn.KeyedJaggedTensor(["user", "item"], [3, 5, 7, 7], lengths=[1, 1, 0, 2])
-        >>> bags.bags
-        2
-    """
-
-    def __init__(
-        self, keys: Iterable[str], values: Any, lengths: Any = None, offsets: Any = None,
-        weights: Any = None,
-    ) -> None:  # fmt: skip
-        self.keys: Final = list(keys)
-        self.values: Final = _ids(values)
-        if (lengths is None) == (offsets is None):
-            raise ArgumentError.here("KeyedJaggedTensor: expected lengths or offsets")
-        given = _ids(offsets if lengths is None else lengths)
-        self.offsets: Final = given if lengths is None else np.append(0, np.cumsum(given))
-        self.weights: Final = None if weights is None else _floats(weights)
-        count, total = self.offsets.size - 1, self.values.size
-        ends = (int(self.offsets[0]), int(self.offsets[-1])) if count >= 0 else (0, -1)
-        if not self.keys or count % len(self.keys) or ends != (0, total):
-            raise ShapeError.here(
-                f"KeyedJaggedTensor: expected as many bags for each of {len(self.keys)} features, "
-                f"with {total} ids in all, got {count} bags and ids {ends[0]} to {ends[1]}"
-            )
-        if (np.diff(self.offsets) < 0).any():
-            raise ShapeError.here("KeyedJaggedTensor: expected offsets that do not fall")
-        if self.weights is not None and self.weights.shape != self.values.shape:
-            raise ShapeError.here(
-                f"KeyedJaggedTensor: expected weights {self.values.shape}, got {self.weights.shape}"
-            )
-
-    @property
-    def bags(self) -> int:
-        """How many each feature has."""
-        return (self.offsets.size - 1) // len(self.keys)
-
-    def permuted(self, keys: Sequence[str]) -> KeyedJaggedTensor:
-        """The same bags of these features, in this order.
-
-        Args:
-            keys: some of the features.
-        """
-        if list(keys) == self.keys:
-            return self
-        place = {key: number for number, key in enumerate(self.keys)}
-        missing = [key for key in keys if key not in place]
-        if missing:
-            raise ArgumentError.here(
-                f"KeyedJaggedTensor: expected features among {', '.join(self.keys)}, "
-                f"got {missing[0]!r}"
-            )
-        parts = [slice(place[k] * self.bags, (place[k] + 1) * self.bags + 1) for k in keys]
-        bounds = [self.offsets[part] for part in parts]
-        ids = np.concatenate([self.values[b[0] : b[-1]] for b in bounds])
-        lengths = np.concatenate([np.diff(b) for b in bounds])
-        weights = None
-        if self.weights is not None:
-            weights = np.concatenate([self.weights[b[0] : b[-1]] for b in bounds])
-        return KeyedJaggedTensor(keys, ids, lengths, weights=weights)
-
-    @classmethod
-    def of(cls, features: Mapping[str, Any]) -> KeyedJaggedTensor:
-        """Bags by feature.
-
-        Args:
-            features: integers (bags, size), or a pair of integers (n) and offsets (bags).
-        """
-        values: list[Array] = []
-        lengths: list[Array] = []
-        for ids in features.values():
-            if isinstance(ids, tuple):
-                flat, starts = (_ids(x) for x in ids)
-                values.append(flat)
-                lengths.append(np.diff(np.append(starts, flat.size)))
-            else:
-                whole = _array(ids)
-                if whole.ndim != 2:
-                    raise ShapeError.here(
-                        f"EmbeddingBagCollection: expected ids (bags, size), or (ids, offsets), "
-                        f"got {whole.shape}"
-                    )
-                values.append(_ids(whole))
-                lengths.append(np.full(whole.shape[0], whole.shape[1], np.int64))
-        return cls(features, np.concatenate(values), np.concatenate(lengths))
-
-
-class KeyedTensor:
-    """Results by feature: columns of one tensor.
-
-    Args:
-        keys: the features.
-        length_per_key: how many columns each has.
-        values: (bags, columns).
-    """
-
-    def __init__(self, keys: Sequence[str], length_per_key: Sequence[int], values: Any) -> None:
-        self.keys: Final = list(keys)
-        self.length_per_key: Final = list(length_per_key)
-        self.values: Final = values
-        starts = np.append(0, np.cumsum(self.length_per_key)).tolist()
-        self._columns = dict(zip(self.keys, zip(starts, starts[1:], strict=False), strict=True))
-
-    def __getitem__(self, key: str) -> Any:
-        """The columns of a feature."""
-        begin, end = self._columns[key]
-        return self.values[:, begin:end]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The columns of each feature."""
-        return {key: self[key] for key in self.keys}
 
 
 class _Part(NamedTuple):
@@ -319,7 +197,7 @@ class EmbeddingBagCollection(Module):
         for table in self._tables():
             names = [f"{table.name}.{name}" for name in self._slot_names()]
             places.update(zip(names, table.slots, strict=True))
-        arrays = {name: _floats(state[name]) for name in places}
+        arrays = {name: floats_of(state[name]) for name in places}
         for name, place in places.items():
             if arrays[name].shape != place.shape:
                 raise ShapeError.here(
@@ -396,18 +274,3 @@ def _check(configs: Sequence[EmbeddingBagConfig]) -> None:
                 f"EmbeddingBagCollection: expected {what} of different names, "
                 f"got {twice[0] if twice else 'none'}"
             )
-
-
-def _array(x: Any) -> Array:
-    return np.asarray(getattr(x, "array", x))
-
-
-def _ids(x: Any) -> Array:
-    array = _array(x)
-    if array.dtype.kind not in "iu" and array.size:
-        raise ArgumentError.here(f"KeyedJaggedTensor: expected integers, got {array.dtype}")
-    return np.ascontiguousarray(array.reshape(-1), np.int64)
-
-
-def _floats(x: Any) -> Array:
-    return np.ascontiguousarray(_array(x), np.float32)

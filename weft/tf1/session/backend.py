@@ -72,11 +72,11 @@ class ProcessBackend(Backend):
 
     def function(self, request: Request) -> Run:
         """A compiled part of a graph."""
-        self._placement.now(request)
+        placed = self._placement.now(request)
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
         threads = min(self._threads, MAX_THREADS) or None
-        return Function(*asked, threads, done=request.done, placed=request.placed)
+        return Function(*asked, threads, done=request.done, placed=placed.apart)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""

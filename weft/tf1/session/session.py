@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from numpy import ndarray
 
 from weft.cluster.timeline import recorded
-from weft.errors import DTypeError, GraphError, WeftError
+from weft.errors import CancelledError, DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
@@ -20,6 +21,7 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
+from weft.runtime.memory.distant import values_of
 from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
@@ -56,6 +58,7 @@ class BaseSession:
         self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
         self._cancellation = Cancellation()  # of what runs wait for
+        self._children: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         self._closed = False
 
     @property
@@ -148,12 +151,18 @@ class BaseSession:
     ) -> Any:
         """A run with a limit of time, or whose kernels are timed."""
         seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
-        with time_limit(seconds or self._seconds):
-            if run_metadata is not None and options is not None and options.trace_level:
-                return self._traced(fetches, feed_dict, run_metadata)
-            return self.run(fetches, feed_dict)
+        traced = options is not None and options.trace_level
+        with time_limit(seconds or self._seconds) as limit:
+            try:
+                if run_metadata is not None and traced:
+                    return self._traced(run_metadata, fetches, feed_dict)
+                return self.run(fetches, feed_dict)
+            except CancelledError as error:  # a queue tells that it was cancelled, not why
+                if limit is None or not limit.cancelled:
+                    raise
+                raise translate(limit.late()) from error
 
-    def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
+    def _traced(self, run_metadata: RunMetadata, fetches: Any, feed_dict: Any) -> Any:
         """A run whose kernels are timed."""
         with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
@@ -224,14 +233,15 @@ class BaseSession:
         Raises:
             FailedPreconditionError: it is not initialized.
         """
-        if variable.key not in self._state:
+        found = values_of(self._state, [variable.key])
+        if not found:
             raise FailedPreconditionError(
                 None,
                 variable.op,
                 f"variable {variable.key!r} is used before it has a value; run its initializer "
                 f"first: {variable.handle.node.describe()}",
             )
-        array = self._state[variable.key]
+        array = found[variable.key]
         return array if array.ndim else array[()]
 
     def make_callable(
@@ -258,6 +268,18 @@ class BaseSession:
         """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
+    def child(self) -> BaseSession:
+        """A session of the same variables and devices, of which `give_up` ends what waits."""
+        found = copy(self)
+        found._plans, found._lock = {}, new_lock()
+        found._cancellation = Cancellation(self._cancellation)
+        self._children.add(found)
+        return found
+
+    def give_up(self) -> None:
+        """End the runs that wait for queues and the like; none can wait any more."""
+        self._cancellation.cancel(CancelledError("the run was given up while it waited"))
+
     def with_state(self, state: State) -> BaseSession:
         """A session of the same plans over other values of variables and counters."""
         found = copy(self)
@@ -268,6 +290,8 @@ class BaseSession:
         """End the runs that wait, and free the variables; the session cannot run any more."""
         self._closed = True
         self._cancellation.cancel()
+        for child in list(self._children):
+            child._closed, child._plans = True, {}
         self._plans = {}
         self._backend.close()
         self._state = self._backend.state

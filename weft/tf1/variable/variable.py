@@ -13,6 +13,7 @@ from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
 from weft.ir.shape import known as known_shape
+from weft.ops.resource.spec import key_in
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype, int32
@@ -112,16 +113,20 @@ class Variable(Overloads):
     def _make_handle(self, scope: str) -> None:
         op = self._graph.emit(
             "VariableV2", (), lambda: self._state_node(scope[:-1]), name=scope, ref=True,
-            attrs={"shape": self._shape, "dtype": self._dtype},
+            attrs={
+                "shape": self._shape, "dtype": self._dtype, "container": self._graph.container_name,
+                "shared_name": "",
+            },
         )  # fmt: skip
         self._variable = op.outputs[0]
         self._handle = self._variable.value
         self._graph.keys[op.name] = self
 
-    def _state_node(self, key: str) -> Value:
+    def _state_node(self, name: str) -> Value:
+        key = key_in(self._graph.container_name, name)
         with self._graph.ir.prefix(""):
             return ops.variable(
-                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=key
+                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=name
             )
 
     def _read(self, name: str, latest: bool) -> Tensor:
@@ -194,7 +199,7 @@ class Variable(Overloads):
     @property
     def key(self) -> str:
         """Its key in a session's state."""
-        return self.op.name
+        return str(self._handle.node.attrs["key"])
 
     @property
     def reads(self) -> list[Tensor]:
@@ -352,11 +357,11 @@ def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
 
 
 def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
-    graph, key = variable.graph, variable.key
+    graph, key, name = variable.graph, variable.key, variable.op.name
     shape = known_shape(variable.shape.as_dims())
     kind = variable.dtype.base_dtype
     near = graph.colocate_with(variable.op)
-    with graph.as_default(), near, control_dependencies(None), graph.name_scope(key + "/"):
+    with graph.as_default(), near, control_dependencies(None), graph.name_scope(name + "/"):
         flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
                           dtype="bool", shape=()).outputs[0]  # fmt: skip
         held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,

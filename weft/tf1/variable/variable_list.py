@@ -90,7 +90,7 @@ def report_uninitialized_variables(
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
 
     def missing(state: Mapping[str, Any]) -> Any:
-        return np.array([v.key for v in chosen if v.key not in state], np.object_)
+        return np.array([v.op.name for v in chosen if v.key not in state], np.object_)
 
     kind = "ReportUninitializedVariables"
     return host_op(kind, (), missing, [string], [(None,)], name, with_state=True).outputs[0]

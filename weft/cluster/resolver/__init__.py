@@ -1,0 +1,1 @@
+"""What cluster this process is a task of, from what started it."""

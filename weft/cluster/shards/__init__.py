@@ -1,0 +1,1 @@
+"""Data shards, given out by the chief to whoever is free."""
