@@ -115,12 +115,12 @@ class Queue(Blocking):
         def run() -> Progress:
             if self.closed:
                 raise CancelledError(f"{self.title} '{self.name}' is closed.")
-            before = len(rest)
-            while rest and (self.capacity < 0 or self.size < self.capacity):
+            room = len(rest) if self.capacity < 0 else min(self.capacity - self.size, len(rest))
+            for _ in range(room):
                 self.put(rest.popleft())
             if not rest:
                 return Progress.COMPLETE
-            return Progress.SOME if len(rest) < before else Progress.NONE
+            return Progress.SOME if room > 0 else Progress.NONE
 
         return self.attempt(self._enqueues, Attempt("Enqueue", run), cancel) if elements else []
 
