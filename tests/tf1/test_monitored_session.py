@@ -142,7 +142,7 @@ def test_continues_where_it_was_saved(tmp_path):
         checkpoint_filename_with_path=str(tmp_path / "model.ckpt-3")
     ) as session:
         assert session.raw_session().run(w) == 0.125
-    with pytest.raises(RuntimeError, match="expected an open session"):
+    with pytest.raises(RuntimeError, match="already closed"):
         session.close()
 
 
@@ -242,7 +242,7 @@ def test_errors(tmp_path):
         tf.train.MonitoredTrainingSession(is_chief=False)
     tf.get_default_graph().unfinalize()
     lazy = tf.train.Scaffold(init_op=tf.no_op())
-    with pytest.raises(RuntimeError, match=r"have a value, but \['w'\] have none"):
+    with pytest.raises(RuntimeError, match=r"Variables not initialized: w"):
         tf.train.MonitoredSession(tf.train.ChiefSessionCreator(lazy))
 
 

@@ -69,6 +69,15 @@ class Variables(Distant):
             found.update(zip(head["found"], map(fresh, arrays), strict=True))
         return {key: found[key] for key in keys if key in found}
 
+    def missing(self, keys: Iterable[str]) -> list[str]:
+        """Those of these variables that have no value, with one message a device."""
+        asked = list(keys)
+        there: set[str] = set()
+        for device, its in self._by_device(asked).items():
+            found = self._session.ask(device, "contains", its)[0]["found"]
+            there.update(key for key, has in zip(its, found, strict=True) if has)
+        return [key for key in asked if key not in there]
+
     def put(self, values: Mapping[str, Array]) -> None:
         """Set variables, with one message a device."""
         default = next(iter(self._session.devices))

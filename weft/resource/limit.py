@@ -65,7 +65,8 @@ def time_limit(seconds: float) -> Iterator[TimeLimit | None]:
     if not seconds:
         yield before
         return
-    with TimeLimit(seconds) as limit:
+    limit = TimeLimit(seconds)
+    with limit:
         _local.limit = limit
         try:
             yield limit

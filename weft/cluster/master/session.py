@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -207,7 +208,7 @@ class MasterSession(ClusterSession):
                 return
         self._fail(AbortedError("the session was closed"), error)
         for link in self.links.values():
-            if not link.channel.closed:
+            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
                 link.channel.start(Message("release", {"session": self.name}))
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)

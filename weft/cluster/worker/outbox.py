@@ -44,8 +44,10 @@ class Outbox:
             for post in posts:
                 self._missing[post] -= 1
             ready = [post for post in posts if not self._missing[post]]
-        for post in ready if self._tell is not None else ():
-            self._tell(post, [self._found[v] for v in post.values])
+        if (tell := self._tell) is None:  # the step is over
+            return
+        for post in ready:
+            tell(post, [self._found[v] for v in post.values])
 
     def close(self) -> None:
         """Forget the values, and how to send them."""

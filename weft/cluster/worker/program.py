@@ -134,6 +134,6 @@ def _digest(array: Array) -> str:
 
 
 def _route_of(head: Mapping[str, Any]) -> Route:
-    posts = tuple([Post(**{**p, "values": tuple(p["values"])}) for p in head["posts"]])
+    posts = tuple([Post(p["stage"], p["to"], tuple(p["values"]), p["kind"]) for p in head["posts"]])
     values = {name: tuple(head[name]) for name in ("feeds", "first", "last", "later")}
     return Route(head["task"], posts=posts, prompt=head["prompt"], **values)

@@ -98,11 +98,12 @@ class Worker:
         """Run the rest of a step, with the values of the master."""
         step = message.head["step"]
         part = self._parts.get(step)
-        if part is None or part.program.later is None:
+        later = None if part is None else part.program.later
+        if part is None or later is None:
             raise AbortedError(f"{self.task}: step {step} was given up")
         part.feed(message.head["values"], message.arrays)
-        program = part.program
-        return self._ran(part, program.later, program.route.later, program.route.last, True)
+        route = part.program.route
+        return self._ran(part, later, route.later, route.last, True)
 
     def _ran(
         self, part: Part, stages: StagedProgram, numbers: Sequence[int], values: Sequence[int],

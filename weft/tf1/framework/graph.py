@@ -250,7 +250,7 @@ class Graph(Names, Collections, Devices):
         into: Operation | None,
     ) -> tuple[Operation, str]:  # fmt: skip
         if self._finalized:
-            raise FinalizedError("the graph is finalized and cannot be modified")
+            raise FinalizedError("Graph is finalized and cannot be modified")
         for tensor in inputs:
             if tensor.graph is not self:
                 raise GraphError(

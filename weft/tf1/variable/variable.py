@@ -99,8 +99,9 @@ class Variable(Overloads):
                     text = f"Variable: expected numbers, got {self._initial_value}"
                     raise fail(DTypeError, f"{text}; a lookup table can hold texts")
                 self._make_handle(scope)
+            self._given = _guarded(initial, self._initial_value)
             graph.ir.colocate(made, [self._handle.node])
-            self._initializer_op = _assign(self, self._initial_value, "Assign").op
+            self._initializer_op = _assign(self, self._given, "Assign").op
             with self._where_it_is_read():
                 self._snapshot = self._read("read", latest=False)
         self._variable.rebind(self._snapshot.value)
@@ -202,6 +203,10 @@ class Variable(Overloads):
         return str(self._handle.node.attrs["key"])
 
     @property
+    def _shared_name(self) -> str:
+        return self.op.name
+
+    @property
     def reads(self) -> list[Tensor]:
         """All tensors through which the graph reads it."""
         return list(self._reads)
@@ -264,7 +269,7 @@ class Variable(Overloads):
         session = HOOKS.default_session() if session is None else session
         if session is None:
             raise GraphError("load: there is no default session; pass load(value, session)")
-        session.run(self._initializer_op, {self._initial_value: value})
+        session.run(self._initializer_op, {self._given: value})
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None,
@@ -344,6 +349,11 @@ def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
         return convert_to_tensor(initial, name="initial_value", dtype=dtype)
     with name_scope("Initializer"), device(None):
         return convert_to_tensor(initial(), name="initial_value", dtype=dtype)
+
+
+def _guarded(initial: Any, value: Tensor) -> Tensor:
+    """The initial value; of another variable, its initial value as long as that has no other."""
+    return initial.initialized_value() if isinstance(initial, Variable) else value
 
 
 def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:

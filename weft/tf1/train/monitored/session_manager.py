@@ -64,8 +64,8 @@ class SessionManager:
         local_init_run_options: Any = None, local_init_feed_dict: Any = None,
     ) -> None:  # fmt: skip
         if ready_for_local_init_op is not None and local_init_op is None:
-            text = "SessionManager: expected a local_init_op with ready_for_local_init_op, got none"
-            raise fail(GraphError, text)
+            text = "If you pass a ready_for_local_init_op you must also pass a local_init_op"
+            raise fail(GraphError, f"SessionManager: {text} , got {ready_for_local_init_op!r}")
         self._graph = get_default_graph() if graph is None else graph
         self._local_init = local_init_op, local_init_feed_dict, local_init_run_options
         self._ready_op, self._ready_for_local = ready_op, ready_for_local_init_op
@@ -102,24 +102,30 @@ class SessionManager:
         try:
             if not restored:
                 self._initialize(session, init_op, init_feed_dict, init_fn)
-            missing = self._local_missing(session) or self._missing(session, self._ready_op)
-            if missing:
-                raise fail(
-                    StateError,
-                    f"prepare_session: expected all variables to have a value, but {missing} have "
-                    "none; init_op, init_fn or local_init_op gives it to them",
-                )
+            self._check_ready(session)
         except BaseException:
             _close(session)
             raise
         return session
 
+    def _check_ready(self, session: Session) -> None:
+        missing, what = self._local_missing(session), "ready for local_init"
+        if not missing:
+            missing, what = self._missing(session, self._ready_op), "ready"
+        if missing:
+            raise fail(
+                StateError,
+                f"prepare_session: Init operations did not make model {what}: Variables not "
+                f"initialized: {', '.join(missing)}; init_op, init_fn or local_init_op gives them "
+                "values",
+            )
+
     def _initialize(self, session: Session, init_op: Any, feeds: Any, init_fn: Any) -> None:
         if init_op is None and init_fn is None and self._local_init[0] is None:
             raise fail(
                 StateError,
-                "prepare_session: expected an init_op, init_fn or local_init_op, as there is no "
-                "checkpoint to restore, got none",
+                "prepare_session: the model is not initialized, there is no checkpoint to restore, "
+                "and no init_op or init_fn or local_init_op was given",
             )
         if init_op is not None:
             session.run(init_op, feeds)

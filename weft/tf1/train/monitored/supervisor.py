@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.errors import StateError
+from weft.errors import GraphError, StateError
 from weft.tf1 import logging
 from weft.tf1.errors import AbortedError
 from weft.tf1.framework.graph import Graph, fail, get_default_graph
@@ -22,6 +22,7 @@ from weft.tf1.train.learning_rate import get_global_step
 from weft.tf1.train.monitored.scaffold import Scaffold
 from weft.tf1.train.monitored.session_manager import SessionManager
 from weft.tf1.train.queue_runner import start_queue_runners
+from weft.tf1.variable.variable_list import global_variables
 
 __all__ = ["Supervisor", "basic_train_loop"]
 
@@ -74,6 +75,8 @@ class Supervisor:
             local_init_op=_given(local_init_op), summary_op=_given(summary_op), saver=_given(saver),
         )  # fmt: skip
         with self._graph.as_default():
+            if not is_chief:
+                _check_devices(global_variables())
             self._scaffold.finalize()
         self.session_manager = session_manager or SessionManager(
             self.local_init_op, self.ready_op, self.ready_for_local_init_op, self._graph,
@@ -85,7 +88,7 @@ class Supervisor:
         found = get_global_step(self._graph) if global_step is _DEFAULT else global_step
         self.global_step: Any = found
         self.save_summaries_secs, self.save_model_secs = save_summaries_secs, save_model_secs
-        self._folder = None if logdir is None else os.fspath(logdir)
+        self._folder = os.fspath(logdir) if logdir else None
         self.save_path: Any = (
             os.path.join(self._folder, checkpoint_basename) if self._folder else None
         )
@@ -175,7 +178,17 @@ class Supervisor:
                     session.close()
 
     def start_standard_services(self, sess: Session) -> list[threading.Thread]:
-        """Start the threads that save; none without a folder."""
+        """Start the threads that save; none without a folder.
+
+        Args:
+            sess: whose variables are saved.
+
+        Raises:
+            StateError: this is not the chief, which writes.
+        """
+        if not self.is_chief:
+            text = "Only chief supervisor can start standard services"
+            raise fail(StateError, f"start_standard_services: {text}")
         found: list[threading.Thread] = []
         if self._folder is None:
             return found
@@ -244,8 +257,8 @@ class Supervisor:
             StateError: the supervisor writes none.
         """
         if self.summary_writer is None:
-            text = "summary_computed: expected a Supervisor with a logdir or a summary_writer"
-            raise fail(StateError, text)
+            text = "Writing a summary requires a summary writer: give a logdir or summary_writer"
+            raise fail(StateError, f"summary_computed: {text}")
         if global_step is None and self.global_step is not None:
             global_step = sess.run(self.global_step)
         self.summary_writer.add_summary(summary, global_step)
@@ -279,6 +292,14 @@ class Supervisor:
         finally:
             if close_summary_writer and self.summary_writer is not None:
                 self.summary_writer.close()
+
+
+def _check_devices(variables: Sequence[Any]) -> None:
+    """Without a device each worker would have variables of its own, which no chief initializes."""
+    found = [v.name for v in variables if not v.device]
+    if found:
+        text = f"When using replicas, all Variables must have their device set: {found}"
+        raise fail(GraphError, f"Supervisor: {text}; see tf.train.replica_device_setter")
 
 
 def _given(part: Any) -> Any:

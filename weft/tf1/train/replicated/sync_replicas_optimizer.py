@@ -184,10 +184,12 @@ class SyncReplicasOptimizer(Optimizer):
         """The thread of the chief, which makes the steps.
 
         Raises:
-            StateError: there are no gradients yet.
+            GraphError: there are no gradients yet.
         """
         if self._runner is None:
-            raise fail(StateError, "get_chief_queue_runner: expected apply_gradients() before it")
+            raise fail(
+                GraphError, "get_chief_queue_runner: should be called after apply_gradients()"
+            )
         return self._runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
@@ -198,11 +200,11 @@ class SyncReplicasOptimizer(Optimizer):
                 of a step need at least the difference.
 
         Raises:
-            StateError: there are no gradients yet.
+            GraphError: there are no gradients yet.
             ArgumentError: there would be too few.
         """
         if self._runner is None:
-            raise fail(StateError, "get_init_tokens_op: expected apply_gradients() before it")
+            raise fail(GraphError, "get_init_tokens_op() should be called after apply_gradients()")
         needed = self._count - self._total
         if num_tokens == -1:
             num_tokens = self._count
@@ -250,8 +252,8 @@ class _Hook(SessionRunHook):
         """Make what it needs, before the graph is finalized."""
         optimizer = self._optimizer
         if not optimizer.has_gradients:
-            text = "SyncReplicasOptimizer: expected apply_gradients() before the hook is used"
-            raise fail(StateError, text)
+            text = "SyncReplicasOptimizer.apply_gradient should be called before using the hook"
+            raise fail(GraphError, text)
         self._ready = optimizer.ready_for_local_init_op
         if self._is_chief:
             self._init = optimizer.chief_init_op
