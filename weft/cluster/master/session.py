@@ -21,7 +21,7 @@ from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
 from weft.cluster.wait import Wait
-from weft.cluster.waiting import answered
+from weft.cluster.waiting import Pending, answered
 from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
@@ -72,6 +72,7 @@ class MasterSession(ClusterSession):
         self._lock = threading.Lock()
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
+        self._pending = Pending()
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
     # -- functions
@@ -161,7 +162,8 @@ class MasterSession(ClusterSession):
             return self._worker.store.call_here(spec, method, options, inputs, cancel)
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
-        return answered(self._link(device).channel, message, cancel).arrays
+        channel = self._link(device).channel
+        return answered(channel, message, cancel, "give up", self._pending).arrays
 
     def _link(self, device: str) -> Link:
         task = task_of(device)
