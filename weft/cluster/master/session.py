@@ -72,6 +72,7 @@ class MasterSession(ClusterSession):
         self._lock = threading.Lock()
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
+        self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
     # -- functions
@@ -120,6 +121,7 @@ class MasterSession(ClusterSession):
             number = next(self._numbers)
         cut = replace(cut, fetches=cut.fetches[:fetches])
         plan = routes(cut, self.task)
+        self._used.update(task for task in plan if task != self.task)
         futures = [
             self.links[task].channel.start(self._registration(cut, route, number))
             for task, route in plan.items()
@@ -173,11 +175,11 @@ class MasterSession(ClusterSession):
     # -- its life
 
     def check(self) -> None:
-        """Raises if the session is closed, or one of its tasks has failed."""
+        """Raises if the session is closed, or a task that it has used has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
-        for task, link in self.links.items():
-            if link.channel.closed:
+        for task in list(self._used):
+            if self.links[task].channel.closed:
                 raise AbortedError(
                     f"the session lost {task}, which has ended or did not answer: open a new one"
                 )
