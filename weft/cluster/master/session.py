@@ -64,7 +64,8 @@ class MasterSession(ClusterSession):
         self.devices = {n: d.attributes for n, d in worker.devices.items()}
         for link in links.values():
             self.devices.update(link.devices)
-        self.variables = Variables(self)
+        self._homes: dict[str, str] = {}  # of variables, as far as requests have told
+        self.variables = Variables(self, self._homes.get)
         self._worker, self._counters, self._closed = worker, counters, closed
         self._threads = threads or None
         self._default = next(iter(worker.devices))
@@ -85,6 +86,7 @@ class MasterSession(ClusterSession):
             for node, device in request.placed.items()
             if op_of(node) in (variable, counter)
         }
+        self._homes.update(homes)
 
         def compiled(step: Step, threads: int, count: int) -> Any:
             return self._compiled(step, threads, count, homes)
