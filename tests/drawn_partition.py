@@ -33,7 +33,7 @@ class Drawn:
     """
 
     def __init__(self, seed: int, size: int = 8) -> None:
-        self.rng = np.random.default_rng(seed)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
         self.log: list[float] = []
         self.state: dict[str, Array] = {}
         self.targets: list[Node] = []
@@ -94,6 +94,7 @@ class Drawn:
     def placed(self, names: Sequence[str], free: float = 0.4) -> dict[Node, str]:
         """Devices of nodes at random: often that of an input; some nodes are free."""
         found: dict[Node, str] = {}
+        self.rng = np.random.default_rng((self.seed, 1))
         for node in self.graph.nodes:
             kept = op_of(node) in (variable, counter)
             if self.rng.random() < free and not kept:
@@ -119,7 +120,7 @@ class Drawn:
         placed = self.placed(names)
         homes = {n.attrs["key"]: d for n, d in placed.items() if op_of(n) in (variable, counter)}
         state = DeviceStates({n: d.variables() for n, d in devices.items()}, names[0])
-        state.homes.update(homes)
+        state.tell(homes)
 
         def finish(step: Step, threads: int, fetches: int) -> LocalProgram:
             del threads

@@ -46,6 +46,16 @@ def _threads(text: str) -> int:
     return count
 
 
+MAX_CPU_DEVICES = 64
+
+
+def _cpu_devices(text: str) -> int:
+    count = int(text)
+    if not 1 <= count <= MAX_CPU_DEVICES:
+        raise ValueError
+    return count
+
+
 def _level(text: str) -> int:
     level = int(text)
     if not 0 <= level <= 6:
@@ -90,6 +100,14 @@ KNOBS = {
             _threads,
             f"an integer from 1 to {MAX_THREADS}",
             "threads in the team that runs a step; results do not depend on it",
+        ),
+        Knob(
+            "cpu_devices",
+            lambda: 1,
+            _cpu_devices,
+            f"an integer from 1 to {MAX_CPU_DEVICES}",
+            "devices `cpu:0`, `cpu:1`, ... for eager tensors, each with threads of its own; with "
+            "one, every number means it",
         ),
         Knob(
             "target",

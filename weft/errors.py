@@ -176,6 +176,10 @@ class GraphError(WeftError, ValueError, RuntimeError):
     """A malformed graph: a cycle, a foreign tensor, an unknown name."""
 
 
+class MissingError(GraphError):
+    """Something that a run needs does not exist, such as a file."""
+
+
 class FeedError(WeftError, ValueError):
     """A feed that is missing, of the wrong shape or type, or not feedable."""
 

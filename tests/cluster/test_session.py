@@ -86,3 +86,44 @@ def test_errors_are_those_of_one_process(cluster):
             z = y + 1.0
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"/job:ps/task:4.*does not exist"):
             session.run(z, {i: 1})
+
+
+def test_a_timeline_of_all_tasks(cluster):
+    ps, worker = (f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker"))
+    model = Model("/job:ps", "/job:worker")
+    with tf.Session(cluster.target("worker"), graph=model.graph) as session:
+        session.run(model.init)
+        metadata = tf.RunMetadata()
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        for _ in range(2):
+            session.run(model.train, {model.x: X, model.labels: LABELS}, options, metadata)
+    computed = [i for i in metadata.timeline.intervals if i.kind == "compute"]
+    devices = [i.device for i in sorted(computed, key=lambda i: i.begin)]
+    assert set(devices) == {ps, worker} and devices[-1] == ps  # the update
+    events = metadata.timeline.chrome_trace()["traceEvents"]
+    assert {e["args"]["name"] for e in events if e["ph"] == "M"} >= {ps, worker}
+    assert {"wait", "compute", "recv"} <= {e["cat"] for e in events if e["ph"] == "X"}
+
+
+def test_checkpoints_of_variables_on_servers(cluster, tmp_path):
+    model = Model("/job:ps", "/job:worker")
+    with model.graph.as_default():
+        saver = tf.train.Saver()
+        with tf.device("/job:worker"):
+            apart = tf.Variable([7.0], name="apart")
+        both = tf.train.Saver([model.w, apart])
+    with tf.Session(cluster.target("worker"), graph=model.graph) as session:
+        session.run([model.init, apart.initializer])
+        path = saver.save(session, str(tmp_path / "model"))
+        other = both.save(session, str(tmp_path / "both"))
+        session.run(model.train, {model.x: X, model.labels: LABELS})
+        after = session.run(model.w)
+        tf.Session.reset(cluster.target("worker"))
+    with tf.Session(cluster.target("worker"), graph=model.graph) as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="has no value"):
+            saver.save(session, str(tmp_path / "none"))
+        saver.restore(session, path)  # to the tasks where the graph's variables are
+        both.restore(session, other)
+        assert not np.array_equal(session.run(model.w), after)
+        session.run(model.train, {model.x: X, model.labels: LABELS})
+        assert session.run([model.step, apart])[1].tolist() == [7]

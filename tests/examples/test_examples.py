@@ -46,6 +46,14 @@ def test_tf1_digits(run: Any) -> None:
     assert text.count("test accuracy") == 2
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [(), ("--sync", "--workers", "3", "--backup", "1")])
+def test_distributed_mnist(run: Any, more: tuple[str, ...]) -> None:
+    accuracy, text = run("distributed_mnist", "--steps", "100", *more)
+    assert accuracy > 0.9  # 0.1 by chance
+    assert text.count("test accuracy") == 1
+
+
 # 0.1 by chance.
 @pytest.mark.parametrize(
     ("model", "steps", "least"),

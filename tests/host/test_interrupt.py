@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from interruption import interrupted_at
 
-from weft.eager.record import memory_pool
 from weft.host.interrupt import SIGNALS, AgainBehindFinalizers, Uninterrupted
+from weft.runtime.memory import recycled
 
 
 class Late(Exception):
@@ -135,8 +135,8 @@ def test_a_signal_in_a_finalizer_comes_behind_it(told, kind, number, error):
 
 
 def test_a_signal_at_any_point_of_a_finalizer_of_ours_is_not_lost(told):
-    shape, kind = (memory_pool.SMALLEST,), np.dtype(np.uint8)
-    blocks = [memory_pool.empty(shape, kind) for _ in range(40)]
+    shape, kind = (recycled.SMALLEST,), np.dtype(np.uint8)
+    blocks = [recycled.empty(shape, kind) for _ in range(40)]
     passed, places = False, list[str]()
 
     def free():
@@ -149,7 +149,7 @@ def test_a_signal_at_any_point_of_a_finalizer_of_ours_is_not_lost(told):
         assert not passed, where
         places.append(where)
     assert passed and not told
-    assert len([place for place in places if place.startswith(("_Block", "_Pool"))]) > 2
+    assert len([place for place in places if place.startswith(("Block", "Pool"))]) > 2
 
 
 def test_other_exceptions_of_finalizers_are_reported_as_before(told):

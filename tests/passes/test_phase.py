@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,13 +15,13 @@ from hypothesis import strategies as st
 from weft import ops
 from weft.errors import CompileError, FeedError, GraphError
 from weft.ir.dtype import float32, string
-from weft.ir.graph import Graph
+from weft.ir.graph import Graph, toposort
 from weft.ir.node import Node, Value
 from weft.ops.call import trace
 from weft.ops.resource.call import resource_call
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.phase import HostPhase, ProgramPhase, has_host_nodes, phases
-from weft.passes.step import Request
+from weft.passes.step import Request, predecessors
 from weft.resource.base import Cancellation
 from weft.runtime.engine import Function
 from weft.runtime.interpreted import Interpreted
@@ -54,87 +55,125 @@ def call(node: Node, xs: Sequence[Any], cancel: Cancellation) -> list[Any]:
     return [mixed(xs)]
 
 
-def interpreted(request: Request) -> Interpreted:
-    return Interpreted(request.graph, request.fetches, request.targets, request.feeds, request.done)
-
-
 class Drawn:
-    """A graph built from drawn numbers, with its host nodes as given."""
+    """A graph drawn from a seed, with its host nodes as given, and a request of it."""
 
-    def __init__(self, choices: Sequence[tuple[int, int, int, int]], make: Callable[..., Node]):
+    def __init__(self, seed: int, size: int, make: Callable[..., Node]) -> None:
+        self.random = random.Random(seed)
+        self.make = make
         self.graph = Graph()
-        self.values: list[Value] = []
         self.nodes: list[Node] = []
         self.ordered: dict[str, list[Node]] = {key: [] for key in KEYS}
         with self.graph.as_default():
             self.feeds = [ops.placeholder(dtype="float32", shape=()) for _ in range(2)]
             self.handles = [ops.variable(key=k, dtype="float32", shape=()) for k in KEYS]
-            self.values += [*self.feeds, ops.constant(2.0)]
-            for choice in choices:
-                self.add(choice, make)
+            self.values = [*self.feeds, ops.constant(2.0)]
+            for _ in range(size):
+                self.add()
 
-    def add(self, choice: tuple[int, int, int, int], make: Callable[..., Node]) -> None:
-        kind, i, j, k = choice
-        x, y = self.values[i % len(self.values)], self.values[j % len(self.values)]
-        before = [self.nodes[k % len(self.nodes)]] if self.nodes and k % 3 == 0 else []
-        handle, key = self.handles[k % 2], KEYS[k % 2]
-        if kind == 3:  # ordered after all assignments so far
-            with self.graph.control_dependencies([*self.ordered[key], *before]):
-                node = ops.read(handle).node
-            self.ordered[key].append(node)
-        elif kind == 4:
-            with self.graph.control_dependencies([*self.ordered[key], *before]):
-                node = ops.assign(handle, x).node
-            self.ordered[key].append(node)
-        elif kind == 5:
-            node = ops.read(handle).node
-        elif kind == 6:
-            with self.graph.control_dependencies([*before]):
-                node = ops.group.node((), {})
-        else:
-            with self.graph.control_dependencies(before):
-                node = {
-                    0: lambda: (x + y).node,
-                    1: lambda: (x * 0.5 + y).node,
-                    2: lambda: make(x, y),
-                    7: lambda: make(x, waits=True),
-                }[kind]()
+    def value(self) -> Value:
+        """One of the last values, mostly."""
+        return self.values[-1 - min(int(self.random.expovariate(0.4)), len(self.values) - 1)]
+
+    def add(self) -> None:
+        kind = self.random.choice(
+            ("add", "mix", "mix", "wait", "wait", "later", "set", "read", "group")
+        )
+        some = [*[v.node for v in self.feeds], *self.nodes]
+        before = [self.random.choice(some[-6:])] if self.random.random() < 0.3 else []
+        number = self.random.randrange(2)
+        handle, ordered = self.handles[number], self.ordered[KEYS[number]]
+        if kind in ("later", "set"):  # after all of the variable so far
+            before = [*ordered, *before]
+        with self.graph.control_dependencies([] if kind == "read" else before):
+            node = self.node(kind, handle)
+        if kind in ("later", "set"):
+            ordered.append(node)
         self.nodes.append(node)
         self.values.extend(node.outputs)
 
+    def node(self, kind: str, handle: Value) -> Node:
+        x, y = self.value(), self.value()
+        match kind:
+            case "add":
+                return (x * 0.5 + y).node
+            case "mix":
+                return self.make(x, y)
+            case "wait":
+                return self.make(x, waits=True)
+            case "set":
+                return ops.assign(handle, x).node
+            case "group":
+                return ops.group.node((), {})
+            case _:
+                return ops.read(handle).node
 
-choices = st.lists(st.tuples(st.integers(0, 7), *[st.integers(0, 30)] * 3), min_size=1, max_size=14)
+    def request(self, fed: bool) -> Request:
+        found = self.random.choices(self.nodes[-6:], k=3)
+        fetches = tuple(dict.fromkeys(v for n in found for v in n.outputs))
+        feeds = [*self.feeds, *(found[0].outputs if fed else ())]
+        targets = tuple(n for n in found if not n.outputs)
+        return Request(self.graph, fetches, targets, tuple(feeds))
 
 
-def asked(drawn: Drawn, picks: Sequence[int], fed: bool) -> Request:
-    found = [drawn.nodes[p % len(drawn.nodes)] for p in picks]
-    fetches = tuple(dict.fromkeys(v for n in found for v in n.outputs))
-    targets = tuple(n for n in found if not n.outputs)
-    feeds = [*drawn.feeds]
-    if fed:
-        feeds += [v for v in found[0].outputs[:1]]
-    return Request(drawn.graph, fetches, targets, tuple(feeds))
+def interpreted(request: Request) -> Interpreted:
+    return Interpreted(request.graph, request.fetches, request.targets, request.feeds, request.done)
 
 
-@settings(max_examples=150, deadline=None)
-@given(choices, st.lists(st.integers(0, 30), min_size=1, max_size=4), st.booleans())
-def test_phases_do_what_one_step_does(
-    drawn: list[tuple[int, int, int, int]], picks: list[int], fed: bool
-) -> None:
-    ours, oracle = Drawn(drawn, host), Drawn(drawn, inside)
-    request, whole = asked(ours, picks, fed), asked(oracle, picks, fed)
+def compiled(request: Request) -> Function:
+    return Function(
+        request.graph, request.fetches, request.targets, request.feeds, 1, done=request.done
+    )
+
+
+def check(seed: int, size: int, fed: bool, program: Callable[[Request], Any]) -> None:
+    request = Drawn(seed, size, host).request(fed)
+    whole = Drawn(seed, size, inside).request(fed)
     arrays = [np.asarray(x, np.float32) for x in (3.0, 5.0, 11.0)][: len(request.feeds)]
     memory = Memory({key: np.asarray(i + 1.0, np.float32) for i, key in enumerate(KEYS)})
     state = State()
     for key, value in memory.variables.items():
         state[key] = value
-    expected = evaluate(
-        whole.graph, whole.fetches, dict(zip(whole.feeds, arrays, strict=True)), memory,
-        whole.targets,
-    )  # fmt: skip
-    found = Phased(request, interpreted, call, Cancellation())(arrays, state)
+    feeds = dict(zip(whole.feeds, arrays, strict=True))
+    expected = evaluate(whole.graph, whole.fetches, feeds, memory, whole.targets)
+    check_waits(request)
+    found = Phased(request, program, call, Cancellation())(arrays, state)
     assert [float(x) for x in found] == [float(x) for x in expected]
     assert {k: float(state[k]) for k in KEYS} == {k: float(memory.variables[k]) for k in KEYS}
+
+
+def check_waits(request: Request) -> None:
+    """Phases come after what they wait for, and no node waits for one that it does not follow."""
+    before, plan = predecessors(request), phases(request)
+    behind: list[frozenset[Node]] = []  # the waiting nodes behind each phase
+    for number, phase in enumerate(plan):
+        assert all(i < number for i in phase.after)
+        own = frozenset([phase.node] if isinstance(phase, HostPhase) and phase.waits else ())
+        behind.append(own.union(*[behind[i] for i in phase.after]))
+        if own:
+            assert behind[-1] <= frozenset(toposort(request.graph, own, before))
+
+
+SEEDS, SIZES = st.integers(0, 2**32), st.integers(1, 20)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, SIZES, st.booleans())
+def test_phases_do_what_one_step_does(seed: int, size: int, fed: bool) -> None:
+    check(seed, size, fed, interpreted)
+
+
+@settings(max_examples=8, deadline=None)
+@given(SEEDS, st.just(16))
+def test_compiled_phases_do_what_one_step_does(seed: int, size: int) -> None:
+    check(seed, size, False, compiled)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000, deadline=None)
+@given(SEEDS, st.integers(10, 40), st.booleans())
+def test_phases_of_larger_graphs(seed: int, size: int, fed: bool) -> None:
+    check(seed, size, fed, interpreted)
 
 
 def programs(request: Request) -> list[Request]:
@@ -248,3 +287,25 @@ def test_bad_requests() -> None:
         phases(Request(graph, (same,)))
     with pytest.raises(CompileError, match=r"resource_call: .* runs on the host"):
         Function(graph, loose.outputs)([], State())
+
+
+def test_the_latest_value_is_that_of_earlier_operations() -> None:
+    graph = Graph()
+    with graph.as_default():
+        u = ops.variable(key="u", dtype="float32", shape=())
+        changed = ops.assign(u, host(ops.constant(1.0) * 2.0).outputs[0])
+        latest = ops.read(u, latest=True) * 1.0
+    assert run(Request(graph, (latest,), (changed.node,)), initial(u=9.0)) == [mixed([2.0])]
+
+
+def test_a_group_orders_what_is_computed_late() -> None:
+    graph = Graph()
+    with graph.as_default():
+        u = ops.variable(key="u", dtype="float32", shape=())
+        doubled = ops.read(u) * 2.0
+        with graph.control_dependencies([doubled.node]):
+            group = ops.group.node((), {})
+        with graph.control_dependencies([group]):
+            early = ops.assign(u, ops.constant(7.0))
+        late = host(early).outputs[0] + doubled
+    assert run(Request(graph, (late,)), initial(u=3.0)) == [mixed([7.0]) + 6.0]

@@ -157,7 +157,8 @@ def test_the_smallest_priority_leaves_first_and_equal_ones_in_order():
     names = np.array([b"c", b"a", b"b", b"a2"], object)
     q.call("enqueue_many", np.array([3, 1, 2, 1]), names)
     assert q.call("dequeue")[1][()] == b"a"
-    assert q.call("dequeue_many", 3)[1].tolist() == [b"a2", b"b", b"c"]
+    texts = q.call("dequeue_many", 3)[1].tolist()
+    assert texts == [b"a2", b"b", b"c"] and {type(x) for x in texts} == {bytes}
     with pytest.raises(ArgumentError, match="must be type int64, but dtype is: float32"):
         Handle("PriorityQueueV2", dtypes=("float32",)).call("size")
     with pytest.raises(ArgumentError, match="must be a scalar, but shape is: \\(2,\\)"):

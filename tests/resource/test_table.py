@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft.resource  # noqa: F401 -- the kinds
-from weft.errors import ArgumentError, DataError, UninitializedError
+from weft.errors import ArgumentError, MissingError, UninitializedError
 from weft.ops.resource.spec import ResourceSpec
 from weft.resource.base import Cancellation, Containers
 
@@ -118,7 +118,7 @@ def test_tables_from_text_files(tmp_path):
     ]:
         with pytest.raises(ArgumentError, match=text):
             filled(value, **options)
-    with pytest.raises(DataError, match="No such file"):
+    with pytest.raises(MissingError, match="No such file"):
         filled(text=tmp_path / "none", key_index=-2, value_index=-1)
     path.write_text("a\n\nb\n")
     with pytest.raises(ArgumentError, match="empty line found at position 1"):

@@ -132,10 +132,11 @@ def test_safe_lookup_leaves_out_negative_ids() -> None:
 @pytest.mark.parametrize("options", [{}, {"write_version": 2}, {"sharded": True}])
 def test_saved_whole_restored_in_other_parts(tmp_path: Path, options: Any) -> None:
     path = str(tmp_path / "model")
-    with tf.Graph().as_default(), tf.Session() as session:
-        with tf.device("/job:ps/task:0"):
+    two = tf.ConfigProto(device_count={"CPU": 2})
+    with tf.Graph().as_default(), tf.Session(config=two) as session:
+        with tf.device("/cpu:0"):
             tf.Variable(tf.ones([3]), name="u")
-        with tf.device("/job:ps/task:1"):
+        with tf.device("/cpu:1"):
             _table("div")
         session.run(tf.global_variables_initializer())
         tf.train.Saver(**options).save(session, path)

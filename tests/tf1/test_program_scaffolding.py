@@ -126,7 +126,11 @@ def test_texts_are_constants():
         name, label = rows.make_one_shot_iterator().get_next()
         assert [session.run([name, label]) for _ in range(3)] == [[b"a", 1], [b"b", 2], [b"c", 3]]
         parts = tf.train.slice_input_producer([names, np.arange(3)], shuffle=False)
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
         assert session.run(parts) == [b"a", 0]
+        coord.request_stop()
+        coord.join(threads)
         with pytest.raises(TypeError, match="texts"):
             tf.constant([1, 2], dtype=tf.string)
 

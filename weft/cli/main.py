@@ -1,4 +1,4 @@
-"""The command line: `weft bench MODEL`, `weft launch -n 2 SCRIPT`, `weft checkpoint`."""
+"""The command line: `weft bench`, `weft launch`, `weft checkpoint`, `weft cluster`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ COMMANDS: Final = {
     "checkpoint": (
         "weft.cli.checkpoint",
         "look into checkpoints: Weft's, safetensors, PyTorch's, TensorFlow's",
+    ),
+    "cluster": (
+        "weft.cli.cluster_command",
+        "look at the tasks of a cluster",
     ),
 }
 """By name: the module whose `declare` adds the arguments, and a description.

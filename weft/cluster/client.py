@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from weft.cluster import timeline
 from weft.cluster.links import PATIENT
 from weft.cluster.master.program import fresh
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
@@ -78,11 +80,23 @@ class ClientSession(ClusterSession):
 
         def run(arrays: Sequence[Array], state: Any) -> list[Any]:
             del state
-            limit = current()
+            limit, traced = current(), timeline.current()
             head = step if limit is None else {**step, "seconds": limit.left}
+            if traced is not None:
+                return self._traced(traced, {**head, "trace": True}, arrays)
             return list(map(fresh, self._send(Message("client step", head, arrays)).arrays))
 
         return run
+
+    def _traced(
+        self, traced: timeline.Timeline, head: dict[str, Any], arrays: Sequence[Array]
+    ) -> list[Any]:
+        """Runs a step whose timeline the master records."""
+        sent = time.perf_counter_ns()
+        answer = self._send(Message("client step", head, arrays))
+        shift = timeline.shift_of(answer.head["now"], sent, time.perf_counter_ns())
+        traced.add_told(answer.head["timeline"], shift)
+        return list(map(fresh, answer.arrays))
 
     def ask(
         self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()

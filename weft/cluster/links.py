@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.spec import ClusterSpec
-from weft.errors import AbortedError, UnavailableError
+from weft.errors import DeadlineError, UnavailableError
 from weft.ir.device import DeviceName
 from weft.runtime.device.base import DeviceAttributes, attributes_of
 
@@ -59,12 +57,7 @@ class Links:
         self.addresses = {str(task): address for task, address in spec}
         self._lock = threading.Lock()
         self._making: dict[str, Future[Link]] = {}
-        self._listeners: list[Callable[[str, BaseException], None]] = []
         self._closed = False
-
-    def on_failure(self, listener: Callable[[str, BaseException], None]) -> None:
-        """Tell a function each task that fails, and how."""
-        self._listeners.append(listener)
 
     def to(self, task: str, timeout: float | None = None) -> Link:
         """The connection to a task.
@@ -81,7 +74,7 @@ class Links:
             if self._closed:
                 raise UnavailableError(f"{self.own} is stopped")
             future = self._making.get(task)
-            make = future is None or (future.done() and future.exception() is not None)
+            make = future is None or _has_ended(future)
             if make:
                 future = self._making[task] = Future()
         assert future is not None
@@ -89,11 +82,15 @@ class Links:
             self._make(task, future, timeout)
         return future.result()
 
-    def known(self, task: str) -> Link | None:
-        """The connection to a task, if there is one."""
-        future = self._making.get(task)
-        done = future is not None and future.done() and future.exception() is None
-        return future.result() if done and future is not None else None
+    def alive(self, task: str, timeout: float | None = None) -> Link:
+        """The connection to a task that answers now; see `to`."""
+        link = self.to(task, timeout)
+        try:
+            link.channel.call(Message("ping"), timeout or self.options.connect_timeout)
+        except (UnavailableError, DeadlineError):
+            link.channel.close()
+            return self.to(task, timeout)
+        return link
 
     def _make(self, task: str, future: Future[Link], timeout: float | None) -> None:
         try:
@@ -112,8 +109,6 @@ class Links:
         except BaseException:
             channel.close()
             raise
-        watch = channel.start(Message("watch"), None)
-        watch.add_done_callback(lambda done: self._ended(task, channel, done))
         return Link(task, channel, answer["incarnation"], attributes_of(answer["devices"]))
 
     def _connected(self, task: str, timeout: float) -> Channel:
@@ -133,18 +128,6 @@ class Links:
                     raise
                 _log.warning("%s still waits for %s at %s", self.own, task, address)
 
-    def _ended(self, task: str, channel: Channel, watch: Future[Any]) -> None:
-        """The task has ended, or does not answer any more."""
-        with self._lock:
-            if self._closed:
-                return
-            self._making.pop(task, None)
-        error = None if watch.cancelled() else watch.exception()
-        for listener in list(self._listeners):
-            listener(task, error or AbortedError(f"{task} was stopped"))
-        with contextlib.suppress(Exception):
-            channel.close()
-
     def close(self) -> None:
         """End all connections."""
         with self._lock:
@@ -158,3 +141,10 @@ class Links:
 def name_of(task: DeviceName) -> str:
     """The name of a task, with its replica."""
     return str(DeviceName(task.job, 0, task.task))
+
+
+def _has_ended(future: Future[Link]) -> bool:
+    """Whether a connection was not made, or is one no more."""
+    if not future.done():
+        return False
+    return future.exception() is not None or future.result().channel.closed

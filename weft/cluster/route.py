@@ -1,15 +1,20 @@
 """Routes: which values of a partitioned step travel between tasks, and in which messages.
 
-The master sends one `run` to each other task. Its reply brings what the task gives the master
-without waiting for anybody, such as variables of a parameter server. If the task goes on with
-values of the master, the last of these messages is a `finish`, whose reply brings the rest and
-tells that the task is done: a training step is one `run` and one `finish` per parameter server.
-What neither reply can bring in time is posted by a message of its own.
+The master sends one `run` to each other task, whose reply tells that the task is done, and brings
+what it gives the master. There are two shorter ways:
+
+- A task that first gives values without waiting for anybody, and goes on with values of the
+  master, replies to `run` in between. The values of the master come with a `finish`: a training
+  step is one `run` and one `finish` for each parameter server.
+- A task that begins with values of the master gets its `run` together with them.
+
+What no reply can bring in time is posted by a message of its own.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weft.ir.device import DeviceName
@@ -24,13 +29,13 @@ class Post:
         stage: its position in the partition.
         to: the task.
         values: their numbers.
-        last: whether nothing more follows from the master: the message is a `finish`.
+        kind: of the message: `deliver`, `finish` or `run`.
     """
 
     stage: int
     to: str
     values: tuple[int, ...]
-    last: bool = False
+    kind: str = "deliver"
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,8 @@ class Route:
         first: values in the reply of `run`.
         last: values in the reply of `finish`.
         posts: its other messages.
-        ends: whether the task is done when it replies to `run`: there is no `finish`.
+        later: positions of the stages that run at `finish`; empty: there is none.
+        prompt: whether `run` is sent when the step begins, not with values of a stage.
     """
 
     task: str
@@ -51,7 +57,8 @@ class Route:
     first: tuple[int, ...] = ()
     last: tuple[int, ...] = ()
     posts: tuple[Post, ...] = ()
-    ends: bool = True
+    later: tuple[int, ...] = ()
+    prompt: bool = True
 
 
 @functools.cache
@@ -74,7 +81,15 @@ def routes(partition: Partition, master: str) -> dict[str, Route]:
     """
     walk = _Routes(partition, master)
     others = [task for task in dict.fromkeys(walk.tasks) if task != master]
-    return {master: walk.of_master(), **{task: walk.of(task) for task in others}}
+    found = {task: walk.of(task) for task in others}
+    return {master: walk.of_master(found), **found}
+
+
+def _kind(route: Route) -> str:
+    """The kind of the messages of the master's stages to a task."""
+    if not route.prompt:
+        return "run"
+    return "finish" if route.later else "deliver"
 
 
 class _Routes:
@@ -91,14 +106,16 @@ class _Routes:
             self.readers.setdefault(value, {})[master] = None
         self.makers = {v: i for i, stage in enumerate(self.stages) for v in stage.outputs}
         self.free = self._free()
-        own = [i for i, task in enumerate(self.tasks) if task == master]
-        self.last_to = {task: i for i in own for task in self._sent(i)}
-        self.last_of_all = max(self.last_to.values(), default=-1)
+        self.sends: dict[str, list[int]] = {}  # stages of the master that give a task something
+        for i, task in enumerate(self.tasks):
+            for to in self._sent(i) if task == master else ():
+                self.sends.setdefault(to, []).append(i)
+        self.last_sent = max([i for some in self.sends.values() for i in some], default=-1)
 
-    def of_master(self) -> Route:
+    def of_master(self, others: Mapping[str, Route]) -> Route:
         """The route of the master's own task."""
         posts = [
-            Post(i, task, values, self.last_to[task] == i)
+            Post(i, task, values, _kind(others[task]))
             for i, own in enumerate(self.tasks)
             if own == self.master
             for task, values in self._sent(i).items()
@@ -108,26 +125,37 @@ class _Routes:
     def of(self, task: str) -> Route:
         """The route of another task."""
         own = [i for i, name in enumerate(self.tasks) if name == task]
+        read = dict.fromkeys(v for i in own for v in self.stages[i].inputs if v in self.fed)
+        if self._in_two(task, own):
+            early = [i for i in own if self.free[i]]
+            late = [i for i in own if not self.free[i]]
+            answers = self._to_master(early), self._to_master(late)
+            posts = self._posts(own, frozenset((*answers[0], *answers[1])))
+            if early:
+                return Route(task, tuple(read), *answers, posts, tuple(late))
+            read.update(dict.fromkeys(self._sent(self.sends[task][0])[task]))
+            return Route(task, tuple(read), answers[1], (), posts, prompt=False)
         alone = all([self.free[i] for i in own])
-        ends = alone or task not in self.last_to
-        first = self._to_master([i for i in own if self._replied(i, alone, ends)])
-        late = [i for i in own if not self.free[i] and i > self.last_of_all]
-        last = () if ends else self._to_master(late)
-        answered = frozenset((*first, *last))
-        posts = [
+        first = self._to_master([i for i in own if alone or i > self.last_sent])
+        return Route(task, tuple(read), first, (), self._posts(own, frozenset(first)))
+
+    def _in_two(self, task: str, own: list[int]) -> bool:
+        """Whether all that a task waits for has come with the values of one stage of the master,
+        and nobody needs the rest before it has ended."""
+        sends = self.sends.get(task, [])
+        late = [i for i in own if not self.free[i]]
+        if len(sends) != 1 or not late or late[0] < sends[0]:
+            return False
+        return not any([i < self.last_sent and self._to_master([i]) for i in late])
+
+    def _posts(self, own: list[int], answered: frozenset[int]) -> tuple[Post, ...]:
+        """The messages of a task, but for what replies bring."""
+        return tuple([
             Post(i, to, rest)
             for i in own
             for to, values in self._sent(i).items()
             if (rest := tuple([v for v in values if to != self.master or v not in answered]))
-        ]
-        read = dict.fromkeys(v for i in own for v in self.stages[i].inputs if v in self.fed)
-        return Route(task, tuple(read), first, last, tuple(posts), ends)
-
-    def _replied(self, stage: int, alone: bool, ends: bool) -> bool:
-        """Whether the reply of `run` can bring what a stage gives."""
-        if alone:
-            return True
-        return stage > self.last_of_all if ends else self.free[stage]
+        ])  # fmt: skip
 
     def _free(self) -> list[bool]:
         """For each stage, whether it is reached without waiting for another task."""

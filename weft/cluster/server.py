@@ -15,14 +15,19 @@ from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
 from weft.cluster.shards.service import ShardService
 from weft.cluster.spec import ClusterSpec
+from weft.cluster.status import status_of
 from weft.cluster.table.remote import answered
 from weft.cluster.worker.worker import Worker
-from weft.errors import ArgumentError, UnavailableError
+from weft.errors import ArgumentError, UnavailableError, WeftError
 from weft.host.crew import Crew
 from weft.ir.device import DeviceName
 from weft.runtime.device.local import cpu_devices
 from weft.table.host import TableHost
 
+LOOK_SECONDS: Final = 0.5
+"""How often `join` looks: a signal that another thread receives does not wake the main thread."""
+STATUS_SECONDS: Final = 2.0
+"""How long a task may take to tell its status."""
 Answer = Message | Future[Message]
 _running: Final[dict[str, Server]] = {}  # by target
 
@@ -110,7 +115,8 @@ class Server:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
         with _terminated(self.stop):
             try:
-                self._stopped.wait()
+                while not self._stopped.wait(LOOK_SECONDS):
+                    pass
             except KeyboardInterrupt:
                 self.stop()
                 raise
@@ -137,9 +143,9 @@ class Server:
         worker, desk = self.worker, self._desk
         return {
             "join": self._join,
-            "watch": lambda message, peer: Future(),  # the peer learns when this task ends
+            "ping": lambda message, peer: Message("pong"),
             "register": lambda message, peer: worker.register(message),
-            "run": lambda message, peer: worker.run(message),
+            "run": lambda message, peer: worker.run(message, peer.moved),
             "deliver": lambda message, peer: worker.deliver(message),
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),
@@ -149,6 +155,8 @@ class Server:
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
             "reset": self._reset,
+            "status": lambda message, peer: self._status(),
+            "status of all": lambda message, peer: self._crew.submit(self._status_of_all),
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),
             "client step": lambda message, peer: desk.step(message),
@@ -185,6 +193,26 @@ class Server:
     def _release(self, message: Message, peer: Peer) -> Message:
         self.worker.release(message.head["session"])
         return Message("released")
+
+    def _status(self) -> Message:
+        master, worker = self.master, self.worker
+        waits = [wait for session in master.sessions for wait in session.waits()]
+        told = status_of(worker, len(master.sessions), [*waits, *worker.waits()])
+        return Message("status", told)
+
+    def _status_of_all(self) -> Message:
+        """The status of each task; of one that does not answer, why."""
+        others = [task for task in self._links.addresses if task != self.task]
+        asked = {task: self._crew.submit(self._status_at, task) for task in others}
+        rows = [self._status().head, *[future.result() for future in asked.values()]]
+        return Message("status", {"tasks": sorted(rows, key=lambda row: row["task"])})
+
+    def _status_at(self, task: str) -> dict[str, Any]:
+        try:
+            link = self._links.alive(task, STATUS_SECONDS)
+            return link.channel.call(Message("status"), STATUS_SECONDS).head
+        except WeftError as error:
+            return {"task": task, "error": str(error)}
 
     def _reset(self, message: Message, peer: Peer) -> Message:
         self.worker.store.reset(message.head["containers"])

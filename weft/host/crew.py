@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -12,6 +13,9 @@ from typing import Any, Final
 
 IDLE_SECONDS: Final = 10.0
 """How long a thread waits for work before it ends."""
+
+STOP_SECONDS: Final = 1.0
+"""How long the end waits for threads at work, as a handler may wait for ever."""
 
 
 class Crew(Executor):
@@ -95,16 +99,17 @@ class Crew(Executor):
             return self._work.get()  # it was given work at the last moment
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the threads; with `wait`, once they have done their work."""
+        """See `Executor.shutdown`; threads whose work lasts are waited for only a while."""
         with self._lock:
             self._stopped = True
             threads = list(self._threads)
             for _ in range(self._idle):
                 self._work.put(None)
             self._idle = 0
+        until = time.monotonic() + STOP_SECONDS
         for thread in threads if wait else ():
             if thread is not threading.current_thread():
-                thread.join()
+                thread.join(max(0.0, until - time.monotonic()))
 
 
 _crews: Final[weakref.WeakSet[Crew]] = weakref.WeakSet()

@@ -40,9 +40,12 @@ class Graph:
     def add(
         self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
         name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Region, ...] = (),
-        source: Source | None = None,
+        source: Source | None = None, device: str = "",
     ) -> Node:  # fmt: skip
         """Appends a new node, in the current name scope, device and control context.
+
+        Args:
+            device: instead of the current device.
 
         Raises:
             GraphError: an input belongs to another graph, or the name is not a str.
@@ -57,7 +60,7 @@ class Graph:
                     raise GraphError(f"{op}: input {value.name} belongs to another graph")
             name = self.unique_name(self._scope + (name or op))
             node = by_name[name] = Node(
-                op, inputs, attrs, types, name, operands, self._control, self._device,
+                op, inputs, attrs, types, name, operands, self._control, device or self._device,
                 source or self._source or user_source(), regions,
             )  # fmt: skip
             self.nodes.append(node)

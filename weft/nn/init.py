@@ -63,7 +63,7 @@ def _fill(tensor: Any, values: Array | float) -> Any:
     dtype = tensor.dtype.numpy
     if not isinstance(values, np.ndarray):
         values = np.full(tensor.shape, values, dtype)
-    tensor.replace(leaf(memory_pool.copied(values.reshape(tensor.shape), dtype)))
+    tensor.replace(leaf(memory_pool.copied(values.reshape(tensor.shape), dtype), tensor.lazy))
     return tensor
 
 

@@ -229,7 +229,7 @@ class _Tracing(Graph):
     def add(
         self, op: str, inputs: tuple[Value, ...], attrs: Attrs, types: tuple[TensorType, ...],
         name: str | None = None, operands: tuple[str, ...] = (), regions: tuple[Region, ...] = (),
-        source: Source | None = None,
+        source: Source | None = None, device: str = "",
     ) -> Node:  # fmt: skip
         """Add a node; operations on variables are added to the outer graph."""
         if op in EFFECTS or (op in OUTSIDE and self.outer is None):
@@ -239,9 +239,9 @@ class _Tracing(Graph):
             )
         if op in OUTSIDE:
             assert self.outer is not None
-            return self.outer.add(op, inputs, attrs, types, name, operands, regions, source)
+            return self.outer.add(op, inputs, attrs, types, name, operands, regions, source, device)
         own = tuple([self.lift(v) for v in inputs])
-        return super().add(op, own, attrs, types, name, operands, regions, source)
+        return super().add(op, own, attrs, types, name, operands, regions, source, device)
 
     def own(self, value: Value) -> Value:
         """The input or constant that stands for an outer value, if the function uses it."""
@@ -372,8 +372,9 @@ def inline(function: Subgraph, xs: Sequence[Value]) -> tuple[Value, ...]:
         same = all(x.type == v.type for x, v in zip(inputs, node.inputs, strict=True))
         if same and not node.operands:
             new = graph.add(
-                node.op, inputs, node.attrs, node.types, node.name, (), node.regions, node.source
-            )
+                node.op, inputs, node.attrs, node.types, node.name, (), node.regions, node.source,
+                node.device,
+            )  # fmt: skip
         else:
             new = _rebuilt(graph, node, inputs)
         found.update(zip(node.outputs, new.outputs, strict=True))

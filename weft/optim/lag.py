@@ -76,9 +76,10 @@ class Lagged:
         if follows:
             olds = [table.lazy for table in self._tables]
         else:
-            self._last = wrap(leaf(self._seen(known(olds[0].type.shape)[0], clock, idle, shown)))
+            seen = self._seen(known(olds[0].type.shape)[0], clock, idle, shown)
+            self._last = wrap(leaf(seen, olds[0]))
         assert self._last is not None
-        now, history = number(clock, int32), leaf(self._noted(numbers, clock))
+        now, history = number(clock, int32), leaf(self._noted(numbers, clock), olds[0])
         inputs = (g, now, self._last.lazy, history, *olds)
         last, *news = trace.now.record(_UPDATE.plan(inputs, {"rule": rule}), inputs)
         self._last.replace_soon(last)

@@ -15,16 +15,18 @@ from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.lazy import Lazy, known
+from weft.eager.record.placed_type import device_of
+from weft.eager.record.plan import intern
 from weft.eager.record.snapshot import is_open
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import leaf, wrap
+from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number
 from weft.errors import DTypeError, OptimizerError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
-from weft.ir.dtype import DType
+from weft.ir.dtype import DType, as_dtype
 from weft.ops.optimizer.rule import Rule
 from weft.ops.optimizer.rule import Update as Update
 from weft.ops.refusal import GuardedMaking
@@ -325,8 +327,10 @@ class Optimizer(SavedState, GuardedMaking):
                     self._begin(p, group, self.state[p])
 
     def _record(self, buckets: Buckets) -> None:
-        if not buckets:
-            return
+        for part in _by_device(buckets):
+            self._record_part(part)
+
+    def _record_part(self, buckets: Buckets) -> None:
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
@@ -381,9 +385,24 @@ def _made(
     self.__post_init__()
 
 
+def _by_device(buckets: Buckets) -> list[Buckets]:
+    """The parameters of each device."""
+    devices = {device_of(p.lazy.type) for pairs in buckets.values() for p, _ in pairs}
+    if len(devices) < 2:
+        return [buckets] if buckets else []
+    return [
+        {
+            key: [pair for pair in pairs if device_of(pair[0].lazy.type) == device]
+            for key, pairs in buckets.items()
+            if any(device_of(p.lazy.type) == device for p, _ in pairs)
+        }
+        for device in sorted(devices)
+    ]
+
+
 def _filled(p: Tensor, fill: float) -> Tensor:
     """State of a parameter's shape, at least float32; both parts of complex state are filled."""
     state = memory_pool.zeros(p.shape, arithmetic(p.dtype).numpy)
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
-    return wrap(leaf(state))
+    return wrap(known(state, intern(as_dtype(state.dtype), state.shape, device_of(p.lazy.type))))

@@ -88,4 +88,4 @@ def _to_load(name: str, value: Any, p: Tensor, carries: Collection[str]) -> Any:
     if name in carries:
         return float(value)
     part: Any = value if name == "step" else own_part(value, p)
-    return wrap(leaf(part.array.copy())) if isinstance(part, Tensor) else part
+    return wrap(leaf(part.array.copy(), p.lazy)) if isinstance(part, Tensor) else part

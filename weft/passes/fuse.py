@@ -44,6 +44,7 @@ class _Open:
     open: bool = True
     opaque: bool = False
     inputs: set[Value] = field(default_factory=set[Value])
+    device: str = ""  # that its nodes ask for: kernels of several would add in other orders
 
     @property
     def suffix(self) -> bool:
@@ -82,6 +83,9 @@ class _Fuser:
         """Places one node."""
         self.position[node] = position
         op = op_of(node)
+        for value in map(self._root, node.inputs):
+            if value.node.device != node.device and op_of(value.node) is not CONSTANT:
+                self._materialize(value)  # of another device: it is sent, not computed again
         match op.lower:
             case Boundary():
                 if op is CONSTANT and size(node.types[0].shape) == 1:
@@ -129,7 +133,7 @@ class _Fuser:
             self._start(node, value.shape).open = False
 
     def _start(self, node: Node, domain: Shape, *, opaque: bool = False) -> _Open:
-        group = _Open(domain, opaque=opaque)
+        group = _Open(domain, opaque=opaque, device=node.device)
         self.groups.append(group)
         self._add(group, node)
         return group
@@ -198,7 +202,7 @@ class _Fuser:
         return self.enabled and len(host.nodes) < MOST_NODES and len(host.inputs) < MOST_INPUTS
 
     def _accepts(self, host: _Open, node: Node, shape: Shape) -> bool:
-        if not self._fits(host):
+        if not self._fits(host) or host.device != node.device:
             return False
         inside = [v for v in node.inputs if self.group_of.get(v.node) is host]
         if host.axes and shape in host.kept_shapes():
@@ -228,7 +232,7 @@ class _Fuser:
         self._add(host, node)
 
     def _mergeable(self, a: _Open, b: _Open) -> bool:
-        if a.domain != b.domain or (a.opaque and b.opaque):
+        if a.domain != b.domain or a.device != b.device or (a.opaque and b.opaque):
             return False
         if (a.opaque and b.axes) or (b.opaque and a.axes):
             return False
@@ -260,6 +264,7 @@ class _Fuser:
             host is not None
             and host.open
             and not host.opaque
+            and host.device == node.device
             and axes
             and self._fits(host)
             and host.domain == value.shape
@@ -276,7 +281,8 @@ class _Fuser:
         """Whether `node` is a column statistic that `host`'s kernel can compute in its epilogue."""
         (value,) = node.inputs
         product = next(iter(host.nodes))
-        if not (host.open and Ability.SUMS in family_of(product).abilities):
+        here = host.open and host.device == node.device
+        if not (here and Ability.SUMS in family_of(product).abilities):
             return False
         columns = tuple(range(len(known(value.shape)) - 1))
         added = op_of(node) is sum_ and node.attrs["axes"] == columns

@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.errors import GraphError
-from weft.ir.node import Node, TensorType
+from weft.ir.graph import Graph, rewrite
+from weft.ir.node import Node, TensorType, Value
 from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
+from weft.passes import pipeline
 from weft.passes.staging.build import TOKEN, Draft, Drafts, Given, Token, graph_of
 from weft.passes.staging.cut import positions
 from weft.passes.staging.level import Layout, Levels
+from weft.passes.staging.repeat import repeat_cheap
 from weft.passes.step import Step
 
 
@@ -78,9 +81,25 @@ def partition(
     levels = Levels(layout)
     places, stores = positions(levels, early)
     drafts = Drafts(layout, places, stores)
+    repeat_cheap(drafts, pipeline.grouped)
     drafts.wait([(places[a], places[b]) for a, b in levels.ordered])
     drafts.wait([(places[check], store) for store in stores.values() for check in levels.checks])
     return _numbered(drafts)
+
+
+def asking(step: Step, default: str) -> Step:
+    """The same step, whose nodes on the default device ask for none."""
+
+    def rule(node: Node, out: Graph) -> Sequence[Value] | None:
+        if not node.device or node.device != default:
+            return None
+        plain = Node(
+            node.op, node.inputs, node.attrs, node.types, node.name, node.operands, node.control,
+            "", node.source, node.regions,
+        )  # fmt: skip
+        return out.append(plain).outputs
+
+    return step.with_graph(rewrite(step.graph, rule))
 
 
 def _homes(step: Step, device_of: Mapping[Node, str], told: Mapping[str, str]) -> Mapping[str, str]:

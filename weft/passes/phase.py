@@ -15,9 +15,9 @@ The rules:
   handles and reads of variables are not: each phase has its own.
 - A node without effects that needs only variables, constants and feeds is computed where it is
   first used: the old value in `assign_add` is read by the program that assigns.
-- A read without a control dependency sees the value from before the run; if the run assigns the
-  variable in an earlier phase, it is read in level 1. All other reads see what earlier phases have
-  assigned.
+- A read without a control dependency sees the value from before the run; if another phase may have
+  assigned the variable before, a first program reads it. All other reads see what earlier phases
+  have assigned.
 - No host node that may wait waits for another one that it does not depend on: what comes before it
   is a program of its own where the program of its level would wait for more.
 """
@@ -27,16 +27,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Final
 
-from weft.errors import FeedError, GraphError
+from weft.errors import GraphError
 from weft.ir.node import Node, Value
 from weft.ops.boundary import state
-from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import inner_nodes, op_of
-from weft.ops.effect import has_effect, is_host, may_wait
-from weft.passes.step import Request, needed, predecessors
+from weft.ops.effect import is_host, may_wait
+from weft.passes.level import Apart, Levels
+from weft.passes.step import Request, needed
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,8 @@ class HostPhase:
 Phase = ProgramPhase | HostPhase
 
 
-def has_host_nodes(request: Request) -> bool:
-    """Whether a request has nodes that run on the host.
+def has_host_nodes(request: Request, apart: Apart = is_host) -> bool:
+    """Whether a request has host nodes: those that are `apart`.
 
     Raises:
         GraphError: one is inside a loop or branch.
@@ -78,7 +77,7 @@ def has_host_nodes(request: Request) -> bool:
     for node in nodes:
         _refuse_inside(node, node)
     passed = any([v.dtype.is_hosted for v in (*request.feeds, *request.fetches)])
-    return passed or any(map(is_host, nodes))
+    return passed or any(map(apart, nodes))
 
 
 def _refuse_inside(node: Node, outer: Node) -> None:
@@ -92,122 +91,28 @@ def _refuse_inside(node: Node, outer: Node) -> None:
         _refuse_inside(inner, outer)
 
 
-def phases(request: Request) -> tuple[Phase, ...]:
+def phases(request: Request, apart: Apart = is_host) -> tuple[Phase, ...]:
     """The phases of a run, each after all that it waits for.
+
+    Args:
+        apart: which nodes are host nodes.
 
     Raises:
         FeedError: a placeholder of texts is not fed.
     """
-    return _Plan(request, _Levels(request)).phases()
-
-
-_NEVER: Final = -1
-
-
-class _Levels:
-    """The level of each node of a request: odd for programs, even for host nodes."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.nodes = needed(request)
-        self.fed = frozenset(request.feeds)
-        self._before = predecessors(request)
-        self._earlier: dict[Node, list[Node]] = {}  # assignments that a read of the latest follows
-        self._assigns: dict[str, list[Node]] = defaultdict(list)  # so far
-        self.level: dict[Node, int] = {}  # of all nodes but `free` ones and groups
-        self.free: set[Node] = set()  # constants and handles, which any phase may have
-        self.late: set[Node] = set()  # nodes that need no effect and no host node
-        self._reach: dict[Node, tuple[int, int]] = {}  # last levels of programs and of the host
-        for node in self.nodes:
-            self._place(node)
-        self._delay()
-
-    def before(self, node: Node) -> list[Node]:
-        """What must run before a node."""
-        earlier = self._earlier.get(node)
-        return [*self._before(node), *earlier] if earlier else self._before(node)
-
-    def _place(self, node: Node) -> None:
-        if op_of(node) is state.read and node.attrs["latest"]:
-            self._earlier[node] = [*self._assigns[state.key_of(node)]]
-        elif op_of(node) is state.assign:
-            self._assigns[state.key_of(node)].append(node)
-        found = [self._reach[n] for n in self.before(node)]
-        program = max([p for p, _ in found], default=_NEVER)
-        host = max([h for _, h in found], default=_NEVER)
-        if op_of(node) is state.group:
-            self._reach[node] = program, host
-            return
-        if not found and self._is_free(node):
-            self.free.add(node)
-            self._reach[node] = _NEVER, _NEVER
-        elif is_host(node):
-            self._refuse_unfed(node)
-            self.level[node] = max(0, host, program + 1)
-            self._reach[node] = _NEVER, self.level[node]
-        else:
-            self.level[node] = max(1, program, host + 1)
-            self._reach[node] = self.level[node], _NEVER
-            if self._may_be_late(node):
-                self.late.add(node)
-
-    def _is_free(self, node: Node) -> bool:
-        if op_of(node) is state.placeholder:
-            return node.outputs[0] in self.fed
-        return op_of(node) is CONSTANT or op_of(node) is state.variable
-
-    def _refuse_unfed(self, node: Node) -> None:
-        if op_of(node) is state.placeholder:
-            raise FeedError(f"placeholder {node.name!r} must be fed: {node.describe()}")
-
-    def _may_be_late(self, node: Node) -> bool:
-        ordered = node.control or self.request.graph.edges.get(node) or self._earlier.get(node)
-        if ordered or has_effect(node):
-            return False
-        if op_of(node).stateful and op_of(node) is not state.read:
-            return False
-        free, late = self.free, self.late
-        return all([v in self.fed or v.node in free or v.node in late for v in node.inputs])
-
-    def _delay(self) -> None:
-        """Moves nodes of `late` to the first phase that uses them."""
-        uses: dict[Node, int] = {}
-        for node in reversed(self.nodes):
-            if node in self.late:
-                level = uses.get(node, 1)
-                fits = op_of(node) is not state.read or self.is_read_at(node, level)
-                self.level[node] = level if fits else 1
-            if node in self.level:
-                level = self.level[node]
-                level = level if level % 2 else level - 1
-                for earlier in self.before(node):
-                    uses[earlier] = min(uses.get(earlier, level), level)
-
-    @cached_property
-    def assigned(self) -> dict[str, int]:
-        """The first level that assigns each variable."""
-        found: dict[str, int] = {}
-        for node in self.nodes:
-            if op_of(node) is state.assign:
-                key, level = state.key_of(node), self.level[node]
-                found[key] = min(found.get(key, level), level)
-        return found
-
-    def is_read_at(self, node: Node, level: int) -> bool:
-        """Whether a phase of this level may itself read a variable that it uses."""
-        if op_of(node) is not state.read or node not in self.late:
-            return False
-        return node.attrs["latest"] or level <= self.assigned.get(state.key_of(node), level)
+    return _Plan(request, Levels(request, apart)).phases()
 
 
 Unit = tuple[int, int, int]
 """A phase to be: its level, the number of waiting host nodes that need it, and which it is."""
+_FIRST: Final[Unit] = (-1, 0, 0)
+"""Reads the variables that some phase assigns before another one uses their old values."""
 
 
 class _Plan:
     """Groups nodes into phases, and connects them."""
 
-    def __init__(self, request: Request, levels: _Levels) -> None:
+    def __init__(self, request: Request, levels: Levels) -> None:
         self.request = request
         self.levels = levels
         self.unit: dict[Node, Unit] = {}
@@ -221,6 +126,11 @@ class _Plan:
                 unit = (level, number, 0) if level % 2 == 0 else (level, -key.bit_count(), key)
                 self.unit[node] = unit
                 self.members[unit][node] = None
+        self.several = sum(map(may_wait, self.unit)) > 1
+        self.assigning: dict[str, set[Unit]] = defaultdict(set)  # by key of the variable
+        for node, unit in self.unit.items():
+            if op_of(node) is state.assign:
+                self.assigning[state.key_of(node)].add(unit)
         self._move_reads()
         self.numbers = {unit: i for i, unit in enumerate(sorted(self.members))}
 
@@ -251,32 +161,49 @@ class _Plan:
         return wanted
 
     def _move_reads(self) -> None:
-        """Puts reads of variables into each phase that uses them."""
+        """Puts reads of variables into each phase that uses them, or before all phases."""
         users: dict[Node, set[Unit]] = defaultdict(set)
-        outside: set[Node] = {v.node for v in self.request.fetches}
+        outside = {v.node for v in self.request.fetches} | set(self.request.targets)
         for node, unit in self.unit.items():
             for value in node.inputs:
-                if value in self.levels.fed:
-                    continue
-                if unit[0] % 2:
-                    users[value.node].add(unit)
-                else:
+                if unit[0] % 2 == 0:
                     outside.add(value.node)
-        targets = frozenset(self.request.targets)
-        for node in [n for n in self.unit if op_of(n) is state.read]:
-            own = {u for u in users[node] if self.levels.is_read_at(node, u[0])}
+                elif value not in self.levels.fed:
+                    users[value.node].add(unit)
+        for node in [n for n in self.unit if op_of(n) is state.read and n in self.levels.late]:
+            home: Unit | None = self.unit[node]
+            own = {unit for unit in users[node] if self._may_read(node, unit)}
+            self._leave(node, home)
+            crosses = own != users[node] or node in outside
+            if crosses and not self._may_read(node, home):
+                home = self._before_assignments(node)
+            elif not crosses and own and home not in own:
+                del self.unit[node]
+                home = None
+            if home is not None:
+                self.unit[node] = home
+                own.add(home)
             for unit in own:
                 self.members[unit][node] = None
-            home = self.unit[node]
-            elsewhere = bool(own) and home not in own and own == users[node]
-            if elsewhere and not (node in outside or node in targets):
-                self._leave(node, home)
+
+    def _before_assignments(self, node: Node) -> Unit:
+        """The phase that reads the value from before the run."""
+        first = min(self.assigning[state.key_of(node)])
+        return _FIRST if self.several else first
+
+    def _may_read(self, node: Node, unit: Unit) -> bool:
+        """Whether a phase may itself read a variable: no other one can have assigned it before."""
+        if node.attrs["latest"]:
+            return True
+        assigning = self.assigning[state.key_of(node)]
+        if self.several:  # phases run as what they wait for comes
+            return assigning <= {unit}
+        return all(other >= unit for other in assigning)
 
     def _leave(self, node: Node, unit: Unit) -> None:
         del self.members[unit][node]
         if not self.members[unit]:
             del self.members[unit]
-        del self.unit[node]
 
     def phases(self) -> tuple[Phase, ...]:
         """All phases, connected."""
@@ -310,6 +237,8 @@ class _Plan:
         found: set[Unit] = set()
         for node in nodes:
             found |= self._units(self.levels.before(node))
+        if unit[0] % 2 and _FIRST in self.members:
+            found.add(_FIRST)
         found.discard(unit)
         return tuple(sorted([self.numbers[u] for u in found]))
 
@@ -335,10 +264,11 @@ class _Plan:
         inputs = dict.fromkeys([v for node in nodes for v in node.inputs])
         feeds = [v for v in inputs if v in levels.fed or self._is_fed(v, own)]
         fetches = [v for n in nodes if self.unit.get(n) == unit for v in n.outputs if v in crossing]
-        followed = {n for node in nodes for n in levels.before(node)}
+        followed = {n for node in nodes for n in levels.edges_to(node)}
         targets = [n for n in nodes if n not in followed and self.unit.get(n) == unit]
         given = {v.node for v in fetches}
-        done = frozenset([n for n in self.unit if n not in own])
+        fed = [n for n in levels.free if op_of(n) is state.placeholder]
+        done = frozenset([*fed, *[n for n in self.unit if n not in own]])
         return replace(
             self.request,
             fetches=(*fetches, *handles),

@@ -51,6 +51,9 @@ class Attempt:
         """Give back what was taken and wake the caller with an error."""
         if self.undo is not None:
             self.undo()
+        if cause is not None and not isinstance(cause, CancelledError):
+            self.finish(cause)  # a limit of time
+            return
         error = CancelledError(f"{self.what} operation was cancelled")
         error.__cause__ = cause
         self.finish(error)

@@ -17,6 +17,12 @@ from weft.resource.ordered_queue import PriorityQueue
 _FIRST: Final = -(2**63)
 
 
+class _Ready(PriorityQueue):
+    """Complete elements; those that are taken together have the same shapes, or cannot be."""
+
+    needs_shapes = False
+
+
 class _Entry:
     """An element that is not complete: when its key was first seen, and what has come."""
 
@@ -34,14 +40,13 @@ class Barrier(Resource):
     def __init__(self, spec: ResourceSpec) -> None:
         super().__init__(spec)
         self.components: Final = Components.of(spec)
-        if len(self.components.shapes or ()) != len(self.components.dtypes):
-            raise ArgumentError("All of the component shapes must be specified")
+        known = self.components.shapes
         options = (
             ("dtypes", ("int64", "string", *self.components.names)),
-            ("shapes", ((), (), *(self.components.shapes or ()))),
+            ("shapes", None if known is None else ((), (), *known)),
         )
         queue = ResourceSpec("PriorityQueueV2", f"{self.name}_queue", spec.container, options)
-        self._ready: Final = PriorityQueue(queue)
+        self._ready: Final = _Ready(queue)
         self._lock = threading.Lock()
         self._incomplete: dict[bytes, _Entry] = {}
         self._next = _FIRST
@@ -114,10 +119,9 @@ class Barrier(Resource):
                 f"{list(values.shape)}"
             )
         if keys.size:
-            one = Components(
-                [self.components.names[component]], [(self.components.shapes or ())[component]]
-            )
-            one.check_rows([values])
+            known = self.components.shapes
+            shapes = None if known is None else [known[component]]
+            Components([self.components.names[component]], shapes).check_rows([values])
         if values.ndim and len(values) != keys.size:
             raise ArgumentError(
                 f"barrier: expected a value for each of {keys.size} keys, got {len(values)}"
@@ -145,6 +149,7 @@ class Barrier(Resource):
                     numbers = f"(requested {wanted}, total size {available})"
                     text = f"is closed and has insufficient elements {numbers}"
                     raise EndOfDataError(f"Barrier '{self.name}' {text}")
+                count = wanted
         method = "dequeue_up_to" if smaller else "dequeue_many"
         return self._ready.call(method, [np.array(count)], {}, cancel)
 

@@ -103,7 +103,10 @@ class Resource(abc.ABC):
         family: resources of one family share their names: a table may be called as a queue is.
         what: the word for it in messages.
         words: those for its options in messages, where they differ from the names.
+        home: the containers in which it lives, for resources that call others.
     """
+
+    home: Containers
 
     family: ClassVar[str]
     what: ClassVar[str] = "resource"
@@ -152,6 +155,22 @@ class Resource(abc.ABC):
 
 
 R = TypeVar("R", bound=Resource)
+SELECTED: Final = "SelectedResource"
+
+
+def selected(resources: Sequence[ResourceSpec], name: str) -> ResourceSpec:
+    """What means one of several resources: calls have an index before their inputs."""
+    fields = tuple([(r.kind, r.name, r.container, r.options) for r in resources])
+    return ResourceSpec(SELECTED, name, "", (("resources", fields),))
+
+
+def _selection(spec: ResourceSpec, index: int) -> ResourceSpec:
+    fields = spec.option("resources")
+    if not 0 <= index < len(fields):
+        raise ArgumentError(f"{spec.name}: index {index} is not in [0, {len(fields)})")
+    return ResourceSpec(*fields[index])
+
+
 Maker = Callable[[ResourceSpec], Resource]
 _MAKERS: Final[dict[str, Maker]] = {}
 _FAMILIES: Final[dict[str, str]] = {}
@@ -195,6 +214,7 @@ class Containers:
             found = self._all.get((spec.container, family, spec.name))
             if found is None:
                 found = _MAKERS[spec.kind](spec)
+                found.home = self
                 self._all[spec.container, family, spec.name] = found
                 return found
         found.check_same(spec)
@@ -204,9 +224,14 @@ class Containers:
         self, spec: ResourceSpec, method: str, inputs: Sequence[Array],
         options: Mapping[str, Any], cancel: Cancellation,
     ) -> list[Array]:  # fmt: skip
-        """Call a method of the resource that `spec` means."""
+        """Call a method of the resource that `spec` means; `handle` only makes it."""
         cancel.check()
-        return self.get(spec).call(method, inputs, options, cancel)
+        if spec.kind == SELECTED:
+            spec, inputs = _selection(spec, int(inputs[0])), inputs[1:]
+        found = self.get(spec)
+        if method == "handle":
+            return [np.array(spec.name.encode(), object)]
+        return found.call(method, inputs, options, cancel)
 
     def names(self) -> list[tuple[str, str, str]]:
         """Container, family and name of each resource."""

@@ -144,5 +144,8 @@ def _stacked(
         found.fill(b"" if dtype == _OBJECT else 0)
     for row, part in enumerate(parts):
         place = tuple([slice(size) for size in part.shape]) if pad else ()
-        found[(row, *place)] = part
+        if not pad and part.shape != shape:
+            text = f"shapes {brackets(shape)} and {brackets(part.shape)} do not fit in a batch"
+            raise ArgumentError(f"dequeue: {text}")
+        found[(row, *place, ...)] = part  # the dots: the part itself would be put in otherwise
     return found

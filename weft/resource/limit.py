@@ -29,7 +29,11 @@ class TimeLimit(Cancellation):
         self._timer.start()
 
     def _expire(self) -> None:
-        self.cancel(DeadlineError(f"the run took longer than its limit of {self._seconds:g} s"))
+        self.cancel(self.late())
+
+    def late(self) -> DeadlineError:
+        """The error of what took longer."""
+        return DeadlineError(f"the run took longer than its limit of {self._seconds:g} s")
 
     @property
     def left(self) -> float:
@@ -61,7 +65,8 @@ def time_limit(seconds: float) -> Iterator[TimeLimit | None]:
     if not seconds:
         yield before
         return
-    with TimeLimit(seconds) as limit:
+    limit = TimeLimit(seconds)
+    with limit:
         _local.limit = limit
         try:
             yield limit

@@ -6,6 +6,7 @@ import heapq
 import itertools
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from weft.errors import ArgumentError
@@ -31,9 +32,21 @@ class RandomShuffleQueue(Queue):
         self._elements: list[Element] = []
         self._keep: Final[int] = spec.option("min_after_dequeue", 0)
         self._steady: Final[bool] = spec.option("steady", False)
+        if self._keep < 0 or 0 <= self.capacity <= self._keep:
+            text = f"min_after_dequeue {self._keep} must be >= 0 and < capacity {self.capacity}"
+            raise ArgumentError(f"RandomShuffleQueue '{self.name}': {text}")
         seeds: Sequence[int] | None = spec.option("random_seeds")
         self._seeds: Final = (secrets.randbits(64),) if seeds is None else tuple(seeds)
         self._draws = itertools.count(1)
+
+    def check_same(self, spec: ResourceSpec) -> None:
+        """Refuse a call that means another queue; one without seeds takes those that are."""
+        if spec.option("random_seeds") is None:
+            free = ("random_seeds", "steady")
+            mine = {name: self.spec.option(name) for name in free}
+            options = [(name, mine.get(name, value)) for name, value in spec.options]
+            spec = replace(spec, options=tuple(options))
+        super().check_same(spec)
 
     @property
     def size(self) -> int:

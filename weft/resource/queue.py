@@ -59,6 +59,8 @@ class Queue(Blocking):
         self._methods: dict[str, Method] = {
             "enqueue": lambda xs, _, cancel: self._add([self.components.element(xs)], cancel),
             "enqueue_many": lambda xs, _, cancel: self._add(self.components.rows(xs), cancel),
+            "maybe_enqueue": self._maybe("enqueue"),
+            "maybe_enqueue_many": self._maybe("enqueue_many"),
             "dequeue": self._dequeue,
             "dequeue_many": self._dequeue_many,
             "dequeue_up_to": self._dequeue_many,
@@ -104,6 +106,7 @@ class Queue(Blocking):
         return self.size
 
     pads: ClassVar[bool] = False
+    needs_shapes: ClassVar[bool] = True  # for batches
 
     # enqueues
     def _add(self, elements: list[Element], cancel: Cancellation) -> list[Array]:
@@ -121,6 +124,22 @@ class Queue(Blocking):
 
         return self.attempt(self._enqueues, Attempt("Enqueue", run), cancel) if elements else []
 
+    def _maybe(self, method: str) -> Method:
+        """The same, of what the first input says is wanted: all or nothing, or a flag a row."""
+
+        def add(
+            inputs: Sequence[Array], options: Mapping[str, Any], cancel: Cancellation
+        ) -> list[Array]:
+            keep, *rest = inputs
+            if keep.ndim == 0:
+                return self._methods[method](rest, options, cancel) if keep else []
+            if method == "enqueue" or any(len(x) != len(keep) for x in rest if x.ndim):
+                text = f"expected a flag for each row, got {len(keep)}"
+                raise ArgumentError(f"{self.title} '{self.name}': {text}")
+            return self._methods[method]([x[keep] for x in rest if x.ndim], options, cancel)
+
+        return add
+
     # dequeues
     def _dequeue(
         self, inputs: Sequence[Array], options: Mapping[str, Any], cancel: Cancellation
@@ -135,7 +154,7 @@ class Queue(Blocking):
         count = int(inputs[0])
         if count < 0:
             raise ArgumentError(f"DequeueManyOp requested {count} < 0 elements")
-        if self.components.shapes is None:
+        if self.components.shapes is None and self.needs_shapes:
             raise ArgumentError(
                 f"{self.title}'s DequeueMany and DequeueUpTo require the components to have "
                 "specified shapes."

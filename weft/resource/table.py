@@ -194,6 +194,8 @@ class HashTable(Table):
             if len(keys) != len(self.rows):
                 raise UninitializedError("Table was already initialized with different data.")
             return []
+        if not keys:
+            raise ArgumentError(f"HashTable '{self.name}': keys and values cannot be empty tensors")
         rows = Rows(self.value_dtype, self.value_shape)
         seen: dict[Any, Any] = {}
         for key, value in zip(keys, values.tolist(), strict=True):

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.errors import ArgumentError, DataError
+from weft.errors import ArgumentError, MissingError
 from weft.resource.base import Array
 from weft.resource.component import numpy_type
 
@@ -40,7 +40,7 @@ class Vocabulary:
         """Keys and values.
 
         Raises:
-            DataError: there is no such file.
+            MissingError: there is no such file.
             ArgumentError: a line is empty, has too few columns or something else than a number,
                 or there are too few.
         """
@@ -67,7 +67,7 @@ class Vocabulary:
             with open(self._path, "rb") as stream:
                 lines = stream.read().split(b"\n")
         except OSError as error:
-            raise DataError(f"{self._path}; {error.strerror}") from error
+            raise MissingError(f"{self._path}; {error.strerror}") from error
         if not lines[-1]:
             lines.pop()
         lines = lines if self._size == -1 else lines[: self._size]

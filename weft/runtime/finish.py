@@ -25,7 +25,7 @@ from weft.ir.printer import format_graph
 from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
-from weft.passes.partition import Partition, partition
+from weft.passes.partition import Partition, asking, partition
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.compilation import compiler
@@ -108,7 +108,7 @@ def as_it_is(step: Step, threads: int) -> Executable:
 
 def partitioned(
     step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str],
-    early: bool = True,
+    early: bool = True, default: str = "",
 ) -> tuple[Step, Partition]:  # fmt: skip
     """A specialized step, optimized, and its stages.
 
@@ -116,9 +116,14 @@ def partitioned(
         device_of: gives the device of each node of the optimized step.
         homes: that of each variable, by key.
         early: as in `weft.passes.partition.partition`.
+        default: the device of what asks for none: asking for it and for none is the same, for
+            which nodes share a kernel.
     """
     step = pipeline.optimize(step)
-    return step, partition(step, device_of(step), homes, early)
+    devices = device_of(step)
+    plain = asking(step, default)
+    pairs = zip(step.graph.nodes, plain.graph.nodes, strict=True)
+    return step, partition(plain, {new: devices[old] for old, new in pairs}, homes, early)
 
 
 def explained(step: Step, threads: int) -> Explanation:

@@ -28,7 +28,7 @@ class DeviceStates(MutableMapping[str, HostArray]):
         default: the home of what is not told to be elsewhere.
 
     Attributes:
-        homes: the device of each variable that has none yet, by key.
+        homes: the device of each variable, by key, as far as it is told.
         lock: held while a step runs.
     """
 
@@ -38,11 +38,23 @@ class DeviceStates(MutableMapping[str, HostArray]):
         self.homes: dict[str, str] = {}
         self._default: Final = default
 
+    def tell(self, homes: Mapping[str, str]) -> None:
+        """Tells where variables are; what has a value elsewhere moves there. The first word counts.
+
+        Args:
+            homes: devices by key.
+        """
+        with self.lock:
+            for key, home in homes.items():
+                if key in self.homes:
+                    continue
+                before = self.home(key)
+                self.homes[key] = home
+                if before != home and key in self.states[before]:
+                    self.states[home][key] = self.states[before].pop(key)
+
     def home(self, key: str) -> str:
-        """The device of a variable: where it has a value, or will have one."""
-        for name, state in self.states.items():
-            if key in state:
-                return name
+        """The device of a variable."""
         return self.homes.get(key, self._default)
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
@@ -16,8 +17,10 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import compatible
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
+from weft.ops.effect import is_host
 from weft.ops.resource.call import resource_call
 from weft.ops.resource.host_value import HostFunction, host_value
+from weft.passes.level import Apart
 from weft.passes.phase import Phase, ProgramPhase, phases
 from weft.passes.step import Request, needed
 from weft.resource.base import Cancellation
@@ -44,13 +47,14 @@ class Phased:
         program: makes the function of a program phase.
         call: runs calls of resources.
         cancellation: ends the waits of all runs, once it is cancelled.
+        apart: which nodes are host nodes.
     """
 
     def __init__(
         self, request: Request, program: Callable[[Request], Program], call: Call,
-        cancellation: Cancellation,
+        cancellation: Cancellation, apart: Apart = is_host,
     ) -> None:  # fmt: skip
-        self.phases: Final = phases(request)
+        self.phases: Final = phases(request, apart)
         self._request = request
         self._call = call
         self._cancellation = cancellation
@@ -179,7 +183,7 @@ def _of_function(node: Node) -> Act:
         try:
             results = call([np.asarray(found[v]) for v in inputs], state)
         except WeftError as error:
-            if type(error).__init__ is not WeftError.__init__:
+            if isinstance(type(error).__init__, FunctionType):  # it takes more than a message
                 raise
             raise located(error, node) from error.__cause__
         for number, value in outputs:

@@ -15,11 +15,13 @@ from weft.ir.node import Node, TensorType
 from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
 from weft.passes.partition import Partition, Stage
-from weft.runtime.device.base import Buffer, Device, Variables
+from weft.runtime.device.base import Buffer, Device, HostArray, Variables
 from weft.runtime.executable import uninitialized
 
 IDLE_SECONDS: Final = 1.0
 """How long a thread waits for the next step before it ends."""
+LOOK_SECONDS: Final = 0.2
+"""How often a thread that waits looks for Ctrl-C, which another thread may have received."""
 _CREW: Final = Crew("weft-device", IDLE_SECONDS)
 
 
@@ -52,7 +54,7 @@ class Box:
 
     Args:
         count: how many values there are.
-        allocate: gives memory for a value that a stage computes, or `None`.
+        allocate: gives memory for a value that a stage computes, of its device, or `None`.
         send: is told each value that a stage has computed.
         watch: is told the times of each stage.
     """
@@ -67,24 +69,56 @@ class Box:
         self.watch: Final = watch
         self.error: BaseException | None = None
         self._buffers: list[Any] = [None] * count
+        self._owners: dict[int, Device] = {}  # of buffers that are no arrays
+        self._copies: dict[tuple[int, Device], Buffer] = {}
         self._changed = threading.Condition()
         self._waiting = 0
 
-    def put(self, value: int, array: Buffer) -> None:
-        """Gives a value to those that wait for it."""
+    def put(self, value: int, array: Buffer, owner: Device | None = None) -> None:
+        """Gives a value to those that wait for it.
+
+        Args:
+            array: an array, or a buffer of a device.
+            owner: this device.
+        """
+        if owner is not None:
+            self._owners[value] = owner
         self._buffers[value] = array
         if self._waiting:
             with self._changed:
                 self._changed.notify_all()
 
-    def get(self, value: int) -> Buffer:
-        """A value, once it is there.
+    def get(self, value: int) -> HostArray:
+        """A value as an array, once it is there.
 
         Raises:
             BaseException: what `abort` was given.
         """
         found = self._buffers[value]
-        return self._awaited(value) if found is None else found
+        if found is None:
+            found = self._awaited(value)
+        return self._owners[value].to_host(found) if value in self._owners else found
+
+    def on(self, value: int, device: Device) -> Buffer:
+        """A value as a buffer of a device that does not compute in host memory; copied once.
+
+        Raises:
+            BaseException: what `abort` was given.
+        """
+        if self._buffers[value] is None:
+            self.get(value)
+        owner, key = self._owners.get(value), (value, device)
+        if owner is device:
+            return self._buffers[value]
+        if key not in self._copies:
+            found = self._buffers[value]
+            copy = device.from_host(found) if owner is None else owner.send(found, device)
+            self._copies[key] = copy
+        return self._copies[key]
+
+    def has(self, value: int) -> bool:
+        """Whether a value is there."""
+        return self._buffers[value] is not None
 
     def abort(self, error: BaseException) -> None:
         """Makes all that wait, now or later, raise this error; only the first one counts."""
@@ -104,7 +138,7 @@ class Box:
             try:
                 while self._buffers[value] is None:
                     self.check()
-                    self._changed.wait()
+                    self._changed.wait(LOOK_SECONDS)
                 return self._buffers[value]
             finally:
                 self._waiting -= 1
@@ -129,16 +163,20 @@ class _Piece:
         """Runs it once its inputs are there."""
         watch = box.watch
         begin = time.perf_counter_ns() if watch else 0
-        inputs = [box.get(number) for number in self.stage.inputs]
+        device = self._device
+        if device.in_host_memory:
+            inputs = [box.get(number) for number in self.stage.inputs]
+        else:
+            inputs = [box.on(number, device) for number in self.stage.inputs]
         ready = time.perf_counter_ns() if watch else 0
         outputs = [box.allocate(number, kind) for number, kind in self._outputs]
-        found = self._device.launch(self._program, inputs, outputs, variables)
+        found = device.launch(self._program, inputs, outputs, variables)
         done = time.perf_counter_ns() if watch else 0
-        send = box.send
+        send, owner = box.send, None if device.in_host_memory else device
         for number, buffer in zip(self.stage.outputs, found, strict=True):
-            box.put(number, buffer)
+            box.put(number, buffer, owner)
             if send is not None:
-                send(number, buffer)
+                send(number, box.get(number))
         if watch:
             end = time.perf_counter_ns()
             watch(StageTime(self.number, self.stage.device, begin, ready, done, end))
@@ -275,7 +313,7 @@ class _Run:
             try:
                 with self._done:
                     while self._left:
-                        self._done.wait()
+                        self._done.wait(LOOK_SECONDS)
                 return
             except BaseException as error:
                 self._errors.append((-1, error))

@@ -26,7 +26,7 @@ from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
     app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg,
-    logging, losses, math, metrics, nn, python_io, random, summary, train,
+    logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.dependency import *
@@ -40,6 +40,12 @@ from weft.tf1.control.user_op import *
 from weft.tf1.creation import *
 from weft.tf1.data.decode import *
 from weft.tf1.data.reader import *
+from weft.tf1.data_flow.accumulator import *
+from weft.tf1.data_flow.barrier import *
+from weft.tf1.data_flow.queue import *
+from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError
@@ -67,7 +73,11 @@ from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
+from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
 from weft.tf1.variable.partitioner import *
@@ -83,20 +93,18 @@ unpack = unstack
 
 _exports.gather(
     globals(), "app", "bitwise", "compat", "contrib", "data", "distribute", "errors", "estimator",
-    "flags", "gfile", "initializers", "layers", "linalg", "logging", "losses", "math", "metrics",
-    "nn", "python_io", "random", "summary", "train",
+    "flags", "gfile", "initializers", "layers", "linalg", "logging", "lookup", "losses", "math",
+    "metrics", "nn", "python_io", "queue", "random", "strings", "summary", "train",
 )  # fmt: skip
 
 for _part in (
-    bitwise, initializers, linalg, losses, math, metrics, nn, random, summary, train,
+    bitwise, initializers, linalg, losses, math, metrics, nn, random, strings, summary, train,
 ):  # fmt: skip
     _guard(vars(_part))
 _guard(globals())
 
 _ABSENT = {
     "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
-    "strings and files": ("as_string", "string_join", "string_split"),
-    "queues in the graph": ("FIFOQueue", "queue"),
     "estimators": ("feature_column",),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
 }

@@ -15,12 +15,15 @@ from weft.tf1 import gfile as gfile
 from weft.tf1 import initializers as initializers
 from weft.tf1 import linalg as linalg
 from weft.tf1 import logging as logging
+from weft.tf1 import lookup as lookup
 from weft.tf1 import losses as losses
 from weft.tf1 import math as math
 from weft.tf1 import metrics as metrics
 from weft.tf1 import nn as nn
 from weft.tf1 import python_io as python_io
+from weft.tf1 import queue as queue
 from weft.tf1 import random as random
+from weft.tf1 import strings as strings
 from weft.tf1 import summary as summary
 from weft.tf1 import train as train
 from weft.tf1.control.branch import *
@@ -36,6 +39,12 @@ from weft.tf1.control.user_op import *
 from weft.tf1.creation import *
 from weft.tf1.data.decode import *
 from weft.tf1.data.reader import *
+from weft.tf1.data_flow.accumulator import *
+from weft.tf1.data_flow.barrier import *
+from weft.tf1.data_flow.queue import *
+from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError
@@ -63,7 +72,11 @@ from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *
 from weft.tf1.shape.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
+from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
 from weft.tf1.variable.partitioner import *

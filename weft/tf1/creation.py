@@ -21,7 +21,7 @@ from weft.tf1.framework.convert import (
     static_value,
     unary,
 )  # fmt: skip
-from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.sparse_tensor import SparseTensor
@@ -137,6 +137,8 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str) -> Tensor:
     kind = as_dtype(dtype).base_dtype
+    if kind.ir.is_hosted:
+        return _empty_texts(shape, kind, name or default, number)
     with name_scope(name, default, [shape] if is_tensor(shape) else []) as scope:
         numbers = not is_tensor(shape) and not (
             isinstance(shape, list | tuple) and any(is_tensor(d) for d in shape)
@@ -149,6 +151,13 @@ def _filled(shape: Any, dtype: Any, name: str | None, number: int, default: str)
         shape_, target = shape_operand(shape, "shape")
         build = first_inputs(0, ops.full)
         return emit("Fill", [shape_], build, shape=target, value=number, dtype=kind.ir, name=scope)
+
+
+def _empty_texts(shape: Any, kind: DType, name: str, number: int) -> Tensor:
+    """Empty texts, which stand for 0."""
+    if number or kind is not dtypes.string:
+        raise fail(DTypeError, f"{name}: expected a type of numbers, got {kind.name}")
+    return fill(shape, "", name)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
@@ -165,6 +174,9 @@ def _filled_like(tensor: Any, dtype: Any, name: str | None, number: int, default
     with name_scope(name, default, [tensor]) as scope:
         x = convert_to_tensor(tensor, name="tensor")
         kind = (x.dtype if dtype is None else as_dtype(dtype)).base_dtype
+        if kind.ir.is_hosted:
+            given = emit("Shape", [x], ops.shape_of, name="Shape")
+            return _empty_texts(given, kind, scope, number)
 
         def build(v: Value) -> Value:
             found = ops.full_like(v, number)

@@ -129,6 +129,7 @@ class FinalizedError(errors.GraphError, RuntimeError):
 
 _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.EndOfDataError, OutOfRangeError),
+    (errors.MissingError, NotFoundError),
     (errors.CancelledError, CancelledError),
     (errors.AbortedError, AbortedError),
     (errors.UnavailableError, UnavailableError),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -40,6 +41,12 @@ class ServerProcess:
     @property
     def pid(self):
         return self.process.pid
+
+    def stop(self):
+        """Stop it (SIGSTOP), and wait until it is: the signal takes a moment."""
+        os.kill(self.pid, signal.SIGSTOP)
+        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
 
     def __enter__(self):
         return self

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, as_completed, wait
 
 import numpy as np
 import pytest
@@ -131,3 +131,45 @@ def test_a_server_that_ends_fails_the_calls(channel, echo, listener):
     with pytest.raises(errors.UnavailableError, match="/job:ps/task:1 at 127"):
         channel.call(Message("echo"))
     assert channel.closed
+
+
+def test_arrays_are_aligned(channel, echo):
+    """Native code reads them as they are."""
+    early = channel.call(Message("echo", {"a": 1}, [np.ones(3, np.int8), np.ones(5)]))
+    late = channel.start(Message("block"))
+    echo.wait_for(1)
+    echo.blocked[0].set_result(Message("late", {}, [np.ones(3, np.int8), np.ones(70_000)]))
+    for message in (early, late.result(5)):
+        assert [x.ctypes.data % 16 for x in message.arrays] == [0, 0]
+
+
+def test_an_idle_channel_knows_that_its_server_has_ended(channel, listener):
+    assert not channel.closed
+    listener.stop()
+    within(3, lambda: channel.closed)
+
+
+def test_several_threads_wait_for_one_answer(channel, echo):
+    future = channel.start(Message("block"))
+    other = channel.start(Message("block"))
+    got = []
+    threads = [
+        threading.Thread(target=lambda f=f: got.append(f.result().kind))
+        for f in (future, future, other, future)
+    ]
+    for thread in threads:
+        thread.start()
+    echo.wait_for(2)
+    with pytest.raises(TimeoutError):
+        other.result(0.05)
+    for blocked in echo.blocked:
+        blocked.set_result(Message("late"))
+    for thread in threads:
+        thread.join(5)
+    assert got == ["late"] * 4
+
+
+def test_a_future_works_with_the_standard_library(channel, echo):
+    futures = [channel.start(Message("echo", {"x": i})) for i in range(3)]
+    assert not wait(futures, 5).not_done
+    assert [f.result(0).head["x"] for f in as_completed(futures, 5) if f.done()]

@@ -91,11 +91,14 @@ def test_a_head_must_be_json():
 
 
 def raw(head, body=b"", **changed):
-    text = json.dumps(head).encode() if not isinstance(head, bytes) else head
-    body = b"\0" * (-(HEADER.size + len(text)) % 64) + body if body else b""
-    fields = {"magic": b"WEFT", "version": 1, "size": len(text),
-              "total": HEADER.size + len(text) + len(body), **changed}  # fmt: skip
-    return HEADER.pack(*fields.values()) + text + body
+    """A message from `[kind, head, kinds of arrays]`, or from bytes instead of both heads."""
+    texts = [json.dumps(head[:2]), json.dumps(head[2])] if isinstance(head, list) else [head, b""]
+    texts = [text.encode() if isinstance(text, str) else text for text in texts]
+    size = HEADER.size + len(texts[0]) + len(texts[1])
+    body = b"\0" * (-size % 64) + body if body else b""
+    fields = {"magic": b"WEFT", "version": 1, "size": len(texts[0]), "kinds": len(texts[1]),
+              "total": size + len(body), **changed}  # fmt: skip
+    return HEADER.pack(*fields.values()) + b"".join(texts) + body
 
 
 HOSTILE = {
@@ -107,7 +110,9 @@ HOSTILE = {
     "a head beyond the end": raw(["a", {}, []], size=1 << 31),
     "no json": raw(b"\xff\xfe{"),
     "deep json": raw(b"[" * 100_000),
-    "no list": raw({"kind": "a"}),
+    "no list": raw(b'{"kind": 1}'),
+    "kinds that are no list": raw(["a", {}, 7]),
+    "kinds that are no lists": raw(["a", {}, [7]]),
     "a kind that is no text": raw([1, {}, []]),
     "a head that is a list": raw(["a", [], []]),
     "an unknown type": raw(["a", {}, [["object", [1]]]]),

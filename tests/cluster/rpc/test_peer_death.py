@@ -68,12 +68,12 @@ def test_a_stopped_server(server, shared):
     options = RpcOptions(shared_memory=shared, patience=0.8)
     with connect(server.address, options, NAME) as channel:
         what = f"{NAME} at {server.address}: (has failed or is cut off|is stopped)"
-        fails(channel, what, 1.5, lambda: os.kill(server.pid, signal.SIGSTOP))
+        fails(channel, what, 1.5, server.stop)
 
 
 def test_a_stopped_server_that_goes_on_in_time(server, shared):
     with connect(server.address, RpcOptions(shared_memory=shared, patience=3), NAME) as channel:
-        os.kill(server.pid, signal.SIGSTOP)
+        server.stop()
         future = channel.start(Message("echo", {"x": 1}))
         threading.Timer(0.6, os.kill, (server.pid, signal.SIGCONT)).start()
         assert future.result(10).head == {"x": 1}
@@ -145,7 +145,7 @@ def test_something_that_listens_but_never_answers():
 
 
 def test_a_stopped_server_does_not_answer(server):
-    os.kill(server.pid, signal.SIGSTOP)
+    server.stop()
     with pytest.raises(errors.UnavailableError, match=r"does not answer after 0\.5 s"):
         connect(server.address, RpcOptions(connect_timeout=0.5), NAME)
 

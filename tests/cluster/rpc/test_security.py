@@ -8,7 +8,6 @@ import socket
 import threading
 import time
 
-import certificates
 import grpc
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from weft.cluster.rpc import (
     connect,
     grpc_wire,
     session,
-    socket_client,
+    waiting,
 )
 from weft.cluster.rpc import packet as packets
 from weft.cluster.rpc.message import encode
@@ -129,68 +128,6 @@ def test_an_address_that_is_none(address):
 def test_options_that_do_not_go(options, what):
     with pytest.raises(errors.ConfigError, match=what):
         RpcOptions(**options)
-
-
-# -- TLS
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """Files of two authorities, and of a server's and a client's certificates by the first."""
-    folder = tmp_path_factory.mktemp("certificates")
-    first, second = certificates.make_key(1), certificates.make_key(2)
-    texts = {
-        "authority": certificates.make_certificate("weft-ca", first, "weft-ca", first),
-        "other": certificates.make_certificate("other-ca", second, "other-ca", second),
-        "server": certificates.make_certificate("ps", second, "weft-ca", first, ["localhost"]),
-        "named": certificates.make_certificate("ps", second, "weft-ca", first, ["ps.cluster"]),
-        "key": certificates.private(second),
-    }
-    for name, text in texts.items():
-        (folder / name).write_text(text)
-    return {name: str(folder / name) for name in texts}
-
-
-def test_tls(files):
-    server = RpcOptions(certificate=files["server"], key=files["key"], token="t")
-    with Listener("127.0.0.1:0", echo, server) as listener:
-        for shared in (False, True):
-            client = RpcOptions(authority=files["authority"], token="t", shared_memory=shared)
-            assert answers(listener, client)
-        for refused in (RpcOptions(token="t"), RpcOptions(authority=files["other"], token="t")):
-            with pytest.raises(errors.UnavailableError, match=r"does not answer after 0.4 s"):
-                connect(listener.address, RpcOptions(**{**vars(refused), "connect_timeout": 0.4}))
-        assert answers(listener, RpcOptions(authority=files["authority"], token="t"))
-
-
-def test_the_name_in_a_certificate(files):
-    server = RpcOptions(certificate=files["named"], key=files["key"])
-    with Listener("127.0.0.1:0", echo, server) as listener:
-        named = RpcOptions(authority=files["authority"], server_name="ps.cluster")
-        assert answers(listener, named)
-        other = RpcOptions(authority=files["authority"], server_name="w", connect_timeout=0.4)
-        with pytest.raises(errors.UnavailableError, match="does not answer"):
-            connect(listener.address, other)
-
-
-def test_certificates_of_clients(files):
-    both = RpcOptions(
-        certificate=files["server"], key=files["key"], authority=files["authority"],
-        verify_clients=True,
-    )  # fmt: skip
-    with Listener("127.0.0.1:0", echo, both) as listener:
-        assert answers(listener, both)
-        without = RpcOptions(authority=files["authority"], connect_timeout=0.4)
-        with pytest.raises(errors.UnavailableError):
-            connect(listener.address, without)
-        assert answers(listener, both)
-
-
-def test_a_certificate_that_is_not_there():
-    with pytest.raises(errors.DataError, match="cannot read /nowhere"):
-        Listener("127.0.0.1:0", echo, RpcOptions(certificate="/nowhere", key="/nowhere"))
-    with pytest.raises(errors.DataError, match="cannot read /nowhere"):
-        connect("127.0.0.1:1", RpcOptions(authority="/nowhere"))
 
 
 # -- limits
@@ -318,8 +255,9 @@ def test_hostile_packets():
     file = os.memfd_create("small", os.MFD_ALLOW_SEALING)
     os.ftruncate(file, 8192)
     reference = packets.REFERENCE.pack(0, 0, 9, 1, 8192, 0, 4096)
-    head = json.dumps(["a", {}, [["uint8", [4096]]]]).encode()
-    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 1) + reference + head
+    head, kinds = b'["a", {}]', b'[["uint8", [4096]]]'
+    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 1, len(kinds)) + reference
+    text += head + kinds
     with Listener("127.0.0.1:0", echo) as listener:
         sent = 0
         while sent < 500:
@@ -343,11 +281,14 @@ def test_a_peer_cannot_take_back_memory():
     """A segment that could become shorter would end the reader with SIGBUS."""
     file = os.memfd_create("unsealed", os.MFD_ALLOW_SEALING)
     os.ftruncate(file, 8192)
-    head = json.dumps(["a", {}, [["uint8", [4096]]]]).encode()
+    head, kinds = b'["a", {}]', b'[["uint8", [4096]]]'
     reference = packets.REFERENCE.pack(0, 0, 9, 1, 8192, 0, 4096)
-    text = packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 77) + reference + head
+    text = (
+        packets.HEADER.pack(packets.CALL, packets.APART, 1, len(head), 77, len(kinds)) + reference
+    )
+    text += head + kinds
     with Listener("127.0.0.1:0", echo) as listener, connect(listener.address) as channel:
-        channel._pending[77] = call = socket_client._Call(77, channel)
+        channel._pending[77] = call = waiting.Call(lambda: None, channel.lead)
         rights = np.array([file], np.int32).tobytes()
         channel._link.socket.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
         os.close(file)

@@ -11,6 +11,7 @@ from weft import config, nn
 from weft.eager.record import memory_pool
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.non_differentiable import once_differentiable
+from weft.runtime.memory import recycled
 
 
 @pytest.fixture(params=[False, True], autouse=True)
@@ -272,7 +273,7 @@ def test_memory_that_is_given_back_can_be_taken_again():
         memory_pool.empty((8192,), np.dtype(np.float32))  # given back at once, by a finaliser
 
     def check() -> None:
-        assert memory_pool._POOL.lock.acquire(timeout=1)
-        memory_pool._POOL.lock.release()
+        assert recycled.POOL.lock.acquire(timeout=1)
+        recycled.POOL.lock.release()
 
     assert interrupted_everywhere(take, check) > 5

@@ -12,6 +12,7 @@ import pytest
 import weft as wf
 from weft import errors
 from weft.eager.record import memory_pool
+from weft.runtime.memory import recycled
 
 
 def address(array):
@@ -252,13 +253,13 @@ def test_results_that_live_have_memory_of_their_own():
 
 def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
     wf.empty_cache()
-    monkeypatch.setattr(memory_pool, "MOST_KEPT", 100_000)
+    monkeypatch.setattr(recycled, "MOST_KEPT", 100_000)
     arrays = [memory_pool.empty((10_000,), np.dtype(np.float32)) for _ in range(4)]
     assert all(address(a) % memory_pool.ALIGNMENT == 0 for a in arrays)
     del arrays
-    assert memory_pool._POOL.kept == 80_000
+    assert recycled.POOL.kept == 80_000
     wf.empty_cache()
-    assert memory_pool._POOL.kept == 0
+    assert recycled.POOL.kept == 0
 
 
 # Errors

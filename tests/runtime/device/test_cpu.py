@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -250,3 +252,24 @@ def test_local_devices_are_made_once():
     assert [d.incarnation for d in first] == [d.incarnation for d in second]
     assert first[0].processor is FIRST and first[1].processor is second[1].processor
     assert processor(1) is first[1].processor and processor(1) is not FIRST
+
+
+def test_a_forked_child_has_threads_of_its_own(devices):
+    x, v = inputs()
+    device = devices[1]
+    program = device.compile(step_of_everything())
+    expected = launched(device, program, x, v)
+    assert device.processor.team.size == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forks of threads that Python knows
+        child = os.fork()
+    if not child:
+        status = 1
+        try:
+            alone = device.processor.team.size == 1
+            found = launched(device, program, x, v)
+            same = all(a.tobytes() == b.tobytes() for a, b in zip(found, expected, strict=True))
+            status = 0 if alone and same and device.processor.team.size == 2 else 2
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -14,6 +15,7 @@ from weft.cluster.master.master import Master
 from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message, Peer
 from weft.cluster.session import Run
+from weft.cluster.timeline import recorded
 from weft.cluster.wire import request_of
 from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
@@ -71,9 +73,15 @@ class Desk:
         """Run a function."""
         guest, seconds = self._guest(message), message.head.get("seconds", 0.0)
         function = guest.functions[message.head["function"]]
+        head: dict[str, Any] = {}
         with time_limit(seconds):
-            found = function(message.arrays, guest.session.variables)
-        return Message("values", {}, list(map(np.asarray, found)))
+            if message.head.get("trace"):
+                with recorded() as timeline:
+                    found = function(message.arrays, guest.session.variables)
+                head = {"timeline": timeline.intervals, "now": time.perf_counter_ns()}
+            else:
+                found = function(message.arrays, guest.session.variables)
+        return Message("values", head, list(map(np.asarray, found)))
 
     def ask(self, message: Message) -> Message:
         """Ask a device about variables."""

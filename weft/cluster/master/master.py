@@ -28,7 +28,6 @@ class Master:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._sessions: dict[MasterSession, int] = {}
-        links.on_failure(self._task_failed)
 
     def open(
         self, filters: Sequence[str] = (), threads: int = 0, timeout: float | None = None
@@ -45,7 +44,7 @@ class Master:
             ArgumentError: its cluster spec is another one.
         """
         tasks = [task for task in self._allowed(filters) if task != self.worker.task]
-        futures = {task: self.crew.submit(self.links.to, task, timeout) for task in tasks}
+        futures = {task: self.crew.submit(self.links.alive, task, timeout) for task in tasks}
         links = {task: future.result() for task, future in futures.items()}
         with self._lock:
             number = next(self._numbers)
@@ -67,10 +66,6 @@ class Master:
         with self._lock:
             self._sessions.pop(session, None)
 
-    def _task_failed(self, task: str, error: BaseException) -> None:
-        for session in list(self._sessions):
-            session.task_failed(task, error)
-
     def reset(self, containers: Collection[str], timeout: float | None = None) -> None:
         """Close all sessions, and forget the contents of these containers in all tasks.
 
@@ -82,7 +77,7 @@ class Master:
         self.worker.store.reset(containers)
         message = Message("reset", {"containers": list(containers)})
         others = [task for task in self.links.addresses if task != self.worker.task]
-        links = [self.crew.submit(self.links.to, task, timeout) for task in others]
+        links = [self.crew.submit(self.links.alive, task, timeout) for task in others]
         for reset in [future.result().channel.start(message) for future in links]:
             reset.result(timeout)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,16 +20,19 @@ from weft.cluster.route import routes, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
+from weft.cluster.wait import Wait
 from weft.cluster.waiting import answered
 from weft.cluster.worker.program import registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
 from weft.errors import AbortedError, ClosedError, UnavailableError
+from weft.ir.node import Node
 from weft.ops.boundary.state import counter, variable
 from weft.ops.declaration import op_of
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.partition import Partition
-from weft.passes.placement.choose import chosen
+from weft.passes.placement.choose import Choice, choose
+from weft.passes.placement.explanation import explained
 from weft.passes.step import Request, Step
 from weft.resource.base import Cancellation
 from weft.runtime.engine import Function
@@ -93,13 +98,21 @@ class MasterSession(ClusterSession):
     ) -> OwnProgram | ClusterProgram:
         step = with_own_counters(step, self._counters)
         homes = {**homes, **{self._counters + key: home for key, home in homes.items()}}
-        whole, cut = partitioned(step, lambda step: chosen(step, self._default), homes)
+        choices: list[Choice] = []
+
+        def devices_of(step: Step) -> dict[Node, str]:
+            choices.append(choose(step, self._default))
+            return choices[0].devices
+
+        whole, cut = partitioned(step, devices_of, homes, default=self._default)
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
-            made = finish(whole, threads, fetches, processor=processor, simplified=True)
-            return OwnProgram(made, self.states[device], self)
-        return self._registered(whole, cut, fetches)
+            executable = finish(whole, threads, fetches, processor=processor, simplified=True)
+            return OwnProgram(executable, self.states[device], device)
+        made = self._registered(whole, cut, fetches)
+        made.explain = partial(explained, whole, choices[0], {}, cut)
+        return made
 
     def _registered(self, step: Step, cut: Partition, fetches: int) -> ClusterProgram:
         """The program, once all tasks have compiled their stages."""
@@ -145,8 +158,7 @@ class MasterSession(ClusterSession):
         """Call a method of a resource; the call is cancelled with the session."""
         self.check()
         if device in self.states:
-            containers = self._worker.store.containers
-            return containers.call(spec, method, inputs, options, cancel)
+            return self._worker.store.call_here(spec, method, options, inputs, cancel)
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
         return answered(self._link(device).channel, message, cancel).arrays
@@ -164,6 +176,11 @@ class MasterSession(ClusterSession):
         """Raises if the session is closed, or one of its tasks has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
+        for task, link in self.links.items():
+            if link.channel.closed:
+                raise AbortedError(
+                    f"the session lost {task}, which has ended or did not answer: open a new one"
+                )
 
     def begin(self, flight: Flight) -> None:
         """A step begins: it fails when a task does."""
@@ -177,13 +194,11 @@ class MasterSession(ClusterSession):
         self.rendezvous.end(flight.step)
         with self._lock:
             self._flights.pop(flight, None)
+        self._worker.note(flight.begin)
 
-    def task_failed(self, task: str, error: BaseException) -> None:
-        """Give up all steps: a task has ended, or does not answer."""
-        if task not in self.links:
-            return
-        later = AbortedError(f"the session lost {task}: open a new one ({error})")
-        self._fail(error, later)
+    def waits(self) -> list[Wait]:
+        """The steps that are under way, and the tasks that they wait for."""
+        return [flight.wait_now() for flight in list(self._flights)]
 
     def close(self) -> None:
         """Give up what runs and waits, and free what the session has registered."""
@@ -193,7 +208,7 @@ class MasterSession(ClusterSession):
                 return
         self._fail(AbortedError("the session was closed"), error)
         for link in self.links.values():
-            if not link.channel.closed:
+            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
                 link.channel.start(Message("release", {"session": self.name}))
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)
@@ -205,4 +220,4 @@ class MasterSession(ClusterSession):
             self._failure = later
             flights = list(self._flights)
         for flight in flights:
-            flight.fail(error)
+            flight.abort(error)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
@@ -64,28 +63,23 @@ class GrpcChannel(Channel):
         try:
             self._greet(own_name)
         except BaseException:
-            self._end(self.lost("the connection was not made"))
+            self.close()
             raise
         self._secret = bytes.fromhex(str(self.welcome["secret"]))
         self.most_bytes = min(options.max_message_bytes, int(self.welcome["most"]))
 
     def _greet(self, own_name: str) -> None:
-        begin, limit = time.monotonic(), self.options.connect_timeout
+        limit, first = self.options.connect_timeout, Future[bytes]()
+        greet = self._channel.unary_stream(f"/{wire.SERVICE}/hello")
+        stream = greet(hello(own_name, self.options), wait_for_ready=True)
+        self._reader = threading.Thread(
+            target=self._read_notes, args=(stream, first), name="weft-rpc-notes", daemon=True
+        )
+        self._reader.start()
         try:
-            grpc.channel_ready_future(self._channel).result(limit)
-            self._stream = self._channel.unary_stream(f"/{wire.SERVICE}/hello")(
-                hello(own_name, self.options)
-            )
-            first: Future[bytes] = Future()
-            self._reader = threading.Thread(
-                target=self._read_notes, args=(first,), name="weft-rpc-notes", daemon=True
-            )
-            self._reader.start()
-            data = first.result(max(0.1, limit - (time.monotonic() - begin)))
-        except (grpc.FutureTimeoutError, LateError):
+            data = first.result(limit)
+        except LateError:
             raise self.lost(f"does not answer after {limit:g} s{self._reason()}") from None
-        except grpc.RpcError as error:
-            raise self._translated(error) from None
         self.welcome = self.answer(data).head
 
     def _reason(self) -> str:
@@ -115,7 +109,9 @@ class GrpcChannel(Channel):
             data = self._ask(request, timeout=limit.left())
             if data[0] == wire.LATER:
                 return late.result(limit.left())
-            return self.answer(self._whole(number, data[0], memoryview(data)[1:], limit))
+            return self.answer(
+                self._whole(number, data[0], memoryview(data)[wire.ANSWER.size :], limit)
+            )
         except (grpc.RpcError, LateError) as error:
             self._give_up(number)
             raise self._translated(error, limit) from None
@@ -159,7 +155,7 @@ class GrpcChannel(Channel):
         except BaseException as error:
             self._settle(number, self._translated(error, limit))
             return
-        self._take(number, data[0], memoryview(data)[1:], limit)
+        self._take(number, data[0], memoryview(data)[wire.ANSWER.size :], limit)
 
     def _take(self, number: int, kind: int, data: memoryview, limit: Limit | None = None) -> None:
         if kind == wire.LARGE:  # this is gRPC's thread or the reader: fetching must not hold it up
@@ -195,7 +191,7 @@ class GrpcChannel(Channel):
     def _put_parts(self, start: bytes, parts: list[Buffer], size: int, limit: Limit) -> None:
         sent: list[Any] = []
         position = 0
-        for piece in _pieces(parts):
+        for piece in wire.pieces_of(parts):
             if len(sent) >= wire.PIECES_AT_ONCE:
                 self._check_put(sent.pop(0).result())
             request = b"".join((start, wire.SPAN.pack(size, position), *piece))
@@ -206,7 +202,7 @@ class GrpcChannel(Channel):
 
     def _check_put(self, data: bytes) -> None:
         if data:
-            self.answer(memoryview(data)[1:])
+            self.answer(memoryview(data)[wire.ANSWER.size :])
 
     def _whole(self, number: int, kind: int, data: memoryview, limit: Limit | None) -> Any:
         """The bytes of an answer, fetched if they are many."""
@@ -248,9 +244,9 @@ class GrpcChannel(Channel):
             with contextlib.suppress(ValueError, grpc.RpcError):  # the channel is closed
                 _kept(self._cancel.future(wire.REQUEST.pack(self._secret, number), CANCEL_SECONDS))
 
-    def _read_notes(self, first: Future[bytes]) -> None:
+    def _read_notes(self, stream: Any, first: Future[bytes]) -> None:
         try:
-            for data in self._stream:
+            for data in stream:
                 if not first.done():
                     first.set_result(data)
                     continue
@@ -277,7 +273,7 @@ class GrpcChannel(Channel):
         self._channel.close()
         if self._reader is not threading.current_thread():
             self._reader.join()
-        self._crew.shutdown(wait=False)
+        self._crew.shutdown()
 
     def _translated(self, error: BaseException, limit: Limit | None = None) -> Exception:
         """An error of gRPC as one of ours."""
@@ -306,23 +302,6 @@ def _open(address: str, options: RpcOptions) -> grpc.Channel:
     return grpc.secure_channel(address, credentials, [*wire.settings(options), *extra])
 
 
-def _pieces(parts: list[Buffer]) -> list[list[Buffer]]:
-    """Parts of a message grouped into pieces of the right size."""
-    pieces: list[list[Buffer]] = [[]]
-    room = wire.PIECE_BYTES
-    for part in parts:
-        view = memoryview(part)
-        while len(view):
-            if not room:
-                pieces.append([])
-                room = wire.PIECE_BYTES
-            pieces[-1].append(view[:room])
-            taken = len(pieces[-1][-1])
-            room -= taken
-            view = view[taken:]
-    return pieces
-
-
 def _kept(call: Any) -> Any:
     """A call that lives until it is done; gRPC cancels one that nothing refers to."""
     call.add_done_callback(lambda _: call)
@@ -330,5 +309,7 @@ def _kept(call: Any) -> Any:
 
 
 def _fill(out: Array, offset: int, fetched: Any) -> None:
-    data = np.frombuffer(fetched.result(), np.uint8, offset=1)
-    out[offset : offset + len(data)] = data
+    data = fetched.result()
+    if len(data) != min(wire.PIECE_BYTES, len(out) - offset):
+        raise DataError("fetch: the server has sent a piece of another size")
+    out[offset : offset + len(data)] = np.frombuffer(data, np.uint8)

@@ -37,7 +37,7 @@ class _Session:
         self.pending: dict[int, Future[Message]] = {}
         self.given_up: dict[int, None] = {}
         self._arriving: dict[int, Array] = {}
-        self._answers: dict[int, memoryview] = {}
+        self._answers: dict[int, list[bytes]] = {}
         self._send = send
         self._lock = threading.Lock()  # gRPC sends one message at a time
         peer.on_close(self._end)
@@ -67,7 +67,7 @@ class _Session:
             raise DataError("call: the pieces of the message are not there")
         return memory.data
 
-    def answer(self, call: int, message: Message) -> tuple[int, bytes]:
+    def answer(self, call: int, message: Message) -> tuple[int, list[Buffer]]:
         """What is sent of an answer at once: see `grpc_wire`."""
         try:
             parts = encode(message)
@@ -80,18 +80,22 @@ class _Session:
             parts = encode(to_message(error))
             size = size_of(parts)
         if size <= wire.PIECE_BYTES:
-            return wire.WHOLE, b"".join(parts)
-        self._answers[call] = _joined(parts, size)
-        return wire.LARGE, wire.SIZE.pack(size)
+            return wire.WHOLE, parts
+        self._answers[call] = [b"".join(piece) for piece in wire.pieces_of(parts)]
+        return wire.LARGE, [wire.SIZE.pack(size)]
 
     def fetch(self, call: int, offset: int, size: int) -> bytes:
-        """A piece of an answer; the one of no bytes says that all have arrived."""
-        data = self._answers.get(call)
-        if data is None:
+        """The piece of an answer at an offset; asking for none says that all have arrived."""
+        pieces = self._answers.get(call)
+        if pieces is None:
             raise DataError("fetch: no such answer")
         if not size:
             del self._answers[call]
-        return bytes(data[offset : offset + min(size, wire.PIECE_BYTES)])
+            return b""
+        number = offset // wire.PIECE_BYTES
+        if number >= len(pieces):
+            raise DataError("fetch: a piece beyond the end of the answer")
+        return pieces[number]
 
     def forget(self, call: int) -> None:
         """Cancel a call and free what belongs to it."""
@@ -110,15 +114,6 @@ class _Session:
             self.forget(call)
         self._arriving.clear()
         self._answers.clear()
-
-
-def _joined(parts: list[Buffer], size: int) -> memoryview:
-    out = np.empty(size, np.uint8)
-    position = 0
-    for part in parts:
-        out[position : position + len(part)] = np.frombuffer(part, np.uint8)
-        position += len(part)
-    return out.data
 
 
 class _Lasting:
@@ -185,7 +180,7 @@ class GrpcServer:
     def stop(self, grace: float) -> None:
         """End the server; calls have `grace` seconds to end."""
         self._server.stop(grace).wait()
-        self._crew.shutdown(wait=False)
+        self._crew.shutdown()
 
     # -- methods, each run by a thread of the crew
 
@@ -225,8 +220,8 @@ class GrpcServer:
             if not answer.done():
                 return self._later(session, call, answer)
             answer = outcome(answer)
-        kind, data = session.answer(call, answer)
-        return bytes((kind,)) + data
+        kind, parts = session.answer(call, answer)
+        return b"".join((wire.ANSWER.pack(kind), *parts))
 
     def _linger(self, answer: Future[Message]) -> None:
         if self._lingering.acquire(blocking=False):
@@ -242,13 +237,13 @@ class GrpcServer:
 
         def tell(done: Future[Message]) -> None:
             if session.pending.pop(call, None) is not None:
-                kind, data = session.answer(call, outcome(done))
-                session.note(wire.NOTE.pack(call, kind) + data)
+                kind, parts = session.answer(call, outcome(done))
+                session.note(b"".join((wire.NOTE.pack(call, kind), *parts)))
 
         future.add_done_callback(tell)
         if call in session.given_up or session.peer.closed:
             session.forget(call)
-        return bytes((wire.LATER,))
+        return wire.ANSWER.pack(wire.LATER)
 
     def _part(self, request: bytes, context: Any) -> bytes:
         session, call, view = self._opened(request)
@@ -267,7 +262,7 @@ class GrpcServer:
         try:
             if session is None:
                 raise _unknown()
-            return b"\0" + session.fetch(call, *wire.SPAN.unpack_from(view))
+            return session.fetch(call, *wire.SPAN.unpack_from(view))
         except WeftError as error:
             context.abort(grpc.StatusCode.NOT_FOUND, str(error))
             raise
@@ -287,7 +282,7 @@ class GrpcServer:
 
 
 def _whole(message: Message) -> bytes:
-    return bytes((wire.WHOLE,)) + b"".join(encode(message))
+    return b"".join((wire.ANSWER.pack(wire.WHOLE), *encode(message)))
 
 
 def _unknown() -> UnavailableError:

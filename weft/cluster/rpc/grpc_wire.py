@@ -11,17 +11,20 @@ import os
 import struct
 from typing import Any, Final
 
+from weft.cluster.rpc.message import Buffer
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.session import SECRET_BYTES
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a server that ends is no news for stderr
 
 SERVICE: Final = "weft.cluster"
-REQUEST: Final = struct.Struct(f"<{SECRET_BYTES}sQ")  # of each: the session's secret, the call
+# What comes before a message has a multiple of 16 bytes, so that its arrays are aligned
+REQUEST: Final = struct.Struct(f"<{SECRET_BYTES}sQ8x")  # the session's secret, the call
+ANSWER: Final = struct.Struct("<B15x")  # what follows
 SPAN: Final = struct.Struct(
     "<QQ"
 )  # then, of a part: bytes in all, offset; of a fetch: offset, size
-NOTE: Final = struct.Struct("<QB")  # before a note: the call, what follows
+NOTE: Final = struct.Struct("<QB7x")  # before a note: the call, what follows
 SIZE: Final = struct.Struct("<Q")
 
 WHOLE, LARGE, LATER = range(3)
@@ -57,3 +60,20 @@ def settings(options: RpcOptions) -> list[tuple[str, Any]]:
         ("grpc.max_reconnect_backoff_ms", 500),
         ("grpc.so_reuseport", 0),
     ]
+
+
+def pieces_of(parts: list[Buffer]) -> list[list[Buffer]]:
+    """Parts of a message grouped into pieces of the right size."""
+    pieces: list[list[Buffer]] = [[]]
+    room = PIECE_BYTES
+    for part in parts:
+        view = memoryview(part)
+        while len(view):
+            if not room:
+                pieces.append([])
+                room = PIECE_BYTES
+            pieces[-1].append(view[:room])
+            taken = len(pieces[-1][-1])
+            room -= taken
+            view = view[taken:]
+    return pieces

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import mmap
 import os
 from typing import Final
 
 import numpy as np
 
 from weft.cluster.rpc.message import Array
+from weft.cluster.rpc.pages import Mapping
 from weft.cluster.rpc.segment import FIRST_LOAN, LOANS, PAGE, RETIRED
 from weft.errors import DataError
 
@@ -25,12 +25,12 @@ class _Mapped:
             sealed = fcntl.fcntl(file, fcntl.F_GET_SEALS) & SEALS == SEALS
             if not sealed or os.fstat(file).st_size != size:
                 raise DataError("message: a memory segment of another size, or without seals")
-            self._map = mmap.mmap(file, size, mmap.MAP_SHARED | mmap.MAP_POPULATE)
+            self._mapping = Mapping(file, size)
         except OSError as error:
             raise DataError(f"message: cannot map a memory segment: {error.strerror}") from None
         self.size = size
-        self.words = memoryview(self._map)[:PAGE].cast("Q")
-        self.address = np.frombuffer(self._map, np.uint8).ctypes.data
+        self.words = self._mapping.words(PAGE)
+        self.address = self._mapping.address
 
     @property
     def retired(self) -> bool:

@@ -7,6 +7,7 @@ bytes. Nothing in a message is executed, and every size is checked before memory
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import struct
@@ -24,7 +25,8 @@ Array: TypeAlias = npt.NDArray[Any]
 Buffer: TypeAlias = bytes | memoryview
 
 MAGIC: Final = b"WEFT"
-HEADER: Final = struct.Struct("<4sHxxIxxxxQ")  # magic, version, bytes of the head, of the message
+# Magic, version, bytes of the head, bytes of the kinds of arrays, bytes of the message
+HEADER: Final = struct.Struct("<4sHxxIIQ")
 ALIGNMENT: Final = 64
 STRINGS: Final = "bytes"
 """The name of the type of arrays of `bytes` objects."""
@@ -33,6 +35,11 @@ _MOST_ELEMENTS: Final = 1 << 56
 _TYPES: Final = {name: dtype.numpy for name, dtype in NAMED.items()}
 _NAMES: Final = {dtype: name for name, dtype in _TYPES.items()}
 _PADDING: Final = bytes(ALIGNMENT)
+_SMALL_BYTES: Final = 1 << 10
+"""Copying so little is faster than making views."""
+_MOST_KEPT: Final = 1000
+_kinds_texts: dict[object, bytes] = {}  # by types and shapes; a step sends the same each time
+_encoder: Final = json.JSONEncoder(separators=(",", ":"))
 
 
 class Message(NamedTuple):
@@ -49,6 +56,25 @@ class Message(NamedTuple):
     arrays: Sequence[Array] = ()
 
 
+class Described(NamedTuple):
+    """A message in parts.
+
+    Attributes:
+        head: its kind and head in JSON.
+        kinds: the types and shapes of its arrays in JSON.
+        bodies: their bytes.
+    """
+
+    head: bytes
+    kinds: bytes
+    bodies: list[Buffer]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all, without the header and padding."""
+        return len(self.head) + len(self.kinds) + size_of(self.bodies)
+
+
 def encode(message: Message) -> list[Buffer]:
     """The parts of a message's bytes, in order; arrays are not copied.
 
@@ -56,35 +82,36 @@ def encode(message: Message) -> list[Buffer]:
         DTypeError: an array of another type, or strings that are not `bytes`.
         DataError: a head that JSON cannot represent.
     """
-    return frame(*describe(message))
+    return frame(describe(message))
 
 
-def describe(message: Message) -> tuple[bytes, list[Buffer]]:
-    """A message's head with the types and shapes of its arrays, and their bytes; see `encode`."""
-    kinds: list[Sequence[object]] = []
-    bodies: list[Buffer] = []
-    for number, x in enumerate(message.arrays):
-        if x.dtype == object:
-            body = _strings(x, f"{message.kind}: array {number}")
-            kinds.append((STRINGS, x.shape, len(body)))
-        else:
-            name, body = _body(x, f"{message.kind}: array {number}")
-            kinds.append((name, x.shape))
-        bodies.append(body)
-    return _head(message, kinds), bodies
+def describe(message: Message) -> Described:
+    """A message in parts; see `encode`."""
+    arrays = message.arrays
+    bodies = [_body(x, message, i) for i, x in enumerate(arrays)]
+    key = tuple([(x.dtype, x.shape) for x in arrays])
+    kinds = _kinds_texts.get(key)
+    if kinds is None:
+        pairs = zip(arrays, bodies, strict=True)
+        kinds = json.dumps([_described(x, body) for x, body in pairs]).encode()
+        if not any([x.dtype == object for x in arrays]):  # their sizes do not follow
+            if len(_kinds_texts) >= _MOST_KEPT:
+                _kinds_texts.clear()
+            _kinds_texts[key] = kinds
+    return Described(_head(message), kinds, bodies)
 
 
-def frame(head: bytes, bodies: Sequence[Buffer]) -> list[Buffer]:
-    """The parts of a message with this head and these bodies of arrays."""
-    parts: list[Buffer] = [b"", head]
-    position = HEADER.size + len(head)
-    for body in bodies:
+def frame(parts: Described) -> list[Buffer]:
+    """The bytes of a message, in order."""
+    out: list[Buffer] = [b"", parts.head, parts.kinds]
+    position = HEADER.size + len(parts.head) + len(parts.kinds)
+    for body in parts.bodies:
         if len(body):
             gap = -position % ALIGNMENT
-            parts += (_PADDING[:gap], body)
+            out += (_PADDING[:gap], body)
             position += gap + len(body)
-    parts[0] = HEADER.pack(MAGIC, PROTOCOL, len(head), position)
-    return parts
+    out[0] = HEADER.pack(MAGIC, PROTOCOL, len(parts.head), len(parts.kinds), position)
+    return out
 
 
 def size_of(parts: Sequence[Buffer]) -> int:
@@ -92,23 +119,29 @@ def size_of(parts: Sequence[Buffer]) -> int:
     return sum([len(part) for part in parts])
 
 
-def _head(message: Message, kinds: Sequence[Sequence[object]]) -> bytes:
+def _head(message: Message) -> bytes:
     try:
-        text = json.dumps([message.kind, message.head, kinds], separators=(",", ":"))
+        return _encoder.encode([message.kind, message.head]).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(f"{message.kind}: the head is not JSON: {error}") from error
-    return text.encode()
 
 
-def _body(x: Array, what: str) -> tuple[str, Buffer]:
-    """The name of an array's type, and its bytes."""
-    name = _NAMES.get(x.dtype)
-    if name is None:
+def _described(x: Array, body: Buffer) -> tuple[object, ...]:
+    """An array's type and shape, as JSON has them; of strings also their bytes."""
+    return (STRINGS, x.shape, len(body)) if x.dtype == object else (_NAMES[x.dtype], x.shape)
+
+
+def _body(x: Array, message: Message, number: int) -> Buffer:
+    """An array's bytes."""
+    if x.dtype not in _NAMES:
+        what = f"{message.kind}: array {number}"
+        if x.dtype == object:
+            return _strings(x, what)
         known = ", ".join((*_NAMES.values(), STRINGS))
         raise DTypeError(f"{what}: expected one of {known}, got {x.dtype}")
-    if not x.size:
-        return name, b""
-    return name, np.ascontiguousarray(x).reshape(-1).view(np.uint8).data
+    if x.nbytes <= _SMALL_BYTES:
+        return x.tobytes()
+    return np.ascontiguousarray(x).reshape(-1).view(np.uint8).data
 
 
 def _strings(x: Array, what: str) -> bytes:
@@ -140,55 +173,70 @@ def decode(data: Buffer | Array) -> Message:
         DataError: bytes that are no message, or part of one.
     """
     view = memoryview(cast(Buffer, data)).cast("B")
-    position = HEADER.size + head_size(view)
-    kind, head, kinds = parse_head(bytes(view[HEADER.size : position]))
+    head, kinds = _sizes(view)
+    position = HEADER.size + head
+    text, described = bytes(view[HEADER.size : position]), bytes(view[position : position + kinds])
+    position += kinds
     bodies: list[Buffer] = []
-    for each in kinds:
+    types = parse_kinds(described)
+    for each in types:
         if each.size:
             position += -position % ALIGNMENT
         bodies.append(view[position : position + each.size])
         position += each.size
     if position != len(view):
         raise DataError(f"message: expected {position} bytes, got {len(view)}")
-    return Message(
-        kind, head, [array(each, body) for each, body in zip(kinds, bodies, strict=True)]
-    )
+    arrays = [array(each, body) for each, body in zip(types, bodies, strict=True)]
+    return Message(*parse_head(text), arrays)
 
 
-def head_size(view: memoryview) -> int:
-    """The size of the head that the fixed header states, checked.
-
-    Raises:
-        DataError: another format or version, or a size that does not fit.
-    """
+def _sizes(view: memoryview) -> tuple[int, int]:
+    """The sizes of the head and of the kinds of arrays, which the header states."""
     if len(view) < HEADER.size:
         raise DataError(f"message: expected {HEADER.size} bytes or more, got {len(view)}")
-    magic, version, size, total = HEADER.unpack_from(view)
+    magic, version, head, kinds, total = HEADER.unpack_from(view)
     if magic != MAGIC:
         raise DataError(f"message: expected to begin with {MAGIC!r}, got {bytes(magic)!r}")
     if version != PROTOCOL:
         raise DataError(f"message: expected version {PROTOCOL}, got {version}")
-    if total != len(view) or HEADER.size + size > total:
+    if total != len(view) or HEADER.size + head + kinds > total:
         raise DataError(
-            f"message: of {len(view)} bytes, but its header states {total} and a head of {size}"
+            f"message: of {len(view)} bytes, but its header states {total} and heads of {head} "
+            f"and {kinds}"
         )
-    return int(size)
+    return int(head), int(kinds)
 
 
-def parse_head(text: bytes) -> tuple[str, dict[str, Any], list[Kind]]:
-    """The kind and head of a message, and the types and shapes of its arrays, checked.
+def parse_head(text: bytes) -> tuple[str, dict[str, Any]]:
+    """The kind and head of a message.
 
     Raises:
         DataError: anything else.
     """
     try:
-        kind, head, kinds = json.loads(text)
-        checked = [_kind(*each) for each in kinds]
+        kind, head = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise DataError(f"message: malformed head: {str(error)[:200]}") from None
+        raise _malformed(error) from None
     if not isinstance(kind, str) or not isinstance(head, dict):
         raise DataError("message: malformed head: expected a kind, and values by name")
-    return kind, cast("dict[str, Any]", head), checked
+    return kind, cast("dict[str, Any]", head)
+
+
+@functools.lru_cache(_MOST_KEPT)
+def parse_kinds(text: bytes) -> tuple[Kind, ...]:
+    """The types and shapes of a message's arrays.
+
+    Raises:
+        DataError: anything else.
+    """
+    try:
+        return tuple([_kind(*each) for each in json.loads(text)])
+    except (TypeError, ValueError, RecursionError) as error:
+        raise _malformed(error) from None
+
+
+def _malformed(error: Exception) -> DataError:
+    return DataError(f"message: malformed head: {str(error)[:200]}")
 
 
 def _kind(name: object, shape: Any, size: object = 0) -> Kind:
@@ -224,11 +272,14 @@ def array(kind: Kind, body: Buffer) -> Array:
         raise DataError(f"message: expected an array of {kind.size} bytes, got {len(body)}")
     if kind.name == STRINGS:
         x = _read_strings(memoryview(body), math.prod(kind.shape)).reshape(kind.shape)
-    elif kind.size:
-        x = np.frombuffer(body, _TYPES[kind.name]).reshape(kind.shape)
-    else:
+    elif not kind.size:
         x = np.zeros(kind.shape, _TYPES[kind.name])
-    x.flags.writeable = False
+    else:
+        x = np.frombuffer(body, _TYPES[kind.name])
+        if len(kind.shape) != 1:
+            x = x.reshape(kind.shape)
+    if x.flags.writeable:
+        x.flags.writeable = False
     return x
 
 

@@ -21,6 +21,7 @@ from weft.cluster.rpc.message import (
     ALIGNMENT,
     Array,
     Buffer,
+    Described,
     Kind,
     Message,
     array,
@@ -28,7 +29,7 @@ from weft.cluster.rpc.message import (
     describe,
     frame,
     parse_head,
-    size_of,
+    parse_kinds,
 )
 from weft.cluster.rpc.segment import Loans, Segment, lease_of, pool
 from weft.errors import DataError, TooLargeError
@@ -43,7 +44,8 @@ MOST_REFERENCES: Final = 512
 MOST_FILES: Final = 200
 """The system passes at most 253 files at once."""
 
-HEADER: Final = struct.Struct("<BBHIQ")  # kind, form, references, bytes of the head, call
+# Kind, form, references, bytes of the head, call, bytes of the kinds of arrays
+HEADER: Final = struct.Struct("<BBHIQI")
 REFERENCE: Final = struct.Struct("<IHHQQQQ")  # see `Reference`
 CALL, ANSWER, CANCEL = 1, 2, 3
 APART, FRAMED = 0, 1
@@ -87,11 +89,10 @@ def pack(kind: int, call: int, message: Message, loans: Loans, most: int, who: s
         TooLargeError: a message above `most` bytes.
         DTypeError, DataError: see `encode`.
     """
-    head, bodies = describe(message)
-    size = len(head) + size_of(bodies)
-    if size > most:
-        raise too_large(message.kind, who, size, most)
-    return _Packing(kind, call, loans).pack(message.arrays, head, bodies)
+    described = describe(message)
+    if described.size > most:
+        raise too_large(message.kind, who, described.size, most)
+    return _Packing(kind, call, loans).pack(message.arrays, described)
 
 
 class _Packing:
@@ -103,27 +104,29 @@ class _Packing:
         self._files: list[int] = []
         self._kept: list[Any] = []
 
-    def pack(self, arrays: Sequence[Array], head: bytes, bodies: list[Buffer]) -> Packet:
-        if len(head) > INLINE_BYTES:
-            return self._framed(head, bodies)
-        large = [i for i, body in enumerate(bodies) if len(body) >= SHARED_BYTES]
-        if large or len(head) + size_of(bodies) > INLINE_BYTES:
-            if len(head) + sum([len(b) for b in bodies if len(b) < SHARED_BYTES]) > INLINE_BYTES:
-                large = [i for i, body in enumerate(bodies) if len(body)]
-            if len(large) > MOST_REFERENCES:
-                return self._framed(head, bodies)
-            self._share(arrays, bodies, large)
-        return self._packet(APART, head, bodies)
+    def pack(self, arrays: Sequence[Array], described: Described) -> Packet:
+        if described.size < SHARED_BYTES:
+            return self._packet(APART, described)
+        bodies, heads = described.bodies, len(described.head) + len(described.kinds)
+        small = sum([len(body) for body in bodies if len(body) < SHARED_BYTES])
+        least = SHARED_BYTES if heads + small <= INLINE_BYTES else 1
+        large = [i for i, body in enumerate(bodies) if len(body) >= least]
+        if heads > INLINE_BYTES or len(large) > MOST_REFERENCES:
+            return self._framed(described)
+        self._share(arrays, bodies, large)
+        return self._packet(APART, described)
 
-    def _packet(self, form: int, head: bytes, bodies: Sequence[Buffer]) -> Packet:
-        header = HEADER.pack(self._kind, form, len(self._references), len(head), self._call)
+    def _packet(self, form: int, described: Described) -> Packet:
+        head, kinds, bodies = described
         references = [REFERENCE.pack(*reference) for reference in self._references]
+        sizes = (len(references), len(head), self._call, len(kinds))
         inside = [body for body in bodies if len(body)]
-        return Packet([header, *references, head, *inside], self._files, self._kept)
+        parts = [HEADER.pack(self._kind, form, *sizes), *references, head, kinds, *inside]
+        return Packet(parts, self._files, self._kept)
 
-    def _framed(self, head: bytes, bodies: list[Buffer]) -> Packet:
-        self._copy([(0, b"".join(frame(head, bodies)))])
-        return self._packet(FRAMED, b"", [])
+    def _framed(self, described: Described) -> Packet:
+        self._copy([(0, b"".join(frame(described)))])
+        return self._packet(FRAMED, Described(b"", b"", []))
 
     def _share(self, arrays: Sequence[Array], bodies: list[Buffer], large: Sequence[int]) -> None:
         copied: list[tuple[int, Buffer]] = []
@@ -192,7 +195,7 @@ def send(to: socket.socket, packet: Packet) -> None:
 
 def cancel(call: int) -> bytes:
     """A packet that cancels a call."""
-    return HEADER.pack(CANCEL, APART, 0, 0, call)
+    return HEADER.pack(CANCEL, APART, 0, 0, call, 0)
 
 
 # -- receiving
@@ -206,6 +209,7 @@ class Received(NamedTuple):
     references: int
     head: int
     call: int
+    kinds: int
     data: memoryview
     files: list[int]
 
@@ -230,10 +234,10 @@ def receive(source: socket.socket, buffer: bytearray) -> Received | None:
         return None
     view = memoryview(buffer)[:size]
     if size < HEADER.size or flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-        Received(0, 0, 0, 0, 0, view, files).close()
+        Received(0, 0, 0, 0, 0, 0, view, files).close()
         raise DataError("packet: too short, too long, or with too many files")
-    kind, form, references, head, call = HEADER.unpack_from(buffer)
-    return Received(kind, form, references, head, call, view, files)
+    kind, form, references, head, call, kinds = HEADER.unpack_from(buffer)
+    return Received(kind, form, references, head, call, kinds, view, files)
 
 
 def unpack(packet: Received, mappings: Mappings, most: int) -> Message:
@@ -244,19 +248,20 @@ def unpack(packet: Received, mappings: Mappings, most: int) -> Message:
         TooLargeError: it is above `most` bytes.
     """
     begin = HEADER.size + packet.references * REFERENCE.size
-    end = begin + packet.head
-    if end > len(packet.data):
-        raise DataError(f"packet: of {len(packet.data)} bytes, but its head ends at {end}")
-    shared = _borrowed(packet, mappings, most)
+    middle = begin + packet.head
+    end = middle + packet.kinds
+    data = packet.data
+    if end > len(data):
+        raise DataError(f"packet: of {len(data)} bytes, but its head ends at {end}")
+    shared = _borrowed(packet, mappings, most) if packet.references else {}
     if packet.form == FRAMED:
         if list(shared) != [0]:
             raise DataError("packet: expected one array with the message")
         return decode(shared[0])
-    kind, head, kinds = parse_head(bytes(packet.data[begin:end]))
-    if any([i >= len(kinds) for i in shared]):
+    kinds = parse_kinds(bytes(data[middle:end]))
+    if shared and max(shared) >= len(kinds):
         raise DataError("packet: a reference to an array that is not there")
-    arrays = _arrays(kinds, shared, packet.data[end:])
-    return Message(kind, head, arrays)
+    return Message(*parse_head(bytes(data[begin:middle])), _arrays(kinds, shared, data[end:]))
 
 
 def _arrays(kinds: Sequence[Kind], shared: dict[int, Array], inside: memoryview) -> list[Array]:

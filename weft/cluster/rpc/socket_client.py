@@ -14,79 +14,26 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
 from weft.cluster.rpc import packet as packets
-from weft.cluster.rpc.channel import Channel, Limit, settle
+from weft.cluster.rpc.channel import Channel, Limit
 from weft.cluster.rpc.deadline import Alarm
 from weft.cluster.rpc.message import Array, Message
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.segment import pool
 from weft.cluster.rpc.socket_link import Link, endpoint
 from weft.cluster.rpc.socket_server import WELCOME
+from weft.cluster.rpc.waiting import Call, Reader, Waiter
 from weft.errors import DataError, WeftError
 
 MOST_TICK: Final = 0.25
 """How often a thread that waits looks whether the task is stopped, in seconds."""
+ENDED: Final = select.POLLHUP | select.POLLRDHUP
 HEAD_START: Final = 1e-3
 """How long the channel's thread leaves it to the caller to receive what was started."""
-IDLE_SECONDS: Final = 10.0
-
-
-class _Waiter:
-    """A call whose thread waits for the answer."""
-
-    __slots__ = ("result", "wake")
-
-    def __init__(self) -> None:
-        self.result: Message | BaseException | None = None
-        self.wake: queue.SimpleQueue[None] = queue.SimpleQueue()
-
-    @property
-    def waits(self) -> bool:
-        return self.result is None
-
-    def settle(self, result: Message | BaseException) -> None:
-        self.result = result
-        self.wake.put(None)
-
-
-class _Call(Future[Message]):
-    """A call that was started; whoever asks for its result receives it, if no other thread does."""
-
-    def __init__(self, number: int, channel: SocketChannel) -> None:
-        super().__init__()
-        self._number, self._channel = number, channel
-
-    @property
-    def waits(self) -> bool:
-        return not self.done()
-
-    def settle(self, result: Message | BaseException) -> None:
-        settle(self, result)
-
-    def cancel(self) -> bool:
-        """See `Future.cancel`; the server is told."""
-        cancelled = super().cancel()
-        if cancelled:
-            self._channel.give_up(self._number)
-        return cancelled
-
-    def result(self, timeout: float | None = None) -> Message:
-        """See `Future.result`."""
-        self._receive(timeout)
-        return super().result(timeout)
-
-    def exception(self, timeout: float | None = None) -> BaseException | None:
-        """See `Future.exception`."""
-        self._receive(timeout)
-        return super().exception(timeout)
-
-    def _receive(self, timeout: float | None) -> None:
-        if timeout is None and not self.done():
-            self._channel.lead(self, Limit(None, ""))
 
 
 class SocketChannel(Channel):
@@ -112,19 +59,21 @@ class SocketChannel(Channel):
             connection, options.patience, self._tick, self.most_bytes, options.max_message_bytes
         )
         self._poll = select.poll()
-        self._poll.register(connection, select.POLLIN)
+        self._poll.register(connection, select.POLLIN | select.POLLRDHUP)
         self._buffer = bytearray(packets.PACKET_BYTES)
         self._numbers = itertools.count(1)
-        self._pending: dict[int, _Waiter | _Call] = {}
+        self._pending: dict[int, Waiter | Call] = {}
         self._leading = threading.Lock()  # held by the thread that receives
         self._leader = 0
         self._failure: Exception | None = None
         self._stopped_since: float | None = None
-        self._own = _Reader(self._read)
+        self._own = Reader(self._read)
 
     @property
     def closed(self) -> bool:
-        """See `Channel.closed`."""
+        """See `Channel.closed`; looks whether the other end is there."""
+        if self._failure is None and any([state & ENDED for _, state in self._poll.poll(0)]):
+            self._fail("has ended or was killed")
         return self._failure is not None
 
     @property
@@ -141,7 +90,7 @@ class SocketChannel(Channel):
     def call(self, message: Message, timeout: float | None = None) -> Message:
         """See `Channel.call`."""
         limit = Limit(self.options.deadline if timeout is None else timeout, message.kind)
-        number, waiter = next(self._numbers), _Waiter()
+        number, waiter = next(self._numbers), Waiter()
         self._send(number, waiter, message)
         try:
             while waiter.result is None:
@@ -163,7 +112,7 @@ class SocketChannel(Channel):
         """See `Channel.start`."""
         limit = Limit(self.options.deadline if timeout is None else timeout, message.kind)
         number = next(self._numbers)
-        call = _Call(number, self)
+        call = Call(lambda: self.give_up(number), self.lead)
         self._send(number, call, message)
         if limit.until is not None:
             alarm = Alarm.at(limit.until, lambda: self._expire(number, limit))
@@ -171,7 +120,7 @@ class SocketChannel(Channel):
         self._own.wake()
         return call
 
-    def _send(self, number: int, waiter: _Waiter | _Call, message: Message) -> None:
+    def _send(self, number: int, waiter: Waiter | Call, message: Message) -> None:
         self._pending[number] = waiter
         try:
             if self._failure is not None:
@@ -197,7 +146,7 @@ class SocketChannel(Channel):
 
     # -- receiving
 
-    def lead(self, waiter: _Waiter | _Call, limit: Limit) -> bool:
+    def lead(self, waiter: Waiter | Call, limit: Limit) -> bool:
         """Receive packets until a call has its answer or its time is over.
 
         Returns whether this thread did; else another one receives.
@@ -213,7 +162,7 @@ class SocketChannel(Channel):
             if not nested:
                 self._leader = 0
                 self._leading.release()
-            if isinstance(waiter, _Call):
+            if isinstance(waiter, Call):
                 self._promote()
         return True
 
@@ -222,7 +171,7 @@ class SocketChannel(Channel):
         if not self._pending or self._leading.locked():
             return
         for waiter in list(self._pending.values()):
-            if isinstance(waiter, _Waiter):
+            if isinstance(waiter, Waiter) or waiter.asked:
                 waiter.wake.put(None)
                 return
         self._own.wake()
@@ -232,7 +181,7 @@ class SocketChannel(Channel):
         time.sleep(HEAD_START)
         limit = Limit(None, "")
         while self._failure is None and self._pending:
-            call = next((w for w in list(self._pending.values()) if isinstance(w, _Call)), None)
+            call = next((w for w in list(self._pending.values()) if isinstance(w, Call)), None)
             if call is None or not self.lead(call, limit):
                 return
 
@@ -267,7 +216,7 @@ class SocketChannel(Channel):
         result: Message | BaseException
         try:
             result = self._link.unpack(packet)
-            if isinstance(waiter, _Call):
+            if isinstance(waiter, Call):
                 result = self.checked(result)
         except Exception as error:
             result = error
@@ -311,48 +260,6 @@ class SocketChannel(Channel):
                 self._link.close()
         else:
             self._link.close()
-
-
-class _Reader:
-    """The channel's own thread, while there is something to do for it."""
-
-    def __init__(self, work: Callable[[], None]) -> None:
-        self._work = work
-        self._wake: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-
-    def wake(self) -> None:
-        """Have the work done."""
-        with self._lock:
-            if self._wake.empty():
-                self._wake.put(True)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, daemon=True)
-                self._thread.name = "weft-rpc-reader"
-                self._thread.start()
-
-    def _run(self) -> None:
-        while True:
-            try:
-                goes_on = self._wake.get(timeout=IDLE_SECONDS)
-            except queue.Empty:
-                with self._lock:
-                    if self._wake.empty():
-                        self._thread = None
-                        return
-                continue
-            if not goes_on:
-                return
-            self._work()
-
-    def stop(self) -> None:
-        """End the thread."""
-        with self._lock:
-            thread = self._thread
-            self._wake.put(False)
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
 
 
 def _connected(server: str, secret: bytes, timeout: float) -> socket.socket:

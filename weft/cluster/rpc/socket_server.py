@@ -196,4 +196,4 @@ class SocketServer:
         self._socket.close()
         for connection in list(self._connections):
             connection.shut()
-        self._crew.shutdown(wait=False)
+        self._crew.shutdown()

@@ -1,120 +1,90 @@
-"""A task's part of one step: what it runs, sends and replies."""
+"""A task's part of one step."""
 
 from __future__ import annotations
 
-import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
-from weft.cluster.route import Post, Route
-from weft.cluster.rpc import Message
-from weft.cluster.rpc.channel import settle
+from weft.cluster.route import Post
+from weft.cluster.rpc.segment import pool
+from weft.cluster.wait import Wait
+from weft.cluster.worker.outbox import Outbox
+from weft.cluster.worker.program import Program
+from weft.ir.node import TensorType
+from weft.ir.shape import is_stack, known, size
+from weft.runtime.staged import Box, StageTime
 
 Array = np.ndarray[Any, Any]
-Tell = Callable[[Post, list[Array]], None]
-"""Sends values to another task."""
+SHARED_BYTES: Final = 1 << 14
+"""Values of so many bytes are computed in memory that tasks share; smaller ones are copied."""
 
 
-class Outbox:
-    """Collects what the stages of a part give, until a message can be sent.
-
-    Args:
-        posts: the messages to other tasks.
-        tell: sends one of them.
-    """
-
-    def __init__(self, posts: Sequence[Post], tell: Tell) -> None:
-        self._tell = tell
-        self._posts: dict[int, list[Post]] = {}
-        self._missing: dict[Post, int] = {}
-        for post in posts:
-            self._missing[post] = len(post.values)
-            for value in post.values:
-                self._posts.setdefault(value, []).append(post)
-        self._found: dict[int, Array] = {}
-        self._lock = threading.Lock()
-
-    def put(self, value: int, array: Array) -> None:
-        """A value that a stage has given; sends each message that is now complete."""
-        posts = self._posts.get(value)
-        if posts is None:
-            return
-        with self._lock:
-            self._found[value] = array
-            for post in posts:
-                self._missing[post] -= 1
-            ready = [post for post in posts if not self._missing[post]]
-        for post in ready:
-            self._tell(post, [self._found[v] for v in post.values])
-
-
-class Replies:
-    """The replies to `run` and `finish`, which bring values to the master.
+class Part:
+    """The values of a task in one step.
 
     Args:
-        route: of the task.
-        failed: told an error that no reply can bring.
+        program: what it runs.
+        step: its name.
+        deliver: sends values to another task.
+        shared: whether the master shares memory with this task.
+        traced: whether the times of stages are recorded.
+
+    Attributes:
+        box: the values.
+        begin: when it began, by `time.monotonic`.
     """
 
-    def __init__(self, route: Route, failed: Callable[[BaseException], None]) -> None:
-        self._route, self._failed = route, failed
-        self.run: Future[Message] = Future()
-        self._finish: Future[Message] | None = None
-        self._lock = threading.Lock()
-        self._found: dict[int, Array] = {}
-        self._early = 0 if route.ends else len(route.first)
-        self._wanted = frozenset((*route.first, *route.last))
-        self._first = frozenset(route.first)
-        self._done = False
-        self._error: BaseException | None = None
-        if not route.ends and not route.first:
-            self.run.set_result(Message("values", {}, []))
+    def __init__(
+        self, program: Program, step: str, deliver: Callable[[str, Post, list[Array]], None],
+        shared: bool, traced: bool,
+    ) -> None:  # fmt: skip
+        self.program, self.step = program, step
+        self.begin = time.monotonic()
+        posts = program.route.posts
+        send = Outbox(posts, partial(deliver, step)).put if posts else None
+        self._times: list[StageTime] = []
+        watch = self._times.append if traced else None
+        memory = partial(_memory, program.outside) if shared else unshared
+        self.box = Box(len(program.types), memory, send, watch)
 
-    def put(self, value: int, array: Array) -> None:
-        """A value that a stage has given."""
-        if value not in self._wanted:
-            return
-        with self._lock:
-            self._found[value] = array
-            self._early -= value in self._first
-            ready = not self._route.ends and value in self._first and not self._early
-        if ready:
-            self._answer(self.run, self._route.first)
+    def feed(self, values: Sequence[int], arrays: Sequence[Array]) -> None:
+        """Values that the master has sent."""
+        for value, array in zip(values, arrays, strict=True):
+            self.box.put(value, array)
 
-    def finish(self, future: Future[Message]) -> None:
-        """The master has sent its last values: `future` is the reply that ends the step."""
-        with self._lock:
-            self._finish = future
-            error, done = self._error, self._done
-        if error is not None:
-            settle(future, error)
-        elif done:
-            self._answer(future, self._route.last)
+    def wait(self) -> Wait:
+        """For which tasks it waits now."""
+        missing = [task for v, task in self.program.givers.items() if not self.box.has(v)]
+        return Wait(f"step {self.step}", sorted(set(missing)), time.monotonic() - self.begin)
 
-    def done(self) -> None:
-        """All stages have run."""
-        if self._route.ends:
-            self._answer(self.run, self._route.first)
-            return
-        with self._lock:
-            self._done = True
-            waiting = self._finish
-        if waiting is not None:
-            self._answer(waiting, self._route.last)
+    def told(self, numbers: Sequence[int]) -> dict[str, Any]:
+        """The times of the stages that have run, if they are recorded.
 
-    def fail(self, error: BaseException) -> None:
-        """A stage has failed, or the step was given up."""
-        with self._lock:
-            self._error = error
-            waiting = self.run if not self.run.done() else self._finish
-        if waiting is None:
-            self._failed(error)
-        elif not waiting.done():
-            settle(waiting, error)
+        Args:
+            numbers: the positions of these stages in the partition.
+        """
+        if self.box.watch is None:
+            return {}
+        times = [(numbers[t.stage], *t[2:]) for t in self._times]
+        self._times.clear()
+        return {"times": times, "now": time.perf_counter_ns()}
 
-    def _answer(self, future: Future[Message], values: Sequence[int]) -> None:
-        if not future.done():
-            settle(future, Message("values", {}, [self._found[v] for v in values]))
+
+def shared_memory(kind: TensorType) -> Array | None:
+    """Memory that tasks of this host share, for a large value; `None` for others."""
+    if is_stack(kind.shape) or size(kind.shape) * kind.dtype.size < SHARED_BYTES:
+        return None
+    return pool().allocate(known(kind.shape), kind.dtype.numpy)
+
+
+def _memory(outside: frozenset[int], value: int, kind: TensorType) -> Array | None:
+    return shared_memory(kind) if value in outside else None
+
+
+def unshared(value: int, kind: TensorType) -> None:
+    """Leaves memory to devices."""
+    del value, kind

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from weft.cluster.route import Post, Route
+from weft.cluster.route import Post, Route, task_of
 from weft.cluster.rpc import Message
 from weft.cluster.wire import partition_head, partition_of
+from weft.ir.node import TensorType
 from weft.passes.partition import Partition
+from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
@@ -25,14 +27,22 @@ class Program:
     """The compiled stages of a task.
 
     Attributes:
-        stages: run one step.
         route: what they receive and send.
-        count: of the values of the partition.
+        types: of the values of the partition.
+        stages: run at `run`.
+        early: their positions in the partition.
+        later: run at `finish`, if there is one.
+        outside: values that are sent to other tasks.
+        givers: the tasks that give the values that come from others.
     """
 
-    stages: StagedProgram
     route: Route
-    count: int
+    types: Sequence[TensorType]
+    stages: StagedProgram
+    early: tuple[int, ...]
+    later: StagedProgram | None
+    outside: frozenset[int]
+    givers: Mapping[int, str]
 
 
 def registration(
@@ -56,7 +66,7 @@ def registration(
 
 
 def program_of(
-    message: Message, constants: MutableMapping[str, Array], devices: Mapping[str, Any]
+    message: Message, constants: MutableMapping[str, Array], devices: Mapping[str, CpuDevice]
 ) -> Program:
     """The program that a message registers.
 
@@ -67,9 +77,25 @@ def program_of(
     """
     head = message.head
     aside = unpacked(head["constants"], message.arrays, constants)
-    partition = partition_of(head["partition"], aside)
-    stages = StagedProgram(partition, devices, devices.keys())
-    return Program(stages, _route_of(head["route"]), len(partition.types))
+    partition, route = partition_of(head["partition"], aside), _route_of(head["route"])
+    own = [i for i, stage in enumerate(partition.stages) if stage.device in devices]
+    first = [i for i in own if i not in route.later]
+    later = _staged(partition, route.later, devices) if route.later else None
+    posted = [v for post in route.posts for v in post.values]
+    outside = frozenset((*route.first, *route.last, *posted))
+    stages = _staged(partition, first, devices)
+    givers = {v: task_of(s.device) for s in partition.stages for v in s.outputs}
+    read = {v for i in own for v in partition.stages[i].inputs}
+    given = {v: task for v, task in givers.items() if v in read and task != route.task}
+    return Program(route, partition.types, stages, tuple(first), later, outside, given)
+
+
+def _staged(
+    partition: Partition, stages: Sequence[int], devices: Mapping[str, CpuDevice]
+) -> StagedProgram:
+    """The program of some stages."""
+    some = replace(partition, stages=tuple([partition.stages[i] for i in stages]))
+    return StagedProgram(some, devices)
 
 
 def packed(aside: Sequence[Array], sent: set[str]) -> tuple[list[str], list[Array]]:
@@ -108,6 +134,6 @@ def _digest(array: Array) -> str:
 
 
 def _route_of(head: Mapping[str, Any]) -> Route:
-    posts = tuple([Post(p["stage"], p["to"], tuple(p["values"]), p["last"]) for p in head["posts"]])
-    values = {name: tuple(head[name]) for name in ("feeds", "first", "last")}
-    return Route(head["task"], posts=posts, ends=head["ends"], **values)
+    posts = tuple([Post(p["stage"], p["to"], tuple(p["values"]), p["kind"]) for p in head["posts"]])
+    values = {name: tuple(head[name]) for name in ("feeds", "first", "last", "later")}
+    return Route(head["task"], posts=posts, prompt=head["prompt"], **values)

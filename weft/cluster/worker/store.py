@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.channel import settle
-from weft.errors import ArgumentError, UnknownKeyError
+from weft.cluster.wait import Wait
+from weft.errors import ArgumentError
 from weft.host.crew import Crew
-from weft.ops.resource.spec import ResourceSpec
+from weft.ops.resource.spec import ResourceSpec, container_of
 from weft.resource.base import Cancellation, Containers
 from weft.runtime.device.base import Device
 
 Array = np.ndarray[Any, Any]
-IN_CONTAINER: Final = "//"
-"""Keys of variables of a container other than the default one begin with its name and this."""
 
 
 class Store:
@@ -41,6 +41,7 @@ class Store:
         self._crew = crew
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
+        self._calls: dict[object, tuple[str, float]] = {}  # that are under way
 
     # -- variables
 
@@ -50,7 +51,7 @@ class Store:
         Its head names a device and keys. All values of a `get` are from one moment.
 
         Raises:
-            UnknownKeyError: a variable has no value.
+            ArgumentError: there is no such device.
         """
         head = message.head
         state = self._state(head["device"])
@@ -61,7 +62,7 @@ class Store:
             case "contains":
                 return Message("state", {"found": [key in state for key in keys]})
             case "get":
-                return Message("state", {}, _values(state, keys))
+                return _values(state, keys)
             case "set":
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
@@ -114,7 +115,24 @@ class Store:
     def called(self, message: Message, cancel: Cancellation) -> list[Array]:
         """Call a method of a resource in this thread."""
         spec, method, options = heard(message.head)
-        return self.containers.call(spec, method, message.arrays, options, cancel)
+        return self.call_here(spec, method, options, message.arrays, cancel)
+
+    def call_here(
+        self, spec: ResourceSpec, method: str, options: Mapping[str, Any],
+        inputs: Sequence[Array], cancel: Cancellation,
+    ) -> list[Array]:  # fmt: skip
+        """Call a method of a resource; it may wait."""
+        call = object()
+        self._calls[call] = f"{method} of {spec.name}", time.monotonic()
+        try:
+            return self.containers.call(spec, method, inputs, options, cancel)
+        finally:
+            del self._calls[call]
+
+    def waits(self) -> list[Wait]:
+        """The calls of resources that are under way."""
+        now = time.monotonic()
+        return [Wait(what, [], now - begin) for what, begin in list(self._calls.values())]
 
     def _session(self, session: str) -> Cancellation:
         with self._lock:
@@ -134,23 +152,11 @@ class Store:
         self.containers.reset()
 
 
-def container_of(key: str) -> str:
-    """The container of a variable.
-
-    Example:
-        >>> container_of("experiment//weights"), container_of("weights")
-        ('experiment', '')
-    """
-    name, mark, _ = key.partition(IN_CONTAINER)
-    return name if mark else ""
-
-
-def _values(state: Any, keys: Sequence[str]) -> list[Array]:
+def _values(state: Any, keys: Sequence[str]) -> Message:
+    """The values of those of these variables that have one, of one moment."""
     with state.lock:
-        missing = [key for key in keys if key not in state]
-        if missing:
-            raise UnknownKeyError(f"variable {missing[0]!r} has no value")
-        return [state[key] for key in keys]
+        found = [key for key in keys if key in state]
+        return Message("state", {"found": found}, [state[key] for key in found])
 
 
 def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.channel import settle
-from weft.cluster.rpc.failure import from_message, to_message, travels
-from weft.cluster.worker.part import Outbox, Replies
+from weft.cluster.rpc.failure import from_message, travels
+from weft.cluster.wait import Wait
+from weft.cluster.worker.part import Part
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
-from weft.errors import AbortedError, UnavailableError
+from weft.errors import AbortedError
 from weft.host.crew import Crew
 from weft.ops.boundary.state import LinAlgError
 from weft.runtime.device.cpu import CpuDevice
-from weft.runtime.staged import Box
+from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
-TELL_SECONDS: Final = 5.0
-"""How long a worker tries to reach a master that it has not met, to tell an error."""
 travels(LinAlgError)
 
 
 class _Session:
     """What a session of a master has registered here."""
 
-    def __init__(self, master: str) -> None:
-        self.master = master
+    def __init__(self) -> None:
         self.programs: dict[int, Program] = {}
         self.constants: dict[str, Array] = {}
 
@@ -60,8 +57,8 @@ class Worker:
         self.links, self._crew = links, crew
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
-        self._parts: dict[str, Replies] = {}  # that may still be told to finish
-        self._early: dict[str, Future[Message]] = {}  # replies to those told before they began
+        self._parts: dict[str, Part] = {}  # those of steps that are under way
+        self.last: tuple[float, float] | None = None  # when a step ended, and its seconds
 
     # -- what masters ask for
 
@@ -72,65 +69,74 @@ class Worker:
     def _register(self, message: Message) -> Message:
         head = message.head
         with self._lock:
-            made = self._sessions.setdefault(head["session"], _Session(head["master"]))
+            made = self._sessions.setdefault(head["session"], _Session())
         made.programs[head["program"]] = program_of(message, made.constants, self.devices)
         return Message("registered")
 
-    def run(self, message: Message) -> Future[Message]:
-        """Run this task's stages of a step."""
-        head, step = message.head, message.head["step"]
+    def run(self, message: Message, shared: bool) -> Message:
+        """Run this task's stages of a step, or those before its `finish`.
+
+        Args:
+            message: with the fed values.
+            shared: whether the master shares memory with this task.
+        """
+        head = message.head
         session = self._sessions.get(head["session"])
         program = None if session is None else session.programs.get(head["program"])
-        if session is None or program is None:
+        if program is None:
             raise AbortedError(
                 f"{self.task} does not know the session: it has restarted since, or the session "
                 f"was closed; open a new one"
             )
-        replies = Replies(program.route, partial(self._tell_failure, session.master, step))
-        outbox = Outbox(program.route.posts, partial(self._deliver, step))
-        box = Box(program.count, send=partial(_given, outbox, replies))
-        for value, array in zip(program.route.feeds, message.arrays, strict=True):
-            box.put(value, array)
-        with self._lock:
-            self._parts[step] = replies
-            finish = self._early.pop(step, None)
-        if finish is not None:
-            replies.finish(finish)
-        self.rendezvous.begin(step, box)
-        self._crew.do(partial(self._work, program, step, box, replies))
-        return replies.run
+        part = Part(program, head["step"], self._deliver, shared, bool(head.get("trace")))
+        self.rendezvous.begin(part.step, part.box)
+        part.feed(program.route.feeds, message.arrays)
+        self._parts[part.step] = part
+        return self._ran(part, program.stages, program.early, program.route.first)
 
-    def _work(self, program: Program, step: str, box: Box, replies: Replies) -> None:
+    def finish(self, message: Message) -> Message:
+        """Run the rest of a step, with the values of the master."""
+        step = message.head["step"]
+        part = self._parts.get(step)
+        later = None if part is None else part.program.later
+        if part is None or later is None:
+            raise AbortedError(f"{self.task}: step {step} was given up")
+        part.feed(message.head["values"], message.arrays)
+        route = part.program.route
+        return self._ran(part, later, route.later, route.last, True)
+
+    def _ran(
+        self, part: Part, stages: StagedProgram, numbers: Sequence[int], values: Sequence[int],
+        over: bool = False,
+    ) -> Message:  # fmt: skip
+        """The reply that brings values, once stages have run."""
         try:
-            program.stages.run(box, self.store.states)
-        except BaseException as error:
-            self.rendezvous.end(step)
-            replies.fail(error)
-        else:
-            self.rendezvous.end(step)
-            replies.done()
-        if program.route.ends:
-            self._parts.pop(step, None)
+            stages.run(part.box, self.store.states)
+        except BaseException:
+            self._end(part)
+            raise
+        if over or part.program.later is None:
+            self._end(part)
+        return Message("values", part.told(numbers), [part.box.get(v) for v in values])
+
+    def _end(self, part: Part) -> None:
+        self._parts.pop(part.step, None)
+        self.rendezvous.end(part.step)
+        self.note(part.begin)
+
+    def note(self, begin: float) -> None:
+        """A step has ended, which began at this time of `time.monotonic`."""
+        now = time.monotonic()
+        self.last = now, now - begin
+
+    def waits(self) -> list[Wait]:
+        """What runs here and waits for other tasks, or for other clients."""
+        return [*[part.wait() for part in list(self._parts.values())], *self.store.waits()]
 
     def deliver(self, message: Message) -> Message:
         """Values that another task has sent."""
         self.rendezvous.put(message.head["step"], message.head["values"], message.arrays)
         return Message("taken")
-
-    def finish(self, message: Message) -> Future[Message]:
-        """The last values of the master; the reply tells that this task is done."""
-        step = message.head["step"]
-        future: Future[Message] = Future()
-        with self._lock:
-            replies = self._parts.pop(step, None)
-            if replies is None:  # messages may overtake each other
-                if self.rendezvous.is_over(step):
-                    raise AbortedError(f"{self.task}: step {step} was given up")
-                self._early[step] = future
-        if replies is not None:
-            replies.finish(future)
-        self.deliver(message)
-        return future
 
     def abort(self, message: Message) -> Message:
         """Give a step up, because another task has failed."""
@@ -139,11 +145,7 @@ class Worker:
         return Message("aborted")
 
     def _abort(self, step: str, error: BaseException) -> None:
-        with self._lock:
-            self._parts.pop(step, None)
-            finish = self._early.pop(step, None)
-        if finish is not None:
-            settle(finish, error)
+        self._parts.pop(step, None)
         self.rendezvous.abort(step, error)
 
     def release(self, session: str) -> None:
@@ -174,29 +176,6 @@ class Worker:
         link.channel.start(message).add_done_callback(partial(self._delivered, step))
 
     def _delivered(self, step: str, future: Future[Message]) -> None:
-        error = future.exception()
+        error = None if future.cancelled() else future.exception()
         if error is not None:
             self.rendezvous.abort(step, error)
-
-    def _tell_failure(self, master: str, step: str, error: BaseException) -> None:
-        """Tell the master an error that no reply brings, so that it does not wait."""
-        if master == self.task:
-            return
-        link = self.links.known(master)
-        if link is None:  # one that does not answer gives the step up itself
-            self._crew.do(partial(self._tell_late, master, step, error))
-        else:
-            link.channel.start(_abortion(step, error))
-
-    def _tell_late(self, master: str, step: str, error: BaseException) -> None:
-        with contextlib.suppress(UnavailableError):
-            self.links.to(master, TELL_SECONDS).channel.start(_abortion(step, error))
-
-
-def _abortion(step: str, error: BaseException) -> Message:
-    return Message("abort", {"step": step, "error": to_message(error).head})
-
-
-def _given(outbox: Outbox, replies: Replies, value: int, array: Array) -> None:
-    replies.put(value, array)
-    outbox.put(value, array)

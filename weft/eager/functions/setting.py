@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from weft import config
-from weft.eager.tensor.device import CPU, Device, check_device
+from weft.eager.record.state import trace
+from weft.eager.tensor.device import CPU, Device, number_of
 from weft.errors import ArgumentError
 from weft.runtime.execution.driver import flush_subnormals
 
@@ -88,14 +89,15 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_device(device: Any) -> None:
-    """Accept the device of new tensors: the CPU, or `None`.
+    """Set the device of new tensors, in this thread: a CPU, or `None` for the first one.
 
     Raises:
-        ConfigError: another device.
+        ConfigError: there is no such device.
     """
-    check_device(device)
+    trace.now.device = 0 if device is None else number_of(device)
 
 
 def get_default_device() -> Device:
-    """The device of new tensors: the CPU."""
-    return CPU
+    """The device of new tensors."""
+    number = trace.now.device
+    return Device("cpu", number) if number else CPU

@@ -190,7 +190,7 @@ TABLE: Final = (
         clone is_complex is_floating_point is_inference is_nonzero is_signed is_tensor numel
     """,
     ),
-    Names(device, "device"),
+    Names(device, "device get_cpu_devices set_cpu_devices"),
     Names(dtype_info, "can_cast finfo iinfo promote_types result_type"),
     Names(interchange, "from_dlpack"),
     Names(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from weft.eager.record.lazy import Array, Lazy, known
 from weft.eager.record.memory_pool import lend
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.plan import intern
 from weft.eager.record.snapshot import loan_of
 from weft.ir.dtype import as_dtype
 
 
-def leaf(array: Array) -> Lazy:
-    """A leaf with this array, which nothing else may write to."""
-    return known(array, intern(as_dtype(array.dtype), array.shape))
+def leaf(array: Array, like: Lazy | None = None) -> Lazy:
+    """A leaf with this array, which nothing else may write to; on the device of `like`."""
+    device = 0 if like is None else device_of(like.type)
+    return known(array, intern(as_dtype(array.dtype), array.shape, device))
 
 
 def borrowed(array: Array) -> Lazy:

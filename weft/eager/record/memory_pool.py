@@ -1,110 +1,27 @@
-"""Memory for results: freed blocks are kept and used again.
-
-Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic. So freed
-blocks are handed out again, the most recent first, because it may still be in the cache.
-"""
+"""Memory of tensors: new, copied, or lent to others, who see what it holds."""
 
 from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from weft.errors import OutOfMemoryError
 from weft.host.memory import LINE as ALIGNMENT
 from weft.ops.declaration.memory_check import check_room
-from weft.runtime.flight import LEAF, land, new_lock
-from weft.runtime.memory.arena import no_room, refuse_too_much
+from weft.runtime.memory.recycled import Block, allocated, empty
+from weft.runtime.memory.recycled import empty_cache as empty_cache
 
 Array = np.ndarray[Any, Any]
-SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
-MOST_KEPT: Final = 1 << 29  # bytes of free blocks
-LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
-
-
-class _Pool:
-    """Free memory by size."""
-
-    def __init__(self) -> None:
-        self.free: dict[int, list[Array]] = {}
-        self.kept = 0
-        self.lock = new_lock(LEAF)  # reentrant: a finalizer may run while this thread holds it
-
-    def take(self, size: int) -> Array | None:
-        with self.lock:
-            blocks = self.free.get(size)
-            if not blocks:
-                return None
-            self.kept -= size
-            return blocks.pop()
-
-    def give(self, size: int, raw: Array) -> None:
-        with self.lock:  # KeyboardInterrupt comes after calls, and must not come after acquire()
-            if self.kept + size <= MOST_KEPT:
-                blocks = self.free.setdefault(size, [])
-                self.kept += size
-                blocks.append(raw)
-
-    def clear(self) -> None:
-        with self.lock:
-            self.free.clear()
-            self.kept = 0
-
-
-_POOL: Final = _Pool()
-
-
-class _Block:
-    """The owner of a block; every array on it keeps it alive.
-
-    It is no array itself: the base of a NumPy view skips owners that are arrays.
-    """
-
-    __slots__ = ("__array_interface__", "__weakref__", "_raw", "_size")
-
-    def __init__(self, raw: Array, size: int) -> None:
-        address = raw.__array_interface__["data"][0]
-        start = address + -address % ALIGNMENT
-        self.__array_interface__: dict[str, Any] = {
-            "data": (start, False), "shape": (size,), "typestr": "|u1", "version": 3
-        }  # fmt: skip
-        self._size, self._raw = size, raw
-
-    def __del__(self, give: Any = _POOL.give) -> None:
-        raw = getattr(self, "_raw", None)
-        if raw is not None:  # its constructor ran to the end
-            give(self._size, raw)
-
-
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """An uninitialized C-contiguous array, aligned to a cache line unless it is tiny."""
-    size = math.prod(shape) * dtype.itemsize
-    if size < SMALLEST:
-        return np.empty(shape, dtype)
-    raw = _POOL.take(size)
-    if raw is None:
-        if size >= LARGE:
-            refuse_too_much(size, "tensor")
-        raw = _allocated(np.empty, size + ALIGNMENT)
-    return np.ndarray(shape, dtype, np.asarray(_Block(raw, size)))
-
-
-def _allocated(make: Callable[..., Array], size: int) -> Array:
-    try:
-        return make(size, np.uint8)
-    except MemoryError:
-        raise OutOfMemoryError(no_room("tensor", size)) from None
 
 
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Zeros, aligned to a cache line; pages that are never written take no memory."""
     check_room("empty", shape, dtype)
     size = math.prod(shape) * dtype.itemsize
-    block = _allocated(np.zeros, size + ALIGNMENT)
+    block = allocated(np.zeros, size + ALIGNMENT)
     start = -block.__array_interface__["data"][0] % ALIGNMENT
     return block[start : start + size].view(dtype).reshape(shape)
 
@@ -162,7 +79,7 @@ class _Lent:
         if not (self._roots or self._leases):
             return False
         base: Any = array.base
-        key = id(base if type(base) is _Block else _root(array))
+        key = id(base if type(base) is Block else _root(array))
         return key in self._roots or key in self._leases
 
 
@@ -170,7 +87,7 @@ def _root(array: Array) -> Any:
     """The owner of an array's memory, as far as it is known."""
     while True:
         base: Any = array.base
-        if type(base) is _Block:
+        if type(base) is Block:
             return base
         if type(base) is _Lease:
             base = base.array
@@ -193,9 +110,3 @@ lease: Final = _LENT.lease
 
 is_lent: Final = _LENT.has
 """Whether others may see the memory of an array."""
-
-
-def empty_cache() -> None:
-    """Return the free blocks to the system."""
-    land()  # memory of a step that is still running is not free yet
-    _POOL.clear()

@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from operator import index
 from typing import Any, Final
 
+from weft.eager.record.placed_type import common_device, device_of, placed
 from weft.eager.record.type_inference import foreseen
 from weft.ir.dtype import DType
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
-from weft.ops.declaration import NO_GRADIENT, Op
+from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
 from weft.ops.declaration.attribute import freeze
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
 from weft.ops.indexing.row_sparse import RowSparse
@@ -42,10 +43,12 @@ class Plan:
         traced: whether it calls a traced function.
         expand: adds the nodes to the current graph, given the inputs' values.
         kind: all that decides it besides the inputs' types; `None` if it is never shared.
+        called: the operation or function that is called; `None` if it has no `kind`.
     """
 
     __slots__ = (
         "boundless",
+        "called",
         "continuous",
         "differentiable",
         "expand",
@@ -66,13 +69,14 @@ class Plan:
     def __init__(
         self, name: str, types: Sequence[TensorType], expand: Callable[..., Sequence[Cotangent]],
         differentiable: bool = True, follows: int = 0, takes_rows: bool = False, kind: Any = None,
-        flows: Sequence[int] | None = None, view: bool = False,
+        flows: Sequence[int] | None = None, view: bool = False, shared: bool = True,
     ) -> None:  # fmt: skip
+        """`shared`: whether calls that differ in sizes may share a program."""
         for dtype, shape in types:
             check_room(name, known(shape), dtype, view)
         self.boundless = view and not all([has_room(known(t.shape), t.dtype) for t in types])
         self.name = name
-        self.types = tuple([intern(t.dtype, known(t.shape)) for t in types])
+        self.types = tuple([intern(t.dtype, known(t.shape), device_of(t)) for t in types])
         self.expand = expand
         self.differentiable = differentiable
         self.inexact = any([t.dtype.is_inexact for t in self.types])
@@ -86,33 +90,33 @@ class Plan:
         self.traced = False
         self.variable = False  # whether it marks a variable of differentiation
         self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
-        self.kind = kind
+        self.called = None if kind is None else kind[0]
+        self.kind = kind if shared else None
         self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
-
-    @property
-    def called(self) -> Any:
-        """The operation or function that is called; `None` if the plan is never shared."""
-        return None if self.kind is None else self.kind[0]
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}>"
 
 
-_types: dict[tuple[DType, tuple[int, ...]], TensorType] = {}
+_types: dict[tuple[Any, ...], TensorType] = {}
 _plans: dict[Any, Plan] = {}
 
 
-def intern(dtype: DType, shape: tuple[int, ...]) -> TensorType:
+def intern(dtype: DType, shape: tuple[int, ...], device: int = 0) -> TensorType:
     """The one `TensorType` of this dtype and shape; its `id` may serve as a key.
+
+    Args:
+        device: the number of the CPU of such tensors.
 
     Raises:
         TypeError: a size is no integer, such as 2.0, which is equal to 2.
     """
-    key = (dtype, shape)
+    key = (dtype, shape, device) if device else (dtype, shape)
     known = _types.get(key)
     if known is None:
         exact = tuple([index(size) for size in shape])
-        known = _types.setdefault((dtype, exact), TensorType(dtype, exact))
+        key = (dtype, exact, *key[2:])
+        known = _types.setdefault(key, placed(TensorType(dtype, exact), device))
     return known
 
 
@@ -170,15 +174,18 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
     found = recall(key)
     if found is not None:
         return found
+    device = common_device(op.name, types)
     found = op.types(tuple(types), frozen)
+    if device:
+        found = tuple([placed(t, device) for t in found])
 
     def expand(*values: Value) -> Sequence[Cotangent]:
         return op.node(values, frozen).outputs
 
     kind = (op, *frozen.items())
-    return remember(
-        key, Plan(op.name, found, expand, op.vjp is not NO_GRADIENT, kind=kind, view=op.facts.view)
-    )
+    differentiable, view = op.vjp is not NO_GRADIENT, op.facts.view
+    plan = Plan(op.name, found, expand, differentiable, kind=kind, view=view, shared=not device)
+    return remember(key, plan)
 
 
 def function_plan(
@@ -205,12 +212,30 @@ def function_plan(
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
     name = getattr(function, "__name__", type(function).__name__).strip("_")
+    device = common_device(name, types)
     with in_memory(name):
         outputs = foreseen(function, types, static, _derived)
+    if device:
+        outputs = tuple([placed(t, device) for t in outputs])
     kind = (function, *static.items())
-    return remember(
-        key, Plan(name, outputs, expand, differentiable, 0, takes_rows, kind, view=view)
+    plan = Plan(
+        name, outputs, expand, differentiable, 0, takes_rows, kind, view=view, shared=not device
     )
+    return remember(key, plan)
+
+
+def transfer_plan(kind: TensorType, device: int) -> Plan:
+    """The plan of moving a tensor of this type to a CPU."""
+    key = ("transfer", id(kind), device)
+    found = recall(key)
+    if found is None:
+        identity = REGISTRY["identity"]
+
+        def expand(*values: Value) -> Sequence[Cotangent]:
+            return identity.node(values, {}).outputs
+
+        found = remember(key, Plan("to", [placed(kind, device)], expand))
+    return found
 
 
 def _derived(
@@ -249,7 +274,9 @@ def gradient_plan(
         return [zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True)]
 
     kind = ("gradients", given, len(ys), stop)
-    return remember(key, Plan("gradients", xs, expand, follows=len(ys), kind=kind))
+    shared = not any(map(device_of, (*ys, *xs)))
+    plan = Plan("gradients", xs, expand, follows=len(ys), kind=kind, shared=shared)
+    return remember(key, plan)
 
 
 def accepted_input(value: Cotangent, plan: Plan) -> Cotangent:

@@ -22,6 +22,7 @@ from weft.eager.record.dynamic_program import Case, DynamicProgram, Types, pertu
 from weft.eager.record.dynamic_shape import Family, Sample, family_of
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.parameter_cache import Watch, lasting_leaves
+from weft.eager.record.placed_program import OverDevices
 from weft.eager.record.resized_record import resized
 from weft.eager.record.structure import (
     Expanded,
@@ -38,6 +39,7 @@ from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step, storing
 from weft.runtime.compilation import compiler
+from weft.runtime.device.local import processor
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
 from weft.runtime.finish import finish
@@ -68,6 +70,7 @@ class Prepared:
     """A structure seen before: its graph, how often it ran, and its program once it is hot."""
 
     def __init__(self, structure: Structure, as_rows: bool = False) -> None:
+        self.devices = structure.devices
         self.family, self.sizes = family_of(structure, as_rows)
         self.family.meet(self.sizes)
         self.expanded: Expanded | None = None  # while it is interpreted from its own records
@@ -84,6 +87,7 @@ class Prepared:
         self.runs = 0
         self.spent = 0.0
         self.executable: Executable | None = None
+        self.over_devices: OverDevices | None = None
         self.lasting = lasting_leaves(structure)
         self.watch: Watch | None = None  # set if values computed from `lasting` alone are cached
         self.oracle: Oracle | None = None  # WEFT_REFERENCE=1
@@ -92,7 +96,7 @@ class Prepared:
 
     def _general(self, structure: Structure) -> tuple[DynamicProgram, Case] | None:
         """The family's program for many sizes, unless each structure needs a program of its own."""
-        if _has_its_own():
+        if _has_its_own() or any(self.devices):
             return None
         return self.family.general(self.sizes, [x.type for x in structure.leaves])
 
@@ -117,6 +121,8 @@ class Prepared:
     def interpreted(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
         """Fresh arrays for the outputs; `None` once there is a program to launch."""
         self.runs += 1
+        if self.over_devices is not None:
+            return self.over_devices(leaves)
         if self.executable is None:
             self._for_many(structure)
         if self._case is not None:
@@ -129,6 +135,9 @@ class Prepared:
             and self._is_hot(self._sample(structure))
         ):
             with contextlib.suppress(NoCompilerError):
+                if len(self.devices) > 1:
+                    self.over_devices = self._compile_over_devices(structure)
+                    return self.over_devices(leaves)
                 executable = self._compile(structure)
                 self.ahead = Ahead(executable, self.keys, self.homes)
                 if executable.prelude:
@@ -149,7 +158,7 @@ class Prepared:
         """Use the family's program for many sizes, or make one once that pays off."""
         if self._case is None or _has_its_own():
             self._case = self._general(structure)
-        if self._case is not None or _has_its_own():
+        if self._case is not None or _has_its_own() or any(self.devices):
             return
         enough = max(ENOUGH, HURRY * _patience(self._sample(structure)))
         if self.family.shapes == SAMPLES - 1 and self.family.spent * SAMPLES > enough:
@@ -220,8 +229,8 @@ class Prepared:
 
     @uncollected
     def _compile(self, structure: Structure) -> Executable:
-        threads = int(config.get("threads"))
-        forecast = Forecast(str(threads), *structure.outline)
+        threads, (device, *_) = int(config.get("threads")), (*self.devices, 0)
+        forecast = None if device else Forecast(str(threads), *structure.outline)
         expanded = self.expanded or expand(structure, self._as_rows)
         self.types = tuple([(known(y.type.shape), y.type.dtype.numpy) for y in expanded.outputs])
         step = _specialized(expanded)
@@ -230,9 +239,18 @@ class Prepared:
         lasting = frozenset([step.feeds[i] for i in self.lasting])
         step = self._storing(replace(step, lasting=lasting))
         self.expanded, self._known = None, None
-        found = finish(step, threads)
-        forecast.note(found.arena.size)
+        make = partial(finish, processor=processor(device)) if device else finish
+        found = make(step, threads)
+        if forecast is not None:
+            forecast.note(found.arena.size)
         return found
+
+    @uncollected
+    def _compile_over_devices(self, structure: Structure) -> OverDevices:
+        step = _specialized(self.expanded or expand(structure, self._as_rows))
+        compared = bool(config.get("reference")) and self.collectives is None  # else run twice
+        self.expanded, self._known = None, None
+        return OverDevices(step, max(self.devices) + 1, compared)
 
     def _storing(self, step: Step) -> Step:
         """The step, writing its results to memory of leaves or to given memory."""

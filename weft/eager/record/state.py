@@ -44,8 +44,9 @@ class State:
 
     __slots__ = (
         "__weakref__", "anomaly", "autocast", "backward_passes", "called", "changed", "changes",
-        "depth", "duals", "due", "grad_mode", "inference", "inspect", "interrupted",
-        "limit", "loop_start", "maps", "outer", "pending", "prompt", "taken", "unfinished",
+        "depth", "device", "devices", "duals", "due", "grad_mode", "inference", "inspect",
+        "interrupted", "limit", "loop_start", "maps", "outer", "pending", "prompt", "taken",
+        "unfinished",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -67,6 +68,8 @@ class State:
         # runs a program and checks each value: `weft.eager.tensor.autograd.anomaly`
         self.inspect: Any = None
         self.anomaly = False  # whether backward passes are inspected
+        self.device = 0  # the CPU of new tensors
+        self.devices: list[int] = []  # those outside of `with device(...)` blocks
         self.depth = 0  # nested functions being traced: `weft.eager.tensor.autograd.tracing`
         self.duals: list[Any] = []  # forward-mode levels: `weft.autograd.forward_ad`
         self.maps: list[Any] = []  # `vmap` calls being traced: `weft.func.rule`

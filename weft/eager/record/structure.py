@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.eager.record.access import refuse
 from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record
+from weft.eager.record.placed_type import device_of, full_name
 from weft.eager.record.plan import accepted_input, placeholders
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
@@ -44,6 +45,11 @@ class Structure:
     def calls(self) -> tuple[str, ...]:
         """What is called in which order, regardless of shapes."""
         return tuple([r.plan.name for r in self.records])
+
+    @property
+    def devices(self) -> frozenset[int]:
+        """The CPUs of the results."""
+        return frozenset([device_of(t) for r in self.records for t in r.plan.types])
 
     @property
     def outline(self) -> list[str]:
@@ -233,6 +239,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
     memory = _Memory(structure)
     env = memory.env
     produced = {y for r in structure.records for y in r.outputs}
+    placed = any(structure.devices)
     with graph.as_default():
         with graph.at(structure.records[0].source if structure.records else None):
             for lazy in structure.leaves:
@@ -244,7 +251,7 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
         for record in structure.records:
             begins.append(len(graph.nodes))
             values = [accepted_input(memory.value(lazy), record.plan) for lazy in record.inputs]
-            with graph.at(record.source):
+            with graph.at(record.source), graph.device(_device(record) if placed else ""):
                 found = record.plan.expand(*values)
                 if record.serial < last and is_cut(record):
                     found = [stop(y) if isinstance(y, Value) else y for y in found]
@@ -260,6 +267,12 @@ def expand(structure: Structure, as_rows: bool = False) -> Expanded:
                 outputs.append(dense(found))
         feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
     return Expanded(graph, feeds, tuple(outputs), tuple(begins), frozenset(rows))
+
+
+def _device(record: Record) -> str:
+    """The device of a record's nodes; of a gradient's, each is where its operation is."""
+    plan = record.plan
+    return "" if plan.follows or not plan.types else full_name(device_of(plan.types[0]))
 
 
 def meet_values(structure: Structure) -> None:

@@ -8,9 +8,18 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
+from weft.eager.record import placed_type
 from weft.eager.record.state import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
-from weft.eager.tensor.device import CPU, Device, check_device, is_device, refuse_cuda
+from weft.eager.tensor.device import (
+    CPU,
+    Device,
+    device_of,
+    is_device,
+    moved,
+    number_of,
+    refuse_cuda,
+)
 from weft.eager.tensor.dispatch import converted, record, wrap
 from weft.eager.tensor.dtype.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
@@ -93,7 +102,7 @@ class Attributes(Handle):
     @property
     def device(self) -> Device:
         """Where it lives."""
-        return CPU
+        return device_of(self.shown)
 
     @property
     def is_leaf(self) -> builtins.bool:
@@ -258,10 +267,13 @@ class Attributes(Handle):
         copy: builtins.bool = False, non_blocking: builtins.bool = False,
         memory_format: Any = None,
     ) -> Self:  # fmt: skip
-        """The tensor as another dtype; itself if nothing changes and `copy` is false.
+        """The tensor as another dtype or on another device; itself if nothing changes and `copy` is
+        false.
 
         Args:
-            what: a dtype, a device, or a tensor whose dtype is taken.
+            what: a dtype, a device, or a tensor whose dtype and device are taken.
+            dtype, device: the same by name.
+            copy: make a copy in any case.
             non_blocking, memory_format: no effect; see `view.memory_format`.
 
         Example:
@@ -269,21 +281,23 @@ class Attributes(Handle):
             >>> wf.tensor([1.5]).to(wf.int64).tolist()
             [1]
         """
-        check_device(device)
+        number = None if device is None else number_of(device)
         check_format(memory_format)
         flags = [x for x in what if isinstance(x, builtins.bool)]  # non_blocking, copy
         for x in what:
             if isinstance(x, Handle):
-                dtype = x.lazy.type.dtype
+                dtype, number = x.lazy.type.dtype, placed_type.device_of(x.lazy.type)
             elif is_device(x):
-                check_device(x)
+                number = number_of(x)
             elif x is not None and not isinstance(x, builtins.bool):
                 dtype = x
         kind = self.dtype if dtype is None else as_dtype(dtype)
-        if kind is self.dtype:
+        here = number is None or number == placed_type.device_of(self.shown.type)
+        if kind is self.dtype and here:
             same: Any = self
             return self.clone() if copy or flags[1:] == [True] else same
-        return wrap(converted(self.lazy, kind), self)
+        found = self.lazy if kind is self.dtype else converted(self.lazy, kind)
+        return wrap(found if number is None else moved(found, number), self)
 
     def type(self, dtype: Any = None) -> Any:
         """The tensor as another dtype; without one, PyTorch's name of its type.
@@ -352,8 +366,8 @@ class Attributes(Handle):
         return self.to(types.complex128)
 
     def cpu(self) -> Self:
-        """The tensor itself, which is in this computer's memory."""
-        return self
+        """The tensor on the first CPU."""
+        return self.to(CPU)
 
     def cuda(
         self, device: Any = None, non_blocking: builtins.bool = False, memory_format: Any = None

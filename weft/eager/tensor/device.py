@@ -1,10 +1,15 @@
-"""The device of tensors; the only one is the CPU."""
+"""Devices of tensors: as many CPUs as `set_cpu_devices` was told, one by default."""
 
 from __future__ import annotations
 
 from typing import Any, Final, NoReturn, Self
 
+from weft import config
+from weft.eager.record import placed_type
+from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import ABSENT_DEVICES
+from weft.eager.record.plan import transfer_plan
+from weft.eager.record.state import trace
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
 
@@ -12,11 +17,12 @@ from weft.ir.dtype import NAMED
 class Device:
     """A device; `weft.device` is this class, for `isinstance`.
 
-    `with device:` makes it the device of new tensors, which it is anyway.
+    `with device:` makes it the device of new tensors.
 
     Args:
-        spec: a name, such as `"cpu"`, or a device.
-        index: any number, or none: programs of several ranks number the CPU, as in `cpu:1`.
+        spec: a name, such as `"cpu"` or `"cpu:1"`, or a device.
+        index: the number of a CPU. If there is only one, any number means it, as programs of
+            several ranks number the CPU.
 
     Raises:
         ConfigError: there is no such device.
@@ -44,10 +50,13 @@ class Device:
         self.index = None if given is None else int(given)
 
     def __enter__(self) -> Self:
+        now, number = trace.now, number_of(self)
+        now.devices.append(now.device)
+        now.device = number
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        trace.now.device = trace.now.devices.pop()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and self.index == other.index
@@ -84,10 +93,85 @@ device = Device
 CPU: Final = Device("cpu")
 
 
+def number_of(spec: Any) -> int:
+    """The number of the CPU that a `device=` argument means; `None` is that of new tensors.
+
+    Raises:
+        ConfigError: there is no such device.
+    """
+    if spec is None:
+        return trace.now.device
+    if spec is CPU or spec == "cpu":
+        return 0
+    number = (spec if isinstance(spec, Device) else Device(spec)).index or 0
+    count = int(config.get("cpu_devices"))
+    if count == 1:
+        return 0
+    if number >= count:
+        names = ", ".join([f"cpu:{i}" for i in range(count)])
+        raise ConfigError.here(f"device: expected one of {names}, got cpu:{number}")
+    return number
+
+
+def device_of(lazy: Lazy) -> Device:
+    """Where a value is."""
+    number = placed_type.device_of(lazy.type)
+    return Device("cpu", number) if number else CPU
+
+
+def moved(lazy: Lazy, number: int) -> Lazy:
+    """A value on the CPU with this number; gradients flow through.
+
+    Raises:
+        ConfigError: it would be moved within a traced function.
+    """
+    now = trace.now
+    if placed_type.device_of(lazy.type) == number:
+        return lazy
+    if now.depth:
+        raise ConfigError.here(
+            "to: tensors cannot be moved within a function that is traced (by jit, vmap, ...)"
+        )
+    return now.record(transfer_plan(lazy.type, number), (lazy,))[0]
+
+
 def check_device(spec: Any) -> None:
-    """Check a `device=` argument: the CPU or `None`."""
-    if spec is not None:
-        Device(spec)
+    """Check a `device=` argument of what exists on the first CPU only: that, or `None`.
+
+    Raises:
+        ConfigError: another device.
+    """
+    number = 0 if spec is None else number_of(spec)
+    if number:
+        raise ConfigError.here(f"device: expected the first CPU here, got cpu:{number}; use to()")
+
+
+def set_cpu_devices(count: int) -> None:
+    """Set how many CPUs there are as devices: `cpu` or `cpu:0`, `cpu:1`, ...
+
+    Each runs programs with threads of its own, and has its own memory for them; sessions of
+    `weft.tf1` with `device_count={"CPU": n}` run on the same. Tensors are on the first one unless
+    they are created on, or moved to, another one. `WEFT_CPU_DEVICES` sets the number, too.
+
+    Args:
+        count: how many; with one, every number means it.
+
+    Raises:
+        ConfigError: no number from 1 to 64.
+
+    >>> import weft as wf
+    >>> wf.set_cpu_devices(2)
+    >>> x = wf.ones(2, device="cpu:1")
+    >>> x.device, (x + 1).tolist(), x.to("cpu").device
+    (device(type='cpu', index=1), [2.0, 2.0], device(type='cpu'))
+    >>> wf.set_cpu_devices(1)
+    """
+    config.change("cpu_devices", count)
+
+
+def get_cpu_devices() -> int:
+    """How many CPUs there are as devices."""
+    return int(config.get("cpu_devices"))
 
 
 def is_device(given: Any) -> bool:

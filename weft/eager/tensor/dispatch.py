@@ -88,7 +88,7 @@ def cast(lazy: Lazy, dtype: DType) -> Lazy:
         return lazy
     plain = lazy.record is None and not lazy.tracked and not lazy.type.dtype.is_complex
     if plain and lazy.array is not None and lazy.array.ndim == 0:
-        return leaf(array_of(lazy).astype(dtype.numpy))
+        return leaf(array_of(lazy).astype(dtype.numpy), lazy)
     return trace.now.record(op_plan(CAST, (lazy.type,), {"dtype": dtype}), (lazy,))[0]
 
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.placed_type import device_of
 from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
@@ -49,8 +52,9 @@ def ctc_loss(
             f"{show(shape)} and {blank}"
         )
     n = shape[1] if len(shape) == 3 else 1
-    counts = [_lengths(v, n) for v in (input_lengths, target_lengths)]
-    rows = _rows(targets, target_lengths, n)
+    near = lazy_of(log_probs)
+    counts = [_lengths(v, n, near) for v in (input_lengths, target_lengths)]
+    rows = _rows(targets, target_lengths, n, near)
     _check_within("input_lengths", counts[0], shape[0])
     _check_within("target_lengths", counts[1], dims_of(rows)[1])
     return _ctc_loss(
@@ -59,8 +63,13 @@ def ctc_loss(
     )  # fmt: skip
 
 
-def _lengths(numbers: Any, n: int) -> Any:
-    lengths = numbers if isinstance(numbers, Handle) else wrap(leaf(np.asarray(numbers, np.int64)))
+def _lengths(numbers: Any, n: int, near: Lazy) -> Any:
+    """Lengths as a tensor where another one is."""
+    lengths: Any = numbers
+    if not isinstance(numbers, Handle):
+        lengths = wrap(leaf(np.asarray(numbers, np.int64), near))
+    elif device_of(numbers.lazy.type) != device_of(near.type):
+        lengths = wrap(moved(numbers.lazy, device_of(near.type)), numbers)
     dtype = lazy_of(lengths).type.dtype
     if not dtype.is_integer:
         raise DTypeError.here(f"ctc_loss: expected lengths of integers, got {dtype}")
@@ -76,7 +85,7 @@ def _check_within(name: str, lengths: Any, most: int) -> None:
         raise ShapeError.here(f"ctc_loss: expected {name} from 0 to {most}, got {array.tolist()}")
 
 
-def _rows(targets: Any, lengths: Any, n: int) -> Any:
+def _rows(targets: Any, lengths: Any, n: int, near: Lazy) -> Any:
     """Targets as (N, S); if they are concatenated, their lengths must be computed."""
     shape = dims_of(targets)
     if len(shape) == 2 and shape[0] == n:
@@ -96,4 +105,4 @@ def _rows(targets: Any, lengths: Any, n: int) -> Any:
     starts = np.cumsum(counts) - counts
     for row, start, count in zip(rows, starts, counts, strict=True):
         row[:count] = flat[start : start + count]
-    return wrap(leaf(rows))
+    return wrap(leaf(rows, near))

@@ -53,7 +53,7 @@ class _Table(Layer):
         if self.padding_idx is not None:
             array = self.weight.array.copy()
             array[self.padding_idx] = 0
-            self.weight.replace(leaf(array))
+            self.weight.replace(leaf(array, self.weight.lazy))
 
 
 @layer(embedding)

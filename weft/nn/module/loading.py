@@ -77,7 +77,7 @@ def _copy(_: Any, __: str, tensor: Any, value: Any) -> Callable[[], None]:
         tensor.materialize(np.shape(_array(value)))
     else:
         back = partial(tensor.replace, tensor.lazy)
-    tensor.replace(leaf(memory_pool.copied(_array(value), tensor.dtype.numpy)))
+    tensor.replace(leaf(memory_pool.copied(_array(value), tensor.dtype.numpy), tensor.lazy))
     return back
 
 

@@ -8,10 +8,10 @@ from typing import Any, Final, Literal, NoReturn, Self
 from weft.eager.record.loop_cut import kept_whole
 from weft.eager.record.mode import no_grad
 from weft.eager.record.state import trace
-from weft.eager.tensor.device import check_device, is_device, refuse_cuda
+from weft.eager.tensor.device import is_device, moved, number_of, refuse_cuda
 from weft.eager.tensor.dispatch import converted, wrap
 from weft.eager.tensor.tensor import Tensor
-from weft.errors import ArgumentError, DTypeError
+from weft.errors import ArgumentError, ConfigError, DTypeError
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.dtype import bfloat16 as _bfloat16
 from weft.ir.dtype import float16 as _float16
@@ -109,25 +109,31 @@ class Module(Stateful, GuardedMaking):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Convert floating and complex parameters and buffers to an element type.
 
-        Takes PyTorch's arguments: a type (`dtype`), a device (only `"cpu"`), a device and a type,
-        or a tensor whose type is used; `non_blocking` and `memory_format` have no effect.
+        Takes PyTorch's arguments: a type (`dtype`), a device, which also moves what is of other
+        types, a device and a type, or a tensor whose type and device are used; `non_blocking` and
+        `memory_format` have no effect.
 
         Raises:
             DTypeError: the type is neither floating nor complex, or the arguments are not
                 understood.
         """
-        check_device(kwargs.get("device"))
+        device = kwargs.get("device")
         rest = list(args)
         has_device = bool(rest) and (rest[0] is None or is_device(rest[0]))
         if has_device:
-            check_device(rest.pop(0))
+            device = rest.pop(0)
+        number = None if device is None else number_of(device)
         target = rest.pop(0) if rest else kwargs.get("dtype")
         not_here = bool | Tensor if has_device else bool
         odd = [*[x for x in rest if not isinstance(x, bool)], *sorted(kwargs.keys() - _TO)]
         if odd or isinstance(target, not_here):
             text = f"to: expected a device, an element type or a tensor, got {[*args, *odd]}"
             raise DTypeError.here(text)
-        return self if target is None else self._cast(_target(target), "inexact")
+        if isinstance(target, Tensor) and number is None:
+            number = number_of(target.device)
+        if target is not None:
+            self._cast(_target(target), "inexact")
+        return self if number is None else self._move(number)
 
     def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers to an element type."""
@@ -150,8 +156,8 @@ class Module(Stateful, GuardedMaking):
         return self._cast(_bfloat16)
 
     def cpu(self) -> Self:
-        """The module itself: all tensors are in main memory."""
-        return self
+        """Move parameters and buffers to the first CPU."""
+        return self._move(0)
 
     def cuda(self, device: Any = None) -> NoReturn:
         """Not available.
@@ -163,8 +169,20 @@ class Module(Stateful, GuardedMaking):
         refuse_cuda("Module.cuda")
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
-        """The module itself: its tensors always have memory."""
-        check_device(device)
+        """Move parameters and buffers to a device; they always have memory."""
+        return self if device is None else self._move(number_of(device))
+
+    def _move(self, number: int) -> Self:
+        """Move parameters, gradients and buffers to the CPU with this number."""
+        with no_grad():
+            for tensor in self._tensors():
+                if isinstance(tensor, Uninitialized):
+                    if number:
+                        raise ConfigError.here(
+                            "Module.to: expected parameters with a shape; call the module first"
+                        )
+                elif number != number_of(tensor.device):
+                    tensor.depart(moved(tensor.lazy, number))
         return self
 
     def _cast(

@@ -8,9 +8,13 @@ from typing import Any
 
 from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
+from weft.eager.record.lazy import Lazy
+from weft.eager.record.placed_type import device_of
+from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradientError
+from weft.ir.node import TensorType
 from weft.ops.reduction import total_norm
 from weft.transport.division import groups_of
 
@@ -28,6 +32,22 @@ _bounded = recorded(total_norm.bounded, differentiable=False)
 def _with_gradients(parameters: Any) -> list[Any]:
     each: Iterable[Any] = [parameters] if isinstance(parameters, Handle) else parameters
     return [p for p in each if p.grad is not None]
+
+
+def _together(tensors: list[Any]) -> list[Any]:
+    """Tensors of several devices on that of the first one."""
+    first = tensors[0].lazy.type
+    return [x if _here(x, first) else wrap(moved(x.lazy, device_of(first))) for x in tensors]
+
+
+def _here(x: Any, first: TensorType) -> bool:
+    return device_of(x.lazy.type) == device_of(first)
+
+
+def _replaced(tensors: list[Any], new: Iterable[Lazy]) -> None:
+    """Change tensors in place to new values, which may be elsewhere."""
+    for x, lazy in zip(tensors, new, strict=True):
+        x.replace(moved(lazy, device_of(x.lazy.type)))
 
 
 def _check_finite(total: Any, wanted: bool) -> None:
@@ -50,7 +70,7 @@ def get_total_norm(
         foreach: accepted; the norm is computed in one program anyway.
     """
     several = [tensors] if isinstance(tensors, Handle) else list(tensors)
-    total = _size_of_all(*several, p=float(norm_type)) if several else zeros(())
+    total = _size_of_all(*_together(several), p=float(norm_type)) if several else zeros(())
     _check_finite(total, error_if_nonfinite)
     return total
 
@@ -82,11 +102,10 @@ def clip_grad_norm_(
         return zeros(())
     groups = tuple([groups_of(p) for p in params])
     static = {"p": float(norm_type), "groups": groups}
-    total, *scaled = _limited.record((float(max_norm), *grads), static)
+    total, *scaled = _limited.record((float(max_norm), *_together(grads)), static)
     norm = wrap(total)
     _check_finite(norm, error_if_nonfinite)
-    for g, lazy in zip(grads, scaled, strict=True):
-        g.replace(lazy)
+    _replaced(grads, scaled)
     return norm
 
 
@@ -99,5 +118,4 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: Any = None) ->
     """
     grads = [p.grad for p in _with_gradients(parameters)]
     if grads:
-        for g, lazy in zip(grads, _bounded.record((float(clip_value), *grads), {}), strict=True):
-            g.replace(lazy)
+        _replaced(grads, _bounded.record((float(clip_value), *_together(grads)), {}))

@@ -156,7 +156,7 @@ def leading(weight: Any, axis: int) -> tuple[Any, Any]:
     matrix = np.moveaxis(weight.array, axis, 0).reshape(weight.shape[axis], -1)
     u, _, v = np.linalg.svd(matrix.astype(np.float64), full_matrices=False)
     dtype = weight.dtype.numpy
-    left, right = (wrap(leaf(np.ascontiguousarray(x, dtype))) for x in (u[:, 0], v[0]))
+    left, right = (wrap(leaf(np.ascontiguousarray(x, dtype), weight.lazy)) for x in (u[:, 0], v[0]))
     return left, right
 
 

@@ -76,7 +76,8 @@ def widened(function: Rule) -> Rule:
 
     @functools.wraps(function)
     def run(*arrays: Array, **attrs: Any) -> Array:
-        half = next((a.dtype for a in arrays if as_dtype(a.dtype) in HALVES), None)
+        plain = [a.dtype for a in arrays if not a.dtype.hasobject]
+        half = next((d for d in plain if as_dtype(d) in HALVES), None)
         wide = [a if half is None or a.dtype != half else a.astype(np.float32) for a in arrays]
         with np.errstate(all="ignore"):
             y = np.asarray(function(*wide, **attrs))

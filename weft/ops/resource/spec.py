@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -25,3 +25,26 @@ class ResourceSpec:
     def option(self, name: str, default: Any = None) -> Any:
         """The value of an option."""
         return dict(self.options).get(name, default)
+
+
+IN_CONTAINER: Final = "//"
+"""Keys of variables in a container other than the default one begin with its name and this."""
+
+
+def key_in(container: str, name: str) -> str:
+    """The key of a variable.
+
+    >>> key_in("experiment", "weights"), key_in("", "weights")
+    ('experiment//weights', 'weights')
+    """
+    return f"{container}{IN_CONTAINER}{name}" if container else name
+
+
+def container_of(key: str) -> str:
+    """The container of the variable with a key.
+
+    >>> container_of("experiment//weights"), container_of("weights")
+    ('experiment', '')
+    """
+    name, mark, _ = key.partition(IN_CONTAINER)
+    return name if mark else ""

@@ -7,7 +7,7 @@ are known.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from weft.errors import ArgumentError
 from weft.ir.device import DeviceName
@@ -26,10 +26,20 @@ class Placed:
         devices: full names: of nodes that ask for a device, or are with one that does, and of all
             variables.
         reasons: in words.
+        wishes: full names of devices that do not exist, of nodes that got others instead.
     """
 
     devices: dict[Node, str]
     reasons: dict[Node, str]
+    wishes: dict[Node, str] = field(default_factory=dict[Node, str])
+
+    @property
+    def apart(self) -> dict[Node, str]:
+        """For one device: what those nodes asked for, which share no kernels with others.
+
+        So results are bitwise those of a process that has these devices.
+        """
+        return {node: self.wishes.get(node, "") for node in self.devices}
 
     @property
     def homes(self) -> dict[str, str]:
@@ -65,6 +75,8 @@ def place(
         for node in group.nodes:
             found.devices[node] = str(device)
             found.reasons[node] = _reason(node, group)
+            if not device.agrees(group.device):
+                found.wishes[node] = str(first.merged(group.device))
     return found
 
 

@@ -104,6 +104,46 @@ class Drafts:
                 self._at(first).given[token] = None
                 self._at(second).received[token] = None
 
+    def repeat(self, value: Value, readers: Iterable[Draft]) -> None:
+        """Lets stages compute a value again that they would have received."""
+        for draft in readers:
+            del draft.received[value]
+            self._repeat(draft, value.node)
+
+    def settle(self) -> None:
+        """Removes what no stage needs any more."""
+        given = {draft.position: list(draft.given) for draft in self.in_order()}
+        wanted: set[Given] = set(self.layout.step.fetches)
+        for draft in reversed(self.in_order()):
+            draft.given = dict.fromkeys([
+                x for x in given[draft.position] if x in wanted or isinstance(x, Token)
+            ])  # fmt: skip
+            needed = self._needed(draft)
+            draft.nodes = [n for n in draft.nodes if n in needed]
+            draft.again = {n: None for n in draft.again if n in needed}
+            read = {v for n in (*draft.nodes, *draft.again) for v in n.inputs}
+            read |= {self.layout.step.new_values[key] for key in draft.stores}
+            draft.received = {
+                x: None for x in draft.received if isinstance(x, Token) or x in read
+            }  # fmt: skip
+            wanted.update(draft.received)
+            if not (draft.given or draft.stores):
+                del self.drafts[draft.position]
+
+    def _needed(self, draft: Draft) -> set[Node]:
+        """The nodes that a stage has to compute."""
+        here = {*draft.nodes, *draft.again}
+        new = self.layout.step.new_values
+        roots = [x for x in draft.given if isinstance(x, Value)]
+        waiting = [v.node for v in (*roots, *[new[key] for key in draft.stores])]
+        found: set[Node] = set()
+        while waiting:
+            node = waiting.pop()
+            if node in here and node not in found:
+                found.add(node)
+                waiting += [v.node for v in node.inputs]
+        return found
+
     def _before(self) -> dict[Position, set[Position]]:
         """The stages that are done before each one begins, whatever happens."""
         found: dict[Position, set[Position]] = {}
@@ -135,6 +175,7 @@ class Drafts:
             here = self.layout.home(node.attrs["key"]) == position.device
         else:
             here = node in self.layout.copied or self.places.get(node) == position
+            here = here or node in draft.again
         if here:
             return
         if is_stack(value.shape) and not _is_fed(value):

@@ -30,7 +30,8 @@ LAYOUTS: Final = str(ROOT / "transport" / "native.py")
 def fingerprint(step: Step, threads: int, target: Target) -> str | None:
     """The key of a step, equal for steps with equal programs; `None` if some part has no text form.
 
-    Node names and source lines do not count, but names of variables and the order of feeds do.
+    Node names and source lines do not count, but names of variables and the order of feeds do; and
+    which nodes are on one device, not which.
     """
     feeds = {
         name: f"{i}{' lasting' * (name in step.lasting)} " for i, name in enumerate(step.feeds)
@@ -45,11 +46,14 @@ def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, 
     """Nodes in order and their types, as text, if there is one."""
     number: dict[Value, int] = {}
     lines: list[str] = []
+    devices = {node.device: "" for node in nodes}
+    if len(devices) > 1:
+        devices = {device: f"@{i}" for i, device in enumerate(devices)}
     for node in nodes:
         attrs = [f"{name}={_text(value)}" for name, value in node.attrs.items()]
         if node.regions or not all([attr[-1] != _UNKNOWN for attr in attrs]):
             return None
-        lines.append(_line(node, number, attrs, feeds.get(node.name, "")))
+        lines.append(_line(node, number, attrs, feeds.get(node.name, "")) + devices[node.device])
         for value in node.outputs:
             number[value] = len(number)
     results = ",".join([str(number[value]) for value in outputs])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import secrets
 from collections.abc import Iterable, MutableMapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -84,6 +84,9 @@ class Device(abc.ABC):
             also from that of any other device in this one.
     """
 
+    in_host_memory: ClassVar[bool] = False
+    """Whether its buffers are arrays of NumPy, which other devices of this kind read in place."""
+
     def __init__(
         self, name: DeviceName, memory_limit: int, incarnation: int | None = None
     ) -> None:  # fmt: skip
@@ -131,9 +134,9 @@ class Device(abc.ABC):
     def to_host(self, buffer: Buffer) -> HostArray:
         """A buffer of this device as an array; without a copy if it is one."""
 
-    @abc.abstractmethod
     def shares_memory(self, other: Device) -> bool:
         """Whether programs of the other device read this one's buffers in place."""
+        return self is other or (self.in_host_memory and other.in_host_memory)
 
     @abc.abstractmethod
     def copy(self, buffer: Buffer, to: Device) -> Buffer:

@@ -23,6 +23,7 @@ from weft.runtime.execution.processor import Processor
 from weft.runtime.execution.team import Team
 from weft.runtime.finish import finish
 from weft.runtime.memory.budget import Budget
+from weft.runtime.memory.recycled import empty
 from weft.runtime.memory.shared import ArenaPool
 from weft.runtime.memory.state import State, aligned
 
@@ -91,6 +92,8 @@ class CpuDevice(Device):
         incarnation: as of `Device`.
     """
 
+    in_host_memory = True
+
     def __init__(
         self, name: DeviceName, threads: int | None = None, memory_limit: int | None = None,
         processor: Processor | None = None, incarnation: int | None = None,
@@ -113,8 +116,11 @@ class CpuDevice(Device):
         return State(self._budget)
 
     def allocate(self, kind: TensorType) -> HostArray:
-        """Memory for a tensor, on a cache line."""
-        return aligned(known(kind.shape), kind.dtype.numpy, self._budget)
+        """Memory for a tensor, on a cache line; that of earlier ones, unless it is counted."""
+        shape, dtype = known(kind.shape), kind.dtype.numpy
+        if self._budget.limit is None:
+            return empty(shape, dtype)
+        return aligned(shape, dtype, self._budget)
 
     def from_host(self, array: HostArray) -> HostArray:
         """The array itself."""
@@ -124,13 +130,9 @@ class CpuDevice(Device):
         """The array itself."""
         return buffer
 
-    def shares_memory(self, other: Device) -> bool:
-        """Whether the other one is a processor too."""
-        return isinstance(other, CpuDevice)
-
     def copy(self, buffer: Buffer, to: Device) -> Buffer:
         """A copy of an array in the memory of another device."""
-        if not isinstance(to, CpuDevice):
+        if not to.in_host_memory:
             return to.from_host(buffer)
         made = to.allocate(TensorType(as_dtype(buffer.dtype), buffer.shape))
         np.copyto(made, buffer)

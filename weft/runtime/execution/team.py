@@ -87,13 +87,13 @@ class Team:
                 # Threads inherit the signal mask: signals are for Python's threads.
                 signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
                 crowded = threads > len(_processors())
-                self._state.turns = CROWDED_TURNS if crowded else SPIN_TURNS
                 allowed = set[int]() if crowded else _processors()
                 mask = _bits(allowed)
                 ctypes.memmove(self._state.processors, mask, len(mask))
                 # The size first: the caller must find all heads, with or without threads.
                 start, self._state.size = self._state.size, max(self._state.size, threads)
                 attributes = _attributes(allowed)
+                _take_turns()
                 for number in range(start, threads):
                     self._start(number, entry, attributes)
             finally:
@@ -105,6 +105,10 @@ class Team:
         if _libc.pthread_create(ctypes.byref(thread), attributes, entry, ctypes.byref(worker)) == 0:
             self._threads.append(thread)
             self._workers.append(worker)
+
+    def spin(self, turns: int) -> None:
+        """Sets after how many turns an idle thread sleeps."""
+        self._state.turns = turns
 
     def end(self) -> None:
         """Ends the threads; a program that is running continues on its caller alone."""
@@ -122,6 +126,7 @@ class Team:
             self.end()
             self._reset()
             _staffed.discard(self)
+            _take_turns()
 
     def _reset(self) -> None:
         self._threads.clear()
@@ -136,6 +141,14 @@ class Team:
 
 
 _staffed: Final[set[Team]] = set()
+
+
+def _take_turns() -> None:
+    """Sets how long idle threads spin: not at all if all teams together need their cores."""
+    teams = list(_staffed)
+    crowded = sum([team.size for team in teams]) > len(_processors())
+    for team in teams:
+        team.spin(CROWDED_TURNS if crowded else SPIN_TURNS)
 
 
 def _after_fork() -> None:

@@ -1,10 +1,11 @@
-"""The most used parts of `tf.contrib`: `cluster_resolver`, `layers`, `rnn`, `seq2seq`, ..."""
+"""The most used parts of `tf.contrib`: `cluster_resolver`, `framework`, `lookup`, `rnn`, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from weft.tf1.contrib import lookup as lookup
 from weft.tf1.contrib import seq2seq as seq2seq
 from weft.tf1.contrib import training as training
 from weft.tf1.distribute import cluster_resolver as cluster_resolver
@@ -15,6 +16,7 @@ from weft.tf1.layers import flatten as _flatten
 from weft.tf1.nn import activation, rnn_cell
 from weft.tf1.nn import rnn as _unrolled
 from weft.tf1.reduction import reduce_sum
+from weft.tf1.train import learning_rate
 from weft.tf1.variable.initializer import VarianceScaling, xavier_initializer
 
 Regularizer = Callable[[Any], Any]
@@ -47,6 +49,14 @@ def _variance_scaling_initializer(
     """He's initializer by default, with contrib's arguments."""
     distribution = "uniform" if uniform else "truncated_normal"
     return VarianceScaling(factor, mode.lower(), distribution, seed, dtype)
+
+
+class framework:
+    """`tf.contrib.framework`: the global step."""
+
+    create_global_step = staticmethod(learning_rate.create_global_step)
+    get_global_step = staticmethod(learning_rate.get_global_step)
+    get_or_create_global_step = staticmethod(learning_rate.get_or_create_global_step)
 
 
 class layers:

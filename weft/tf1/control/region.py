@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from weft import ops
+from weft.errors import GraphError
 from weft.ir.dtype import uint64
 from weft.ir.graph import current_graph, toposort
 from weft.ir.node import Node, TensorType, Value
@@ -22,6 +23,7 @@ from weft.ir.shape import Shape, is_static, size
 from weft.ops.boundary import state
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.declaration import op_of
+from weft.ops.effect import is_host
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Tensor
 
@@ -113,6 +115,14 @@ class Region:
         """Whether it draws random numbers."""
         return any([op_of(v.node) is state.counter for v in self.captured])
 
+    def _refuse_host(self) -> None:
+        """Raise if it has a queue, a reader, texts, or Python that is called between programs."""
+        found = [n for n in self._order if is_host(n)]
+        found += [v.node for v in (*self.arguments, *self.outputs) if v.dtype.is_hosted]
+        if found:
+            title = found[0].attrs.get("title", found[0].op)
+            raise GraphError(_REASON.format(title, found[0].describe()))
+
     def function(
         self, assigned: Sequence[Value], captured: Sequence[Value],
         read: Sequence[tuple[Value, Value]], iteration: bool = False,
@@ -126,6 +136,7 @@ class Region:
             captured: captured values of all bodies of the operation.
             read: handles of variables that no body assigns, with their values outside.
         """
+        self._refuse_host()
         handles = [h.type for h in assigned]
         values = [*captured, *[v for _, v in read]]
         counter = [TensorType(uint64, ())] if iteration else []
@@ -143,6 +154,10 @@ class Region:
         return trace(run, types)
 
 
+_REASON: Final = (
+    "expected what a program computes in a branch or a loop, got {} ({}), which runs on the host, "
+    "between programs; compute it before, and choose among its results"
+)
 _OUTSIDE: Final = frozenset({state.variable, state.counter, state.placeholder})
 _STATE: Final = frozenset({state.read, state.assign})
 

@@ -1,98 +1,200 @@
-"""Readers of queue-based pipelines: `reader.read(names)` gives a key and a value in each run."""
+"""Readers in the graph: `reader.read(queue)` gives a key and a value in each run."""
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Mapping
 from typing import Any
 
-from weft.errors import EndOfDataError
-from weft.pipeline.pipeline import Pipeline
-from weft.tf1.framework.dtypes import string
-from weft.tf1.framework.host import host_op
-from weft.tf1.framework.tensor import Tensor
+from weft.errors import ArgumentError
+from weft.pipeline import reader as _kinds  # declares the kinds of readers
+from weft.tf1.data_flow.handle import Handle, handle_of, resource
+from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.dtypes import int64, string
+from weft.tf1.framework.graph import fail
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.python_io import TFRecordOptions
 
-__all__ = ["FixedLengthRecordReader", "TFRecordReader", "TextLineReader", "WholeFileReader"]
+__all__ = [
+    "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader", "TextLineReader",
+    "WholeFileReader",
+]  # fmt: skip
 
-
-class Shared:
-    """A pass that runs share; each takes one element."""
-
-    def __init__(self, pipeline: Pipeline, name: str) -> None:
-        self.pipeline, self.name = pipeline, name
-        self.lock = threading.Lock()
-        self.running: Any = None
-
-    def next(self) -> Any:
-        """The next element."""
-        with self.lock:
-            if self.running is None:
-                self.running = iter(self.pipeline)
-            try:
-                return next(self.running)
-            except StopIteration:
-                raise EndOfDataError(f"{self.name}: the data has ended") from None
+KINDS = _kinds
 
 
 class ReaderBase:
-    """Reads the files whose names come from a queue."""
+    """Gives the records of files, whose names come from a queue.
 
-    def read(self, queue: Pipeline, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """A key, such as `file:3`, and a value; each run takes the next pair."""
-        pairs = queue.flat_map(self._pairs)
-        kind = type(self).__name__
-        take = Shared(pairs, name or kind).next
-        key, value = host_op("ReaderRead", (), take, [string] * 2, [()] * 2, name or kind).outputs
+    Args:
+        reader_ref: the reference of the reader.
+        supports_serialize: whether it can save its state.
+    """
+
+    def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
+        self._handle: Handle = handle_of(reader_ref)
+        self._serializes = supports_serialize
+
+    def _make(self, kind: str, name: str | None, **options: Any) -> None:
+        ref = resource(f"{kind}V2", options, None, name or kind).tensor
+        ReaderBase.__init__(self, ref, supports_serialize=kind == "IdentityReader")
+
+    @property
+    def reader_ref(self) -> Tensor:
+        """The reference of the reader."""
+        return self._handle.tensor
+
+    @property
+    def supports_serialize(self) -> bool:
+        """Whether it can save its state."""
+        return self._serializes
+
+    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """A key, such as `file:3`, and a value; each run takes the next pair.
+
+        Args:
+            queue: of the names of files, or the reference of such a queue.
+            name: of the operation.
+        """
+        key, value = self._handle.call(
+            "ReaderReadV2", "read", (), [string] * 2, [()] * 2, name or "ReaderRead", waits=True,
+            options=_from(queue),
+        ).outputs  # fmt: skip
         return key, value
 
-    def _pairs(self, path: str) -> Pipeline:
-        numbered = self._values(path).enumerate()
-        return numbered.map(lambda number, value: (f"{path}:{number}", value))
+    def read_up_to(
+        self, queue: Any, num_records: Any, name: str | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Keys and values of at most `num_records` records, all of one file.
 
-    def _values(self, path: str) -> Pipeline:
-        raise NotImplementedError(type(self).__name__)
+        Args:
+            queue: of the names of files, or the reference of such a queue.
+            num_records: the most records.
+            name: of the operation.
+        """
+        count = convert_to_tensor(num_records, int64)
+        keys, values = self._handle.call(
+            "ReaderReadUpToV2", "read_up_to", [count], [string] * 2, [[None]] * 2,
+            name or "ReaderReadUpTo", waits=True, options=_from(queue),
+        ).outputs  # fmt: skip
+        return keys, values
+
+    def num_records_produced(self, name: str | None = None) -> Tensor:
+        """The number of records given so far."""
+        return self._count("ReaderNumRecordsProducedV2", "num_records_produced", name)
+
+    def num_work_units_completed(self, name: str | None = None) -> Tensor:
+        """The number of files that are read to the end."""
+        return self._count("ReaderNumWorkUnitsCompletedV2", "num_work_units_completed", name)
+
+    def _count(self, kind: str, method: str, name: str | None) -> Tensor:
+        return self._handle.tensor_of(kind, method, int64, name=name)
+
+    def serialize_state(self, name: str | None = None) -> Tensor:
+        """The state as a text, of readers that can save it."""
+        return self._handle.tensor_of("ReaderSerializeStateV2", "serialize_state", string,
+                                      name=name)  # fmt: skip
+
+    def restore_state(self, state: Any, name: str | None = None) -> Operation:
+        """Continue from a saved state.
+
+        Args:
+            state: what `serialize_state` gave.
+            name: of the operation.
+        """
+        saved = convert_to_tensor(state, string)
+        saved.shape.assert_has_rank(0)
+        return self._handle.call("ReaderRestoreStateV2", "restore_state", [saved], name=name)
+
+    def reset(self, name: str | None = None) -> Operation:
+        """Forget the file that is being read, and the counts."""
+        return self._handle.call("ReaderResetV2", "reset", name=name)
 
 
-class TextLineReader(ReaderBase):
-    """Lines of text files."""
-
-    def __init__(self, skip_header_lines: int = 0) -> None:
-        self.skip = skip_header_lines
-
-    def _values(self, path: str) -> Pipeline:
-        return Pipeline.text_lines([path]).skip(self.skip)
-
-
-class TFRecordReader(ReaderBase):
-    """Records of TFRecord files."""
-
-    def __init__(self, name: str | None = None, options: Any = None) -> None:
-        kind = getattr(options, "compression_type", options)
-        self.compression = kind if isinstance(kind, str) else ""
-
-    def _values(self, path: str) -> Pipeline:
-        return Pipeline.tfrecords([path], self.compression)
-
-
-class FixedLengthRecordReader(ReaderBase):
-    """Fixed-size records."""
-
-    def __init__(self, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0) -> None:
-        self.sizes = record_bytes, header_bytes, footer_bytes
-
-    def _values(self, path: str) -> Pipeline:
-        return Pipeline.fixed_length_records([path], *self.sizes)
+def _from(queue: Any) -> Mapping[str, Any]:
+    handle = handle_of(getattr(queue, "queue_ref", queue))
+    if handle.selector:
+        raise fail(ArgumentError, "read: expected one queue, got one of several by an index")
+    spec = handle.spec
+    return {"queue": (spec.kind, spec.name, spec.container, spec.options)}
 
 
 class WholeFileReader(ReaderBase):
-    """Whole files; the key is the name."""
+    """Whole files; the key is the name.
 
-    def _values(self, path: str) -> Pipeline:
-        return Pipeline.from_sequence([path]).map(_contents)
+    Args:
+        name: of the operation.
+    """
 
-    def _pairs(self, path: str) -> Pipeline:
-        return self._values(path).map(lambda value: (path, value))
+    def __init__(self, name: str | None = None) -> None:
+        self._make("WholeFileReader", name)
 
 
-def _contents(path: str) -> bytes:
-    with open(path, "rb") as stream:
-        return stream.read()
+class TextLineReader(ReaderBase):
+    """Lines of text files.
+
+    Args:
+        skip_header_lines: how many to leave out at the beginning of each file.
+        name: of the operation.
+    """
+
+    def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
+        skip = int(skip_header_lines or 0)
+        if skip < 0:
+            raise fail(ArgumentError, f"skip_header_lines must be >= 0 not {skip}")
+        self._make("TextLineReader", name, skip_header_lines=skip)
+
+
+class FixedLengthRecordReader(ReaderBase):
+    """Records of a fixed size.
+
+    Args:
+        record_bytes: the size of a record.
+        header_bytes: left out at the beginning of each file.
+        footer_bytes: left out at its end.
+        hop_bytes: from the beginning of a record to that of the next; `record_bytes` by default.
+        name: of the operation.
+        encoding: `""`, `"ZLIB"` or `"GZIP"`.
+    """
+
+    def __init__(
+        self, record_bytes: int, header_bytes: int | None = None, footer_bytes: int | None = None,
+        hop_bytes: int | None = None, name: str | None = None, encoding: str | None = None,
+    ) -> None:  # fmt: skip
+        sizes = {
+            "record_bytes": int(record_bytes),
+            "header_bytes": int(header_bytes or 0),
+            "footer_bytes": int(footer_bytes or 0),
+            "hop_bytes": int(hop_bytes or 0),
+        }
+        for role, size in sizes.items():
+            if size < (role == "record_bytes"):
+                text = f"expected {role} >= {int(role == 'record_bytes')}, got {size}"
+                raise fail(ArgumentError, f"FixedLengthRecordReader: {text}")
+        if (encoding or "") not in ("", "ZLIB", "GZIP"):
+            text = f"expected encoding '', 'ZLIB' or 'GZIP', got {encoding!r}"
+            raise fail(ArgumentError, f"FixedLengthRecordReader: {text}")
+        self._make("FixedLengthRecordReader", name, **sizes, encoding=encoding or "")
+
+
+class TFRecordReader(ReaderBase):
+    """Records of TFRecord files.
+
+    Args:
+        name: of the operation.
+        options: a `TFRecordOptions`, or its compression.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None) -> None:
+        text = TFRecordOptions.get_compression_type_string(options)
+        self._make("TFRecordReader", name, compression_type=text)
+
+
+class IdentityReader(ReaderBase):
+    """Names of the queue themselves, as key and value.
+
+    Args:
+        name: of the operation.
+    """
+
+    def __init__(self, name: str | None = None) -> None:
+        self._make("IdentityReader", name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
-from weft.errors import GraphError, ShapeError
+from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ops.elementwise.combination import floored, real_power
 from weft.tf1.elementwise import declared
 from weft.tf1.elementwise.declared import *  # noqa: F403
@@ -33,10 +33,11 @@ from weft.tf1.framework.convert import (
     same_type,
     unary,
 )  # fmt: skip
-from weft.tf1.framework.dtypes import DType, as_dtype
+from weft.tf1.framework.dtypes import DType, as_dtype, string
 from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import OPERATORS, Tensor
+from weft.tf1.strings.text import string_join
 
 __all__ = [
     "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
@@ -178,6 +179,9 @@ def _cast(x: Any, wanted: DType, name: str | None, default: str) -> Tensor:
         tensor = convert_to_tensor(x, name="x")
         if tensor.dtype.base_dtype is wanted:
             return tensor
+        if wanted is string or tensor.dtype.base_dtype is string:
+            text = f"cast: expected numbers, got {tensor!r}, to {wanted.name}; tf.as_string and"
+            raise fail(DTypeError, f"{text} tf.string_to_number convert texts")
         return emit("Cast", [tensor], "cast", dtype=wanted.ir, name=scope)
 
 
@@ -264,8 +268,15 @@ def _operator_invert(x: Any) -> Tensor:
     return logical_not(tensor) if tensor.dtype.is_bool else invert(tensor)
 
 
+def _operator_add(x: Any, y: Any) -> Tensor:
+    texts = [t for t in (x, y) if isinstance(t, Tensor) and t.dtype.base_dtype is string]
+    if texts:
+        return string_join([x, y], name="add")
+    return binary("AddV2", "add", x, y, None, "add")
+
+
 OPERATORS.update(
-    add=_operator("AddV2", "add", "add"),
+    add=_operator_add,
     sub=_operator("Sub", "subtract", "sub"),
     mul=_operator("Mul", "multiply", "mul"),
     truediv=truediv,

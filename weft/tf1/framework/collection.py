@@ -35,6 +35,7 @@ class GraphKeys:
     SAVERS = "savers"
     QUEUE_RUNNERS = "queue_runners"
     TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
 

@@ -11,7 +11,7 @@ from weft.ir import dtype as ir
 
 __all__ = [
     "DType", "as_dtype", "bfloat16", "double", "float16", "float32", "float64", "half", "int8",
-    "int16", "int32", "int64", "string", "uint8", "uint32", "uint64", "variant",
+    "int16", "int32", "int64", "string", "uint8", "uint16", "uint32", "uint64", "variant",
 ]  # fmt: skip
 
 
@@ -172,6 +172,7 @@ int16: Final = _BASE["int16"]
 int32: Final = _BASE["int32"]
 int64: Final = _BASE["int64"]
 uint8: Final = _BASE["uint8"]
+uint16: Final = _BASE["uint16"]
 uint32: Final = _BASE["uint32"]
 uint64: Final = _BASE["uint64"]
 float16: Final = _BASE["float16"]

@@ -180,6 +180,21 @@ class Graph(Names, Collections, Devices):
         finally:
             self._local.bodies = before
 
+    @property
+    def container_name(self) -> str:
+        """The container of resources built now; empty for the default one."""
+        return getattr(self._local, "container", "")
+
+    @contextlib.contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        """Queues, tables and other resources built inside live in this container."""
+        before = self.container_name
+        self._local.container = container_name
+        try:
+            yield container_name
+        finally:
+            self._local.container = before
+
     def next_op_seed(self) -> int:
         """The seed of the next operation if only the graph's seed is set."""
         self._op_seeds += 1
@@ -235,7 +250,7 @@ class Graph(Names, Collections, Devices):
         into: Operation | None,
     ) -> tuple[Operation, str]:  # fmt: skip
         if self._finalized:
-            raise FinalizedError("the graph is finalized and cannot be modified")
+            raise FinalizedError("Graph is finalized and cannot be modified")
         for tensor in inputs:
             if tensor.graph is not self:
                 raise GraphError(
@@ -426,6 +441,11 @@ def device(device_name_or_function: Any) -> Any:
     return get_default_graph().device(device_name_or_function)
 
 
+def container(container_name: str) -> Any:
+    """`Graph.container` of the default graph."""
+    return get_default_graph().container(container_name)
+
+
 def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
     """`Graph.colocate_with` of the default graph.
 
@@ -490,7 +510,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 __all__ = [
-    "Graph", "add_to_collection", "add_to_collections", "colocate_with", "control_dependencies",
-    "device", "get_collection", "get_collection_ref", "get_default_graph", "name_scope",
-    "reset_default_graph",
+    "Graph", "add_to_collection", "add_to_collections", "colocate_with", "container",
+    "control_dependencies", "device", "get_collection", "get_collection_ref", "get_default_graph",
+    "name_scope", "reset_default_graph",
 ]  # fmt: skip

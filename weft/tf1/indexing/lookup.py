@@ -91,7 +91,8 @@ def clipped(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
     """Rows whose norm is at most `max_norm`."""
     if max_norm is None:
         return rows
-    axes = list(range(ids.shape.ndims or 0, rows.shape.ndims or 1))
+    rank = rows.shape.ndims
+    axes = list(range(ids.shape.ndims or 0, 1 if rank is None else rank))
     norms = arithmetic.sqrt(reduction.reduce_sum(rows * rows, axes, keepdims=True))
     return rows * (max_norm / arithmetic.maximum(norms, max_norm))
 

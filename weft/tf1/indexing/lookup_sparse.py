@@ -17,8 +17,8 @@ from weft.ops.sparse.combination import (
     valid_ids,
     with_default,
 )
+from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework.convert import convert_to_tensor, static_value
-from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.sparse_tensor import SparseTensor
@@ -64,7 +64,7 @@ def embedding_lookup_sparse(
     with name_scope(name, "embedding_lookup_sparse", [*tables, *sp_ids.parts]) as scope:
         rows = looked_up(tables, sp_ids.values, partition_strategy, "embedding_lookup", max_norm,
                          unique=True)  # fmt: skip
-        given = [] if sp_weights is None else [sp_weights.values]
+        given = [] if sp_weights is None else [cast(sp_weights.values, rows.dtype)]
 
         def build(x: Value, indices: Value, *weights: Value) -> Value:
             places = indices[:, 0]
@@ -94,7 +94,10 @@ def safe_embedding_lookup_sparse(
     combiner = _checked(combiner, sparse_ids, sparse_weights)
     tables = tables_of(embedding_weights)
     with name_scope(name, "embedding_lookup", [*tables, *sparse_ids.parts]) as scope:
-        kind = as_dtype(tables[0].dtype).base_dtype.ir
+        parts = [convert_to_tensor(table, name="params") for table in tables]
+        for part in parts:
+            _check_type(part, parts[0], sparse_weights)
+        kind = parts[0].dtype.base_dtype.ir
         ids, dims = sparse_ids.values, _leading(sparse_ids)
         given = [] if sparse_weights is None else [sparse_weights.values]
 
@@ -126,6 +129,15 @@ def safe_embedding_lookup_sparse(
         shape = sparse_ids.dense_shape
         inputs = [rows, weights, there, sparse_ids.indices, shape, *more]
         return emit(_KINDS[combiner], inputs, build, name=scope)
+
+
+def _check_type(part: Tensor, first: Tensor, weights: SparseTensor | None) -> None:
+    if part.dtype.base_dtype is not first.dtype.base_dtype:
+        text = f"expected parts of one type, got {first} and {part}"
+        raise fail(DTypeError, f"safe_embedding_lookup_sparse: {text}")
+    if weights is not None and weights.dtype.base_dtype is not first.dtype.base_dtype:
+        text = f"expected weights of the table's type, got {weights.values} for {first}"
+        raise fail(ArgumentError, f"safe_embedding_lookup_sparse: {text}")
 
 
 def _leading(ids: SparseTensor) -> list[int] | int:

@@ -10,6 +10,8 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.ops.effect import is_host
+from weft.passes.level import Apart
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
@@ -29,9 +31,11 @@ class Backend(abc.ABC):
 
     Attributes:
         state: the values of variables and counters, by name.
+        apart: which nodes run here, between programs.
     """
 
     state: MutableMapping[str, Any]
+    apart: Apart = staticmethod(is_host)
 
     @abc.abstractmethod
     def function(self, request: Request) -> Run:
@@ -68,11 +72,11 @@ class ProcessBackend(Backend):
 
     def function(self, request: Request) -> Run:
         """A compiled part of a graph."""
-        self._placement.now(request)
+        placed = self._placement.now(request)
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
         threads = min(self._threads, MAX_THREADS) or None
-        return Function(*asked, threads, done=request.done, placed=request.placed)
+        return Function(*asked, threads, done=request.done, placed=placed.apart)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""

@@ -15,6 +15,7 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.passes.level import calls_python
 from weft.passes.step import Request
 from weft.resource.base import Array, Cancellation
 from weft.runtime.device.base import DeviceAttributes
@@ -36,6 +37,8 @@ class ClusterBackend(Backend):
         UnavailableError: the server, or a task that it needs, does not answer.
     """
 
+    apart = staticmethod(calls_python)  # programs run in other processes
+
     def __init__(self, target: str, config: ConfigProto | None, graph: Graph) -> None:
         config = ConfigProto() if config is None else config
         threads = config.intra_op_parallelism_threads
@@ -45,7 +48,7 @@ class ClusterBackend(Backend):
         names = map(DeviceName.parse, self._session.devices)
         task = DeviceName.parse(self._session.task)
         self._names = sorted(names, key=lambda name: name.of_task != task)
-        self._placement = Placement(graph, self._names, config)
+        self._placement = Placement(graph, self._names, config, always=True)
         self.state = Variables(self._session, self._home)
 
     def function(self, request: Request) -> Run:

@@ -58,8 +58,7 @@ class LocalDevicesBackend(Backend):
         """A compiled part of a graph."""
         asked = request.graph, request.fetches, request.targets, request.feeds
         placed = self._placement.now(request)
-        for key, home in placed.homes.items():
-            self._states.homes.setdefault(key, home)
+        self._states.tell(placed.homes)
 
         def finish(step: Step, threads: int, count: int) -> LocalProgram:
             del threads
@@ -78,7 +77,7 @@ class LocalDevicesBackend(Backend):
             return choice.devices
 
         homes = {key: self._states.home(key) for key in placed.homes}
-        whole, parts = partitioned(step, devices_of, homes, early=self._apart)
+        whole, parts = partitioned(step, devices_of, homes, self._apart, names[0])
         explain = partial(explained, whole, found[0], placed.reasons, parts)
         return LocalProgram(whole, parts, self._devices, count, self._apart, explain)
 

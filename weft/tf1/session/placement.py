@@ -23,11 +23,13 @@ class Placement:
         graph: the session's graph.
         devices: those that exist; the first is where what asks for nothing is by default.
         config: `allow_soft_placement` and `log_device_placement`.
+        always: whether to place even where there is one device and nothing asks for another.
     """
 
     def __init__(
-        self, graph: Graph, devices: Sequence[DeviceName], config: ConfigProto | None = None
-    ) -> None:
+        self, graph: Graph, devices: Sequence[DeviceName], config: ConfigProto | None = None,
+        always: bool = False,
+    ) -> None:  # fmt: skip
         config = ConfigProto() if config is None else config
         self._graph: Final = graph
         self._devices: Final = devices
@@ -36,7 +38,7 @@ class Placement:
         self._logged: set[str] = set()
         self._seen = 0  # nodes of the graph that have been placed
         self._placed = _NOWHERE
-        self._asks = len(devices) > 1
+        self._asks = always or len(devices) > 1
 
     def now(self, request: Request | None = None) -> Placed:
         """The devices of the nodes that ask for one, of those with them, and of variables.

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
 
 from numpy import ndarray
 
-from weft.errors import DTypeError, GraphError, WeftError
-from weft.ir.node import Value
-from weft.passes.phase import has_host_nodes
+from weft.cluster.timeline import recorded
+from weft.errors import CancelledError, DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
-from weft.passes.step import Request
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
 from weft.runtime.device.base import DeviceAttributes
@@ -22,54 +21,23 @@ from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
-from weft.runtime.phased import Phased
-from weft.tf1.errors import (
-    ClosedSessionError,
-    FailedPreconditionError,
-    InvalidArgumentError,
-    translate,
-)  # fmt: skip
+from weft.runtime.memory.distant import values_of
+from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
 from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.choice import backend_for
 from weft.tf1.session.cluster_backend import reset
-from weft.tf1.session.feed import (
-    Feed,
-    Implicit,
-    check_first_run,
-    check_one_of,
-    implicit_feeds,
-)  # fmt: skip
-from weft.tf1.session.fetch import Fetch, structure_key
+from weft.tf1.session.fetch import structure_key
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.session.plan import Plan, planned
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["InteractiveSession", "Session", "get_default_session"]
 
 _NOTHING: Mapping[Any, Any] = {}
-
-
-class _Plan:
-    """The plan of a run with these fetches and feed keys."""
-
-    __slots__ = ("build", "direct", "epoch", "feeds", "function", "implicit", "phased",
-                 "plain", "reads_variables")  # fmt: skip
-
-    def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
-    ) -> None:
-        self.function = function
-        self.phased = isinstance(function, Phased)
-        self.build = fetch.build
-        self.reads_variables = fetch.reads_variables
-        self.feeds = feeds
-        self.implicit = implicit
-        self.epoch = epoch
-        self.direct = fetch.direct
-        self.plain = not (self.implicit or self.reads_variables)
 
 
 class BaseSession:
@@ -87,9 +55,10 @@ class BaseSession:
         self._graph = get_default_graph() if graph is None else graph
         self._backend = _backend(target, config, self._graph)
         self._state: Any = self._backend.state
-        self._plans: dict[Any, _Plan] = {}
+        self._plans: dict[Any, Plan] = {}
         self._lock = new_lock()
         self._cancellation = Cancellation()  # of what runs wait for
+        self._children: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         self._closed = False
 
     @property
@@ -169,9 +138,9 @@ class BaseSession:
             raise translated from error
         return results if plan.direct else plan.build(results, self)
 
-    def _run_with_state(self, plan: _Plan, given: list[Any]) -> Any:
+    def _run_with_state(self, plan: Plan, given: list[Any]) -> Any:
         """A run that feeds or fetches something of the state."""
-        arrays = self._with_implicit(plan, given)
+        arrays = plan.fed(given, self._state)
         if plan.reads_variables and not plan.phased:  # a variable's value at the end of the step
             with self._state.lock:
                 return plan.build(plan.function(arrays, self._state), self)
@@ -182,19 +151,26 @@ class BaseSession:
     ) -> Any:
         """A run with a limit of time, or whose kernels are timed."""
         seconds = options.timeout_in_ms / 1000 if options is not None else 0.0
-        with time_limit(seconds or self._seconds):
-            if run_metadata is not None and options is not None and options.trace_level:
-                return self._traced(fetches, feed_dict, run_metadata)
-            return self.run(fetches, feed_dict)
+        traced = options is not None and options.trace_level
+        with time_limit(seconds or self._seconds) as limit:
+            try:
+                if run_metadata is not None and traced:
+                    return self._traced(run_metadata, fetches, feed_dict)
+                return self.run(fetches, feed_dict)
+            except CancelledError as error:  # a queue tells that it was cancelled, not why
+                if limit is None or not limit.cancelled:
+                    raise
+                raise translate(limit.late()) from error
 
-    def _traced(self, fetches: Any, feed_dict: Any, run_metadata: RunMetadata) -> Any:
+    def _traced(self, run_metadata: RunMetadata, fetches: Any, feed_dict: Any) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs:
+        with watch() as runs, recorded() as timeline:
             found = self.run(fetches, feed_dict)
+        run_metadata.timeline = timeline
         run_metadata.take(runs, {op.name for op in self._graph.get_operations()})
         return found
 
-    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> _Plan:
+    def _find_plan(self, fetches: Any, feeds: Mapping[Any, Any]) -> Plan:
         """The plan of a run that the fast lookup did not find; made if needed."""
         if self._closed:
             raise ClosedSessionError("session: expected an open session, got a closed one")
@@ -204,12 +180,15 @@ class BaseSession:
         with self._lock:
             plan = self._plans.get(key)
             if plan is None or plan.epoch != self._graph.epoch:
-                plan = self._plan(fetches, tuple(feeds))
+                plan = planned(
+                    self._graph, fetches, tuple(feeds), self._backend, self._state,
+                    self._cancellation,
+                )  # fmt: skip
                 self._plans[key] = plan
                 self._remember(fetches, feeds, plan)
         return plan
 
-    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: _Plan) -> None:
+    def _remember(self, fetches: Any, feeds: Mapping[Any, Any], plan: Plan) -> None:
         """Store the plan under the key that `run` builds, if that key is sufficient."""
         kind = type(fetches)
         if kind is list or kind is tuple:
@@ -219,31 +198,6 @@ class BaseSession:
         elif not isinstance(fetches, tuple):
             with contextlib.suppress(TypeError):
                 self._plans[(kind, fetches, None, *feeds)] = plan
-
-    def _plan(self, fetches: Any, feed_keys: Sequence[Any]) -> _Plan:
-        feeds = [Feed(self._graph, key) for key in feed_keys]
-        _refuse_twice(feeds)
-        fed = [feed.tensor.value for feed in feeds]
-        fetch = Fetch(self._graph, fetches, fed)
-        roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
-        check_first_run(self._graph, roots, self._state)
-        check_one_of(self._graph, roots)
-        try:
-            implicit = implicit_feeds(self._graph, roots, fed)
-            fed.extend(item.placeholder for item in implicit)
-            function = self._function(
-                Request(self._graph.ir, fetch.values, fetch.targets, tuple(fed))
-            )
-        except WeftError as error:
-            raise translate(error) from error
-        return _Plan(function, fetch, feeds, implicit, self._graph.epoch)
-
-    def _function(self, request: Request) -> Any:
-        """A part of the graph, ready to run: by the backend alone, or in phases."""
-        if not has_host_nodes(request):
-            return self._backend.function(request)
-        backend = self._backend
-        return Phased(request, backend.function, backend.call, self._cancellation)
 
     def profile(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, runs: int = 5
@@ -268,14 +222,10 @@ class BaseSession:
         plan, arrays = self._prepare(fetches, feed_dict or {})
         return plan.function.program(arrays, self._state)
 
-    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[_Plan, list[Any]]:
+    def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
-        return plan, self._with_implicit(plan, arrays)
-
-    def _with_implicit(self, plan: _Plan, given: list[Any]) -> list[Any]:
-        """All feeds: the given arrays, and what the session feeds itself."""
-        return given + [item.value(self._state) for item in plan.implicit]
+        return plan, plan.fed(arrays, self._state)
 
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
@@ -283,14 +233,15 @@ class BaseSession:
         Raises:
             FailedPreconditionError: it is not initialized.
         """
-        if variable.key not in self._state:
+        found = values_of(self._state, [variable.key])
+        if not found:
             raise FailedPreconditionError(
                 None,
                 variable.op,
                 f"variable {variable.key!r} is used before it has a value; run its initializer "
                 f"first: {variable.handle.node.describe()}",
             )
-        array = self._state[variable.key]
+        array = found[variable.key]
         return array if array.ndim else array[()]
 
     def make_callable(
@@ -317,6 +268,18 @@ class BaseSession:
         """All devices: their `name`, `device_type`, `memory_limit_bytes` and `incarnation`."""
         return self._backend.devices()
 
+    def child(self) -> BaseSession:
+        """A session of the same variables and devices, of which `give_up` ends what waits."""
+        found = copy(self)
+        found._plans, found._lock = {}, new_lock()
+        found._cancellation = Cancellation(self._cancellation)
+        self._children.add(found)
+        return found
+
+    def give_up(self) -> None:
+        """End the runs that wait for queues and the like; none can wait any more."""
+        self._cancellation.cancel(CancelledError("the run was given up while it waited"))
+
     def with_state(self, state: State) -> BaseSession:
         """A session of the same plans over other values of variables and counters."""
         found = copy(self)
@@ -327,6 +290,8 @@ class BaseSession:
         """End the runs that wait, and free the variables; the session cannot run any more."""
         self._closed = True
         self._cancellation.cancel()
+        for child in list(self._children):
+            child._closed, child._plans = True, {}
         self._plans = {}
         self._backend.close()
         self._state = self._backend.state
@@ -341,14 +306,6 @@ def _backend(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
         return backend_for(target, config, graph)
     except WeftError as error:
         raise translate(error) from error
-
-
-def _refuse_twice(feeds: Sequence[Feed]) -> None:
-    seen: set[Value] = set()
-    for feed in feeds:
-        if feed.tensor.value in seen:
-            raise InvalidArgumentError(None, None, f"{feed.tensor.name}: fed twice")
-        seen.add(feed.tensor.value)
 
 
 class Session(BaseSession):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
+from weft.cluster.timeline import Timeline
 from weft.formats.event.graph import NodeTime, run_metadata
 from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
 from weft.runtime.measurement.profile import Run
@@ -40,9 +41,11 @@ class RunMetadata:
 
     Attributes:
         times: of operations.
+        timeline: what each device of a cluster did, if the session runs on one.
     """
 
     def __init__(self) -> None:
+        self.timeline = Timeline()
         self.times: list[NodeTime] = []
 
     def take(self, runs: Sequence[Run], operations: Collection[str]) -> None:

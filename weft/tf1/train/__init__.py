@@ -2,9 +2,11 @@
 
 from weft import exports as _exports
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
+from weft.tf1.train import queue_runner as queue_runner
+from weft.tf1.train.batch import *
 from weft.tf1.train.checkpoint_reader import *
 from weft.tf1.train.checkpoint_state import *
-from weft.tf1.train.coordinator import Coordinator as Coordinator
+from weft.tf1.train.coordinator import *
 from weft.tf1.train.example import *
 from weft.tf1.train.hook.run_hook import *
 from weft.tf1.train.hook.saving import *
@@ -16,6 +18,7 @@ from weft.tf1.train.learning_rate import *
 from weft.tf1.train.monitored.creator import *
 from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *
+from weft.tf1.train.monitored.session_manager import SessionManager as SessionManager
 from weft.tf1.train.monitored.supervisor import *
 from weft.tf1.train.monitored.training import MonitoredTrainingSession as MonitoredTrainingSession
 from weft.tf1.train.moving_averages import (
@@ -24,7 +27,10 @@ from weft.tf1.train.moving_averages import (
 from weft.tf1.train.optimizer import *
 from weft.tf1.train.queue_runner import *
 from weft.tf1.train.replicated.device_setter import *
+from weft.tf1.train.replicated.sync_replicas_optimizer import (
+    SyncReplicasOptimizer as SyncReplicasOptimizer,
+)
 from weft.tf1.train.saver import *
 from weft.tf1.train.server import *
 
-_exports.gather(globals())
+_exports.gather(globals(), "queue_runner")

@@ -1,175 +1,213 @@
-"""`tf.train`'s input functions: file names, and batches from queues."""
+"""`tf.train`'s producers: queues of file names, numbers and rows, filled by threads."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from weft.documentation import arguments_of
 from weft.errors import ArgumentError, ShapeError
-from weft.pipeline.batch import padded
-from weft.pipeline.pipeline import Pipeline
-from weft.pipeline.structure import stack
-from weft.tf1.data.reader import Shared
-from weft.tf1.data.seed import order_seed
-from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
-from weft.tf1.framework.host import host_op
-from weft.tf1.framework.tensor_shape import as_shape
-from weft.tf1.train.queue_runner import Queue, QueueRunner, add_queue_runner
+from weft.tf1.data_flow.handle import resource
+from weft.tf1.data_flow.queue import FIFOQueue, draw_seeds
+from weft.tf1.data_flow.queue_base import QueueBase
+from weft.tf1.elementwise.arithmetic import cast
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.dtypes import float32, int32, string
+from weft.tf1.framework.graph import fail, name_scope
+from weft.tf1.framework.host import host_tensor
+from weft.tf1.framework.tensor import Operation, Tensor
+from weft.tf1.indexing.slicing import gather
+from weft.tf1.shape.arrangement import shape as shape_of
+from weft.tf1.summary import operation as summary
+from weft.tf1.train.queue_runner import QueueRunner, add_queue_runner
 
-__all__ = ["batch", "shuffle_batch", "slice_input_producer", "string_input_producer"]
+__all__ = [
+    "input_producer", "limit_epochs", "match_filenames_once", "range_input_producer",
+    "slice_input_producer", "string_input_producer",
+]  # fmt: skip
 
 
-def string_input_producer(
-    string_tensor: Sequence[Any], num_epochs: int | None = None, shuffle: bool = True,
-    seed: int | None = None, capacity: int = 32, name: str | None = None,
-) -> Pipeline:  # fmt: skip
-    """File names for a reader, shuffled in each epoch; endless by default.
+def match_filenames_once(pattern: Any, name: str | None = None) -> Tensor:
+    """The names of the files that match, as they are when a session first asks; sorted.
 
     Args:
-        string_tensor: the names.
-        num_epochs: how often each name comes; without end by default.
+        pattern: a pattern such as `data-*.csv`, or a list of them.
+        name: of the operation.
+    """
+    with name_scope(name, "matching_filenames") as scope:
+        patterns = convert_to_tensor(pattern, string, name="pattern")
+        found = resource("MatchingFilesOnce", {}, None, "files")
+        return found.tensor_of("MatchingFiles", "next", string, [None], scope, [patterns])
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """The same tensor in so many runs; then `OutOfRangeError`.
+
+    Args:
+        tensor: any tensor.
+        num_epochs: how often it may be computed; without end by default.
+        name: of the operation.
+
+    Raises:
+        ArgumentError: the number is less than 1.
+    """
+    if num_epochs is None:
+        return tensor
+    with name_scope(name, "limit_epochs", [tensor]):
+        return _epochs(convert_to_tensor(tensor), num_epochs, shuffle=False)
+
+
+def _epochs(
+    rows: Tensor, num_epochs: int | None, shuffle: bool, seed: int | None = None,
+    not_empty: bool = False,
+) -> Tensor:  # fmt: skip
+    if num_epochs is not None and num_epochs <= 0:
+        raise fail(ArgumentError, f"num_epochs must be > 0 not {num_epochs}.")
+    seeds = draw_seeds(seed, None) if shuffle else None
+    options = {
+        "num_epochs": num_epochs, "shuffle": bool(shuffle), "random_seeds": seeds,
+        "not_empty": not_empty,
+    }  # fmt: skip
+    counter = resource("InputEpochs", options, None, "epochs")
+    return counter.tensor_of("InputEpoch", "next", rows.dtype, rows.shape, "epoch", [rows])
+
+
+def input_producer(
+    input_tensor: Any, element_shape: Any = None, num_epochs: int | None = None,
+    shuffle: bool = True, seed: int | None = None, capacity: int = 32,
+    shared_name: str | None = None, summary_name: str | None = None, name: str | None = None,
+    cancel_op: Operation | None = None,
+) -> QueueBase:  # fmt: skip
+    """A queue of a tensor's rows, filled by a thread that `start_queue_runners` starts.
+
+    Args:
+        input_tensor: the rows.
+        element_shape: the shape of a row, if the tensor does not tell it.
+        num_epochs: how often each row comes; without end by default.
         shuffle: whether each epoch has an order of its own.
         seed: of the orders.
-        capacity, name: no effect.
+        capacity: the most rows that wait.
+        shared_name: queues of this name are the same one, in all sessions of a server.
+        summary_name: the name of a summary of how full the queue is.
+        name: of the scope.
+        cancel_op: closes the queue when the coordinator stops.
 
     Raises:
-        ArgumentError: there are no names.
+        ShapeError: the shape of a row is not known.
     """
-    del capacity, name
-    known = _known(string_tensor, "string_input_producer")
-    names = [n.decode() if isinstance(n, bytes) else str(n) for n in known]
-    if not names:
-        raise ArgumentError("string_input_producer: expected at least one name, got none")
-    found = Pipeline.from_sequence(names)
-    shuffled = found.shuffle(len(names), order_seed(seed)) if shuffle else found
-    return shuffled.repeat(num_epochs)
+    with name_scope(name, "input_producer", [input_tensor]):
+        rows = convert_to_tensor(input_tensor, name="input_tensor")
+        return _produced(
+            rows, element_shape, num_epochs, shuffle, seed, capacity, shared_name, summary_name,
+            cancel_op,
+        )  # fmt: skip
 
 
-@arguments_of(string_input_producer)
+def _produced(
+    rows: Tensor, element_shape: Any, num_epochs: int | None, shuffle: bool, seed: int | None,
+    capacity: int, shared_name: str | None, summary_name: str | None,
+    cancel_op: Operation | None, not_empty: bool = False,
+) -> QueueBase:  # fmt: skip
+    row_shape = rows.shape.with_rank_at_least(1)[1:].merge_with(element_shape)
+    if not row_shape.is_fully_defined():
+        raise fail(
+            ShapeError,
+            "input_producer: Either `input_tensor` must have a fully defined shape or "
+            "`element_shape` must be specified",
+        )
+    epoch = _epochs(rows, num_epochs, shuffle, seed, not_empty)
+    queue = FIFOQueue(capacity, [rows.dtype.base_dtype], [row_shape], shared_name=shared_name,
+                      name="input_producer")  # fmt: skip
+    fill = queue.enqueue_many([epoch])
+    add_queue_runner(QueueRunner(queue, [fill], cancel_op=cancel_op))
+    if summary_name is not None:
+        summary.scalar(summary_name, cast(queue.size(), float32) * (1.0 / capacity))
+    return queue
+
+
+@arguments_of(input_producer)
+def string_input_producer(
+    string_tensor: Any, num_epochs: int | None = None, shuffle: bool = True,
+    seed: int | None = None, capacity: int = 32, shared_name: str | None = None,
+    name: str | None = None, cancel_op: Operation | None = None,
+) -> QueueBase:  # fmt: skip
+    """A queue of texts, such as names of files for a reader.
+
+    Args:
+        string_tensor: the texts.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    if not is_tensor(string_tensor) and not len(string_tensor):
+        text = "requires a non-null input tensor: expected at least one name, got none"
+        raise fail(ArgumentError, f"string_input_producer {text}")
+    with name_scope(name, "input_producer", [string_tensor]):
+        rows = convert_to_tensor(string_tensor, string, name="input_tensor")
+        return _produced(
+            rows, [], num_epochs, shuffle, seed, capacity, shared_name,
+            f"fraction_of_{capacity}_full", cancel_op, not_empty=True,
+        )  # fmt: skip
+
+
+@arguments_of(input_producer)
+def range_input_producer(
+    limit: Any, num_epochs: int | None = None, shuffle: bool = True, seed: int | None = None,
+    capacity: int = 32, shared_name: str | None = None, name: str | None = None,
+) -> QueueBase:  # fmt: skip
+    """A queue of the integers below a limit.
+
+    Args:
+        limit: the number of integers.
+    """
+    with name_scope(name, "input_producer", [limit]):
+        count = convert_to_tensor(limit, int32, name="limit")
+        rows = host_tensor("Range", [count], _numbers_below, int32, [None], "range")
+        return _produced(
+            rows, [], num_epochs, shuffle, seed, capacity, shared_name,
+            f"fraction_of_{capacity}_full", None,
+        )  # fmt: skip
+
+
+def _numbers_below(count: Any) -> Any:
+    return list(range(int(count)))
+
+
+@arguments_of(input_producer)
 def slice_input_producer(
     tensor_list: Sequence[Any], num_epochs: int | None = None, shuffle: bool = True,
-    seed: int | None = None, capacity: int = 32,
-) -> list[Any]:  # fmt: skip
-    """Matching rows of arrays, shuffled in each epoch.
-
-    Args:
-        tensor_list: arrays with the same number of rows.
-    """
-    del capacity
-    arrays = tuple(np.asarray(_known(x, "slice_input_producer")) for x in tensor_list)
-    rows = Pipeline.from_tensor_slices(arrays)
-    if shuffle:
-        rows = rows.shuffle(max(len(arrays[0]), 1), order_seed(seed))
-    rows = rows.repeat(num_epochs)
-    row = Shared(rows, "input_producer")
-    kinds, shapes = [x.dtype for x in arrays], [x.shape[1:] for x in arrays]
-    return _many("InputProducer", row.next, kinds, shapes, "input_producer")
-
-
-def _known(x: Any, what: str) -> Any:
-    """An argument; of a constant tensor, its value."""
-    if not is_tensor(x):
-        return x
-    known = static_value(x)
-    if known is None:
-        raise ArgumentError(f"{what}: expected plain values or constants, got {x!r}")
-    return known
-
-
-def _many(kind: str, take: Any, dtypes: Any, shapes: Any, name: str) -> list[Any]:
-    """The outputs of an operation that gives a tuple, also of one."""
-    single = (lambda: take()[0]) if len(dtypes) == 1 else take
-    return host_op(kind, (), single, dtypes, shapes, name).outputs
-
-
-def batch(
-    tensors: Any, batch_size: int, num_threads: int = 1, capacity: int = 32,
-    enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
+    seed: int | None = None, capacity: int = 32, shared_name: str | None = None,
     name: str | None = None,
-) -> Any:  # fmt: skip
-    """Batches of elements that threads compute; `start_queue_runners` starts them.
+) -> list[Tensor]:  # fmt: skip
+    """Matching rows of tensors.
 
     Args:
-        tensors: a list or a dictionary of tensors.
-        batch_size: the number of elements in a batch.
-        num_threads: how many threads compute elements.
-        capacity: the most elements that wait.
-        enqueue_many: whether the tensors are batches already.
-        shapes: the shapes of the elements, where the tensors' static shapes do not tell them.
-        dynamic_pad: pad elements of different shapes to the largest.
-        allow_smaller_final_batch: whether the last batch may have fewer elements; otherwise they
-            are left out.
-        shared_name, name: no effect.
-    """
-    queue = Queue(max(capacity, batch_size))
-    del shared_name, name
-    options = enqueue_many, dynamic_pad, allow_smaller_final_batch
-    return _batched(tensors, batch_size, num_threads, queue, options, shapes)
-
-
-@arguments_of(batch)
-def shuffle_batch(
-    tensors: Any, batch_size: int, capacity: int, min_after_dequeue: int, num_threads: int = 1,
-    seed: int | None = None, enqueue_many: bool = False, shapes: Any = None,
-    allow_smaller_final_batch: bool = False, shared_name: str | None = None,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """Batches of elements drawn from a queue of at least `min_after_dequeue` elements.
-
-    Args:
-        capacity: the most elements that wait.
-        min_after_dequeue: the fewest elements that wait: a batch is drawn from them.
-        seed: of the draws.
+        tensor_list: tensors with the same number of rows.
 
     Raises:
-        ArgumentError: the capacity is too small.
+        ArgumentError: there are none.
     """
-    if capacity < min_after_dequeue + batch_size:
-        text = f"{min_after_dequeue} + {batch_size} at least, got {capacity}"
-        raise ArgumentError(f"shuffle_batch: expected a capacity of {text}")
-    chosen = order_seed(seed)
-    drawn = secrets.randbits(64) if chosen is None else chosen
-    queue = Queue(capacity, min_after_dequeue, drawn, steady=chosen is not None)
-    del shared_name, name
-    options = enqueue_many, False, allow_smaller_final_batch
-    return _batched(tensors, batch_size, num_threads, queue, options, shapes)
+    if not tensor_list:
+        text = "Expected at least one tensor in slice_input_producer()."
+        raise fail(ArgumentError, text)
+    with name_scope(name, "input_producer", list(tensor_list)):
+        tensors = [convert_to_tensor(x) for x in tensor_list]
+        size = _row_count(tensors[0])
+        queue = range_input_producer(size, num_epochs, shuffle, seed, capacity, shared_name)
+        index = queue.dequeue()
+        return [_row(x, index) for x in tensors]
 
 
-def _batched(
-    tensors: Any, size: int, threads: int, queue: Queue, options: tuple[bool, bool, bool],
-    told: Any,
-) -> Any:  # fmt: skip
-    many, pad, smaller = options
-    names = list(tensors) if isinstance(tensors, dict) else None
-    single = not isinstance(tensors, dict | list | tuple)
-    parts: Any = tensors.values() if isinstance(tensors, dict) else tensors
-    given = [tensors] if single else list(parts)
-    fetches = [convert_to_tensor(x) for x in given]
-    rows = [None] * len(fetches) if told is None else [told] if single else list(told)
-    whole = None if smaller else size
-    shapes = [_dims(x, s, many, pad, whole) for x, s in zip(fetches, rows, strict=True)]
-    add_queue_runner(QueueRunner(queue, fetches, threads, many))
-    joined = padded if pad else stack
-    take = lambda: joined(queue.take(size, smaller))  # noqa: E731
-    dtypes = [x.dtype.base_dtype for x in fetches]
-    found = _many("QueueDequeueMany", take, dtypes, shapes, "batch")
-    if names:
-        return dict(zip(names, found, strict=True))
-    return found[0] if single else found
+def _row_count(x: Tensor) -> Any:
+    known = x.shape.with_rank_at_least(1)[0].value
+    if known is not None:
+        return known
+    if x.dtype is string:
+        return host_tensor("Size", [x], len, int32, ())
+    return shape_of(x)[0]
 
 
-def _dims(x: Any, told: Any, many: bool, pad: bool, size: int | None) -> tuple[int | None, ...]:
-    dims = x.shape.as_dims()
-    if told is not None:  # the shape of an element
-        dims = (*([None] if many else []), *(as_shape(told).as_dims() or ()))
-    if dims is None or (None in dims[many:] and not pad):
-        raise ShapeError(
-            f"batch: expected tensors of known shapes, got {dims} of {x.name}; set_shape tells, "
-            "or dynamic_pad pads"
-        )
-    return size, *dims[many:]
+def _row(x: Tensor, index: Tensor) -> Tensor:
+    if x.dtype is not string:
+        return gather(x, index)
+    return host_tensor("Gather", [x, index], lambda rows, i: rows[i], string, x.shape[1:])

@@ -21,7 +21,11 @@ from weft.tf1.framework.graph import (
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.train.optimizer.slot_creator import create_slot, create_zeros_slot
 from weft.tf1.variable.variable import Variable
-from weft.tf1.variable.variable_list import moving_average_variables, trainable_variables
+from weft.tf1.variable.variable_list import (
+    global_variables,
+    moving_average_variables,
+    trainable_variables,
+)
 
 
 class ExponentialMovingAverage:
@@ -89,10 +93,22 @@ class ExponentialMovingAverage:
     def average_name(self, var: Any) -> str:
         """The name of the shadow of `var`."""
         found = self._averages.get(var)
-        return f"{var.op.name}/{self._name}" if found is None else found.op.name
+        if found is not None:
+            return found.op.name
+        graph = get_default_graph()
+        return graph.unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
 
     def variables_to_restore(self, moving_avg_variables: Any = None) -> dict[str, Any]:
-        """Variables by the name under which a checkpoint has their average."""
-        chosen = moving_average_variables() or trainable_variables()
-        chosen = chosen if moving_avg_variables is None else moving_avg_variables
-        return {self.average_name(v): v for v in chosen}
+        """Variables by the name under which a checkpoint has their average, or their own.
+
+        Args:
+            moving_avg_variables: those with averages; by default those that have some, and all
+                trainable ones.
+        """
+        chosen = moving_avg_variables
+        if chosen is None:
+            chosen = [*trainable_variables(), *moving_average_variables()]
+        found = {self.average_name(v): v for v in chosen}
+        averaged = {v.name for v in chosen}
+        others = [v for v in global_variables() if v.name not in averaged]
+        return {**{v.op.name: v for v in others}, **found}

@@ -1,161 +1,178 @@
-"""Queues between reading threads and the training run."""
+"""Threads that fill queues of the graph."""
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import threading
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from weft.errors import GraphError
-from weft.host.mix import mix
-from weft.tf1.errors import FailedPreconditionError, OutOfRangeError
-from weft.tf1.framework.graph import get_default_graph
-from weft.tf1.framework.tensor import HOOKS
+from weft.errors import ArgumentError, DTypeError, GraphError
+from weft.tf1.data_flow.queue_base import QueueBase
+from weft.tf1.errors import OpError, OutOfRangeError
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.graph import fail, get_default_graph
+from weft.tf1.framework.tensor import HOOKS, Operation
+from weft.tf1.session.session import BaseSession
 from weft.tf1.train.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]
 
-RUNNERS = "queue_runners"
 
-
-class Queue:
-    """A bounded queue of elements; a shuffling one keeps a minimum to choose from.
+class QueueRunner:
+    """Threads that each run an enqueue operation again and again; the last one closes the queue.
 
     Args:
-        seed: of a shuffling one.
-        steady: it chooses from that minimum only, not from all elements that are there, so that
-            the choice does not depend on how fast it is filled.
+        queue: the queue that they fill.
+        enqueue_ops: an operation for each thread.
+        close_op: closes the queue when all threads have come to the end of their data.
+        cancel_op: closes it when the coordinator stops, and cancels the enqueues that wait.
+        queue_closed_exception_types: the errors that mean the end of the data;
+            `OutOfRangeError` by default.
+
+    Raises:
+        ArgumentError: there is no queue or no operation.
+        DTypeError: an exception type is none of TensorFlow's errors.
     """
 
     def __init__(
-        self, capacity: int, keep: int = 0, seed: int | None = None, steady: bool = False
-    ) -> None:
-        self.capacity, self.keep, self.seed, self.steady = capacity, keep, seed, steady
-        self.elements: list[Any] = []
-        self.changed = threading.Condition()
-        self.closed = False
-        self.fed = False  # whether any thread has started to fill it
-        self.draws = itertools.count(1)
+        self, queue: QueueBase | None = None, enqueue_ops: Sequence[Any] | None = None,
+        close_op: Operation | None = None, cancel_op: Operation | None = None,
+        queue_closed_exception_types: tuple[type[Exception], ...] | None = None,
+    ) -> None:  # fmt: skip
+        if queue is None or not enqueue_ops:
+            raise fail(ArgumentError, "QueueRunner: Must provide queue and enqueue_ops.")
+        kinds = queue_closed_exception_types
+        if kinds is not None and not _are_errors(kinds):
+            text = "queue_closed_exception_types, when provided, must be a tuple of tf.error types"
+            raise fail(DTypeError, f"QueueRunner: {text}, but saw: {kinds!r}")
+        self._queue, self._ops = queue, list(enqueue_ops)
+        self._close_op = queue.close() if close_op is None else close_op
+        self._cancel_op = queue.close(True) if cancel_op is None else cancel_op
+        self._ends: tuple[type[Exception], ...] = kinds or (OutOfRangeError,)
+        self._lock = threading.Lock()
+        self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._errors: list[Exception] = []
 
-    def put(self, elements: Sequence[Any]) -> bool:
-        """Add elements when there is room; returns whether the queue was open."""
-        for element in elements:
-            with self.changed:
-                while len(self.elements) >= self.capacity and not self.closed:
-                    self.changed.wait()
-                if self.closed:
-                    return False
-                self.elements.append(element)
-                self.changed.notify_all()
-        return True
+    @property
+    def queue(self) -> QueueBase:
+        """The queue that the threads fill."""
+        return self._queue
 
-    def take(self, count: int, smaller: bool) -> list[Any]:
-        """The next elements; waits for them.
+    @property
+    def enqueue_ops(self) -> list[Any]:
+        """The operations, one for each thread."""
+        return self._ops
 
-        Raises:
-            OutOfRangeError: the queue is closed and has too few.
-            FailedPreconditionError: no thread fills it.
-        """
-        with self.changed:
-            if not self.fed:
-                text = "nobody fills the queue; call tf.train.start_queue_runners before"
-                raise FailedPreconditionError(None, None, f"batch: {text}")
-            while len(self.elements) < count + self.keep and not self.closed:
-                self.changed.wait()
-            if len(self.elements) < count and not (smaller and self.elements):
-                text = f"the queue is closed and has {len(self.elements)} of {count} elements"
-                raise OutOfRangeError(None, None, f"batch: {text}")
-            found = self._drawn(min(count, len(self.elements)))
-            self.changed.notify_all()
-        return found
+    @property
+    def close_op(self) -> Operation:
+        """Closes the queue at the end of the data."""
+        return self._close_op
 
-    def _drawn(self, count: int) -> list[Any]:
-        return [self._one(self.keep + left) for left in reversed(range(1, count + 1))]
+    @property
+    def cancel_op(self) -> Operation:
+        """Closes the queue when the coordinator stops."""
+        return self._cancel_op
 
-    def _one(self, least: int) -> Any:
-        """The next element, where at least `least` are there unless the queue is closed."""
-        if self.seed is None:
-            return self.elements.pop(0)
-        size = len(self.elements)
-        size = min(least, size) if self.steady else size
-        place, end = mix(self.seed, next(self.draws)) % size, size - 1
-        last = self.elements.pop(end)
-        if place == end:
-            return last
-        found, self.elements[place] = self.elements[place], last
-        return found
+    @property
+    def queue_closed_exception_types(self) -> tuple[type[Exception], ...]:
+        """The errors that mean the end of the data."""
+        return self._ends
 
-    def close(self, cancel: bool = False) -> None:
-        """Accept no more elements; with `cancel`, also return none."""
-        with self.changed:
-            self.closed = True
-            if cancel:
-                self.elements.clear()
-            self.changed.notify_all()
+    @property
+    def exceptions_raised(self) -> list[Exception]:
+        """The exceptions of threads without a coordinator."""
+        return self._errors
 
-
-class QueueRunner:
-    """Threads that repeatedly run tensors and put their values into a queue.
-
-    Args:
-        queue: what the values are put into.
-        fetches: the tensors.
-        count: the number of threads.
-        many: whether a run gives rows, of which each is an element.
-    """
-
-    def __init__(self, queue: Queue, fetches: Any, count: int = 1, many: bool = False) -> None:
-        self.queue, self.fetches, self.count, self.many = queue, fetches, count, many
+    @property
+    def name(self) -> str:
+        """The name of the queue."""
+        return self._queue.name
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None, daemon: bool = True, start: bool = False
-    ) -> list[threading.Thread]:
-        """The threads, and one that closes the queue when the coordinator stops."""
-        self.left = self.count
-        self.lock = threading.Lock()
-        self.queue.fed = True
-        made = [
-            threading.Thread(target=self._fill, args=(sess, coord), daemon=daemon, name="enqueue")
-            for _ in range(self.count)
+        self, sess: Any, coord: Coordinator | None = None, daemon: bool = False,
+        start: bool = False,
+    ) -> list[threading.Thread]:  # fmt: skip
+        """The threads, and one that closes the queue when the coordinator stops.
+
+        None, if those of an earlier call with this session are still running.
+
+        Args:
+            sess: runs the operations.
+            coord: stops the threads, and learns of their exceptions.
+            daemon: whether the program may end while they run.
+            start: whether to start them.
+        """
+        with self._lock:
+            if self._running.get(sess, 0) > 0:
+                return []
+            self._running[sess] = len(self._ops)
+            self._errors = []
+        own: Any = None if coord is None else sess.child()
+        work: list[tuple[Any, Any, str]] = [
+            (self._fill, (sess, own, op, coord), op.name) for op in self._ops
         ]
         if coord is not None:
-            closer = threading.Thread(target=self._close, args=(coord,), daemon=True, name="close")
-            made.append(closer)
-            for thread in made:
+            work.append((self._close_on_stop, (sess, own, coord), "close_on_stop"))
+        prefix = f"QueueRunnerThread-{self.name}"
+        made = [
+            threading.Thread(target=f, args=args, name=f"{prefix}-{name}", daemon=daemon)
+            for f, args, name in work
+        ]
+        for thread in made:
+            if coord is not None:
                 coord.register_thread(thread)
-        for thread in made if start else []:
-            thread.start()
+            if start:
+                thread.start()
         return made
 
-    def _fill(self, sess: Any, coord: Coordinator | None) -> None:
+    def _fill(self, sess: Any, own: Any, op: Any, coord: Coordinator | None) -> None:
+        ended = False
         try:
+            enqueue = (sess if own is None else own).make_callable(op)
             while coord is None or not coord.should_stop():
-                values = sess.run(self.fetches)
-                rows = list(zip(*values, strict=True)) if self.many else [tuple(values)]
-                if not self.queue.put(rows):
-                    break
-        except OutOfRangeError:
-            pass  # the end of the data: close the queue for its readers
+                enqueue()
+        except self._ends:
+            ended = True
         except Exception as error:
             if coord is None:
+                self._errors.append(error)
                 raise
             coord.request_stop(error)
         finally:
-            with self.lock:
-                self.left -= 1
-                last = self.left == 0
-            if last:
-                self.queue.close()
+            self._leave(sess, ended)
 
-    def _close(self, coord: Coordinator) -> None:
-        while not coord.wait_for_stop(0.05):
-            if self.left == 0:
-                return
-        self.queue.close(cancel=True)
+    def _leave(self, sess: Any, ended: bool) -> None:
+        """A thread ends; the last one closes the queue if it came to the end of its data."""
+        with self._lock:
+            self._running[sess] -= 1
+            last = self._running[sess] == 0
+        if ended and last:
+            _run_quietly(sess, self._close_op)
+
+    def _close_on_stop(self, sess: Any, own: Any, coord: Coordinator) -> None:
+        """Closes the queue, and ends the waits of the threads for what they would put into it."""
+        coord.wait_for_stop()
+        _run_quietly(sess, self._cancel_op)
+        own.give_up()
 
 
-def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
+def _run_quietly(sess: Any, op: Operation) -> None:
+    """Close a queue; one that was closed already, or a session that was, says so and is right."""
+    with contextlib.suppress(Exception):
+        sess.run(op)
+
+
+def _are_errors(kinds: Any) -> bool:
+    return (
+        isinstance(kinds, tuple)
+        and len(kinds) > 0  # pyright: ignore[reportUnknownArgumentType]
+        and all(isinstance(k, type) and issubclass(k, OpError) for k in kinds)  # pyright: ignore
+    )
+
+
+def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
     """Register it for `start_queue_runners`.
 
     Args:
@@ -167,12 +184,13 @@ def add_queue_runner(qr: QueueRunner, collection: str = RUNNERS) -> None:
 
 def start_queue_runners(
     sess: Any = None, coord: Coordinator | None = None, daemon: bool = True, start: bool = True,
-    collection: str = RUNNERS,
+    collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:  # fmt: skip
     """Start the threads that fill the graph's queues.
 
     Args:
-        sess: runs the tensors; the default session by default.
+        sess: runs the operations; the default session by default. A monitored session has started
+            them already.
         coord: stops the threads, and learns of their errors.
         daemon: whether the program may end while they run.
         start: whether to start the threads, or only to make them.
@@ -180,9 +198,14 @@ def start_queue_runners(
 
     Raises:
         GraphError: there is no session.
+        DTypeError: it is something else.
     """
     session: Any = sess or HOOKS.default_session()
     if session is None:
         raise GraphError("start_queue_runners: expected a session, given or as default")
+    if not isinstance(session, BaseSession):
+        if type(session).__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+            return []
+        raise fail(DTypeError, f"sess must be a `tf.Session` object, got {type(session).__name__}")
     runners: list[QueueRunner] = session.graph.get_collection(collection)
     return [t for r in runners for t in r.create_threads(session, coord, daemon, start)]

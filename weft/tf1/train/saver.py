@@ -11,13 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from weft.errors import ArgumentError, DataError, GraphError
 from weft.formats.safetensors import write_arrays
 from weft.formats.tensorflow.bundle import INDEX, Pieces, write_bundle
 from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
+from weft.runtime.memory.distant import set_values, values_of
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from weft.tf1.framework.graph import fail
 from weft.tf1.framework.option import only
@@ -169,14 +168,15 @@ class Saver:
 
     def _values(self, sess: Any) -> dict[str, Array | Pieces]:
         arrays: dict[str, Array | Pieces] = {}
+        keys = [part.key for item in self._items.values() for part in item.parts]
+        held = values_of(sess.state, keys)  # copies: the next step overwrites the values
         for name, item in self._items.items():
             for part in item.parts:
-                if part.key not in sess.state:
+                if part.key not in held:
                     what = name if part.slice_info is None else part.op.name
                     text = f"Saver: variable {what!r} has no value"
                     raise FailedPreconditionError(None, None, text)
-            # copies: the next step overwrites the values
-            arrays[name] = item.joined([np.array(sess.state[part.key]) for part in item.parts])
+            arrays[name] = item.joined([held[part.key] for part in item.parts])
         return arrays
 
     def _take_over(self, name: str, state: Path) -> None:
@@ -229,8 +229,7 @@ class Saver:
                     f"got {array.dtype}{show(array.shape)} in {save_path}",
                 )
             values.update(item.divided(array))
-        for key, array in values.items():
-            sess.state[key] = array
+        set_values(sess.state, values)
 
 
 def _read(path: str, names: Iterable[str]) -> dict[str, Any]:

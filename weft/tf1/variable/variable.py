@@ -13,6 +13,7 @@ from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
 from weft.ir.shape import known as known_shape
+from weft.ops.resource.spec import key_in
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype, int32
@@ -25,7 +26,7 @@ from weft.tf1.framework.graph import (
     name_scope,
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
-from weft.tf1.framework.tensor import HOOKS, Operation, Overloads, Tensor
+from weft.tf1.framework.tensor import HOOKS, OPERATORS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.variable.slice_info import SaveSliceInfo
 
@@ -94,9 +95,13 @@ class Variable(Overloads):
                 made = graph.ir.nodes[start:] if late else []
                 self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
                 self._dtype = self._initial_value.dtype.base_dtype
+                if self._dtype.ir.is_hosted:
+                    text = f"Variable: expected numbers, got {self._initial_value}"
+                    raise fail(DTypeError, f"{text}; a lookup table can hold texts")
                 self._make_handle(scope)
+            self._given = _guarded(initial, self._initial_value)
             graph.ir.colocate(made, [self._handle.node])
-            self._initializer_op = _assign(self, self._initial_value, "Assign").op
+            self._initializer_op = _assign(self, self._given, "Assign").op
             with self._where_it_is_read():
                 self._snapshot = self._read("read", latest=False)
         self._variable.rebind(self._snapshot.value)
@@ -109,16 +114,20 @@ class Variable(Overloads):
     def _make_handle(self, scope: str) -> None:
         op = self._graph.emit(
             "VariableV2", (), lambda: self._state_node(scope[:-1]), name=scope, ref=True,
-            attrs={"shape": self._shape, "dtype": self._dtype},
+            attrs={
+                "shape": self._shape, "dtype": self._dtype, "container": self._graph.container_name,
+                "shared_name": "",
+            },
         )  # fmt: skip
         self._variable = op.outputs[0]
         self._handle = self._variable.value
         self._graph.keys[op.name] = self
 
-    def _state_node(self, key: str) -> Value:
+    def _state_node(self, name: str) -> Value:
+        key = key_in(self._graph.container_name, name)
         with self._graph.ir.prefix(""):
             return ops.variable(
-                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=key
+                key=key, dtype=self._dtype.ir, shape=self._shape.as_dims(), name=name
             )
 
     def _read(self, name: str, latest: bool) -> Tensor:
@@ -191,6 +200,10 @@ class Variable(Overloads):
     @property
     def key(self) -> str:
         """Its key in a session's state."""
+        return str(self._handle.node.attrs["key"])
+
+    @property
+    def _shared_name(self) -> str:
         return self.op.name
 
     @property
@@ -256,7 +269,7 @@ class Variable(Overloads):
         session = HOOKS.default_session() if session is None else session
         if session is None:
             raise GraphError("load: there is no default session; pass load(value, session)")
-        session.run(self._initializer_op, {self._initial_value: value})
+        session.run(self._initializer_op, {self._given: value})
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None,
@@ -284,6 +297,10 @@ class Variable(Overloads):
         del use_locking
         found = _assign_by(self, delta, "AssignSub", "subtract", name)
         return found if read_value else found.op
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """The value, which is then one more; at the limit, `OutOfRangeError`."""
+        return OPERATORS["count_up_to"](self, limit)
 
     def scatter_add(self, sparse_delta: IndexedSlices, use_locking: bool = False, name: Any = None):
         """Add rows."""
@@ -334,6 +351,11 @@ def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
         return convert_to_tensor(initial(), name="initial_value", dtype=dtype)
 
 
+def _guarded(initial: Any, value: Tensor) -> Tensor:
+    """The initial value; of another variable, its initial value as long as that has no other."""
+    return initial.initialized_value() if isinstance(initial, Variable) else value
+
+
 def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
     if shape is not None:
         return as_shape(shape)
@@ -349,11 +371,11 @@ def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
 
 
 def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
-    graph, key = variable.graph, variable.key
+    graph, key, name = variable.graph, variable.key, variable.op.name
     shape = known_shape(variable.shape.as_dims())
     kind = variable.dtype.base_dtype
     near = graph.colocate_with(variable.op)
-    with graph.as_default(), near, control_dependencies(None), graph.name_scope(key + "/"):
+    with graph.as_default(), near, control_dependencies(None), graph.name_scope(name + "/"):
         flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
                           dtype="bool", shape=()).outputs[0]  # fmt: skip
         held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,

@@ -7,18 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import UninitializedError
 from weft.tf1.control import dependency
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.dtypes import int32, string
 from weft.tf1.framework.graph import get_collection
 from weft.tf1.framework.host import host_op
 from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.variable.variable import Variable
+from weft.tf1.variable.variable import Variable, variable_of
 
 __all__ = [
-    "all_variables", "global_variables", "global_variables_initializer", "initialize_all_variables",
-    "initialize_local_variables", "initialize_variables", "is_variable_initialized",
-    "local_variables", "local_variables_initializer", "model_variables", "moving_average_variables",
+    "all_variables", "assert_variables_initialized", "global_variables",
+    "global_variables_initializer", "initialize_all_variables", "initialize_local_variables",
+    "initialize_variables", "is_variable_initialized", "local_variables",
+    "local_variables_initializer", "model_variables", "moving_average_variables",
     "report_uninitialized_variables", "trainable_variables", "variables_initializer",
 ]  # fmt: skip
 
@@ -80,7 +82,36 @@ initialize_local_variables = local_variables_initializer
 
 def is_variable_initialized(variable: Variable) -> Tensor:
     """Whether the variable is initialized when the step starts."""
-    return dependency.identity(variable.probe()[0], name="IsVariableInitialized")
+    found = variable_of(variable, "is_variable_initialized")
+    return dependency.identity(found.probe()[0], name="IsVariableInitialized")
+
+
+def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> Tensor:
+    """Fails when run while variables are uninitialized: for programs that are older than reports.
+
+    Args:
+        var_list: by default all global and local ones.
+
+    Raises:
+        FailedPreconditionError: at execution, if some are.
+    """
+    chosen = global_variables() + local_variables() if var_list is None else list(var_list)
+
+    def check(state: Mapping[str, Any]) -> Any:
+        found = set(_missing(state, [v.key for v in chosen]))
+        if found:
+            names = ", ".join([v.op.name for v in chosen if v.key in found])
+            raise UninitializedError(f"uninitialized variables: {names}")
+        return np.zeros(0, np.int32)
+
+    kind = "AssertVariablesInitialized"
+    return host_op(kind, (), check, [int32], [(0,)], kind, with_state=True).outputs[0]
+
+
+def _missing(state: Mapping[str, Any], keys: Sequence[str]) -> list[str]:
+    """Those of some variables that have no value; the tasks of a cluster are asked once each."""
+    ask = getattr(state, "missing", None)
+    return [key for key in keys if key not in state] if ask is None else ask(keys)
 
 
 def report_uninitialized_variables(
@@ -90,7 +121,8 @@ def report_uninitialized_variables(
     chosen = global_variables() + local_variables() if var_list is None else list(var_list)
 
     def missing(state: Mapping[str, Any]) -> Any:
-        return np.array([v.key for v in chosen if v.key not in state], np.object_)
+        found = set(_missing(state, [v.key for v in chosen]))
+        return np.array([v.op.name for v in chosen if v.key in found], np.object_)
 
     kind = "ReportUninitializedVariables"
     return host_op(kind, (), missing, [string], [(None,)], name, with_state=True).outputs[0]

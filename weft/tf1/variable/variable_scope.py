@@ -13,8 +13,8 @@ from weft.tf1.framework.graph import Graph, fail, get_default_graph, graph_of, n
 from weft.tf1.variable.store import AUTO_REUSE, VariableStore
 
 __all__ = [
-    "AUTO_REUSE", "VariableScope", "get_local_variable", "get_variable", "get_variable_scope",
-    "variable_op_scope", "variable_scope",
+    "AUTO_REUSE", "VariableScope", "create_partitioned_variables", "get_local_variable",
+    "get_variable", "get_variable_scope", "variable_op_scope", "variable_scope",
 ]  # fmt: skip
 
 
@@ -320,3 +320,34 @@ def get_local_variable(name: str, *args: Any, **options: Any) -> Any:
     options["trainable"] = False
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]
     return get_variable(name, *args, **options)
+
+
+def create_partitioned_variables(
+    shape: Sequence[int], slicing: Sequence[int], initializer: Any, dtype: Any = float32,
+    trainable: bool = True, collections: Sequence[str] | None = None, name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:  # fmt: skip
+    """The parts of a variable, as a list: `get_variable` with a partitioner does the same.
+
+    Args:
+        shape: the shape of the whole.
+        slicing: the number of parts along each axis, of which one may be above 1.
+        initializer: a function of shape and dtype, or the whole value.
+        dtype: its element type.
+        trainable, collections: as in `Variable`.
+        name: of the scope in which they are.
+        reuse: as in `variable_scope`.
+
+    Raises:
+        GraphError: `slicing` does not fit.
+    """
+    if len(shape) != len(slicing) or not shape:
+        text = f"expected a number of parts for each axis of {list(shape)}, got {list(slicing)}"
+        raise fail(GraphError, f"create_partitioned_variables: {text}")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope, name_scope(""):
+        made = _store().get(
+            scope.name, shape=list(shape), dtype=as_dtype(dtype), initializer=initializer,
+            partitioner=lambda **_: list(slicing), reuse=scope.reuse, trainable=trainable,
+            collections=collections,
+        )  # fmt: skip
+        return list(made)

@@ -89,13 +89,14 @@ def arange(
         kind = int64 if dtype is None else as_dtype(dtype)
         if kind.is_integer:
             static = {"start": first, "step": step, "count": len(builtins.range(first, last, step))}
-            return finished(_iota.record((), {**static, "dtype": kind})[0], requires_grad)
+            found = _iota.record((), {**static, "dtype": kind})[0]
+            return finished(found, requires_grad, device)
     else:
         kind = floating(dtype)
     count = (last - first) / step if step else 0
     if math.isfinite(count):
         check_table("arange", (max(math.ceil(count), 0),), float64)
-    return _from(np.arange(first, last, step), kind, requires_grad)
+    return _from(np.arange(first, last, step), kind, requires_grad, device)
 
 
 def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
@@ -138,7 +139,7 @@ def range(
         )
     count = int((last - first) / step + 1)
     check_table("range", (count,), float64)
-    return _from(first + np.arange(count) * step, floating(dtype), requires_grad)
+    return _from(first + np.arange(count) * step, floating(dtype), requires_grad, device)
 
 
 def _number(x: Any) -> Any:
@@ -146,9 +147,9 @@ def _number(x: Any) -> Any:
     return x.item() if hasattr(x, "item") else x
 
 
-def _from(array: Array, dtype: DType, requires_grad: bool) -> Tensor:
+def _from(array: Array, dtype: DType, requires_grad: bool, device: Any) -> Tensor:
     with np.errstate(over="ignore"):
-        return finished(leaf(array.astype(dtype.numpy)), requires_grad)
+        return finished(leaf(array.astype(dtype.numpy)), requires_grad, device)
 
 
 def linspace(
@@ -172,7 +173,7 @@ def linspace(
         _check_ends("linspace", kind, kind, *ends)
     for x in ends:
         element(x, kind)  # refuses what the dtype cannot hold
-    return _from(_even("linspace", start, end, steps, kind), kind, requires_grad)
+    return _from(_even("linspace", start, end, steps, kind), kind, requires_grad, device)
 
 
 def _kind(dtype: Any, *numbers: Any) -> DType:
@@ -207,7 +208,7 @@ def logspace(
     check_place(device, layout)
     kind = _kind(dtype, start, end, base)
     powers = _even("logspace", start, end, steps, kind)
-    return _from(np.power(base, powers), kind, requires_grad)
+    return _from(np.power(base, powers), kind, requires_grad, device)
 
 
 def eye(
@@ -224,7 +225,7 @@ def eye(
     check_place(device, layout)
     rows, columns = dims((n, n if m is None else m), "eye")
     static = {"rows": rows, "columns": columns, "dtype": floating(dtype)}
-    return finished(_eye.record((), static)[0], requires_grad)
+    return finished(_eye.record((), static)[0], requires_grad, device)
 
 
 def tril_indices(
@@ -239,7 +240,7 @@ def tril_indices(
     """
     check_place(device, layout)
     dims((row, col), "tril_indices")
-    return _from(triangle("tril_indices", row, col, offset, True), _indices(dtype), False)
+    return _from(triangle("tril_indices", row, col, offset, True), _indices(dtype), False, device)
 
 
 def triu_indices(
@@ -249,7 +250,7 @@ def triu_indices(
     """Row and column indices of a matrix's upper triangle from a diagonal on: shape (2, count)."""
     check_place(device, layout)
     dims((row, col), "triu_indices")
-    return _from(triangle("triu_indices", row, col, offset, False), _indices(dtype), False)
+    return _from(triangle("triu_indices", row, col, offset, False), _indices(dtype), False, device)
 
 
 def _indices(dtype: Any) -> DType:

@@ -11,7 +11,7 @@ import numpy as np
 from weft.eager.record import memory_pool
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.state import trace
-from weft.eager.tensor.device import check_device
+from weft.eager.tensor.device import CPU, Device, device_of, moved, number_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
@@ -55,11 +55,10 @@ def tensor(
         >>> wf.tensor([[1, 2], [3, 4]]).shape
         (2, 2)
     """
-    check_device(device)
     kind = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Handle):
-        return finished(copied(data.lazy, kind), requires_grad)
-    return finished(leaf(array_from(data, kind, copy=True)), requires_grad)
+        return finished(copied(data.lazy, kind), requires_grad, device)
+    return finished(leaf(array_from(data, kind, copy=True)), requires_grad, device)
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -71,12 +70,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     >>> wf.as_tensor(x) is x
     True
     """
-    check_device(device)
     kind = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Handle):
         x: Any = data
-        return x if kind is None else x.to(kind)
-    return showing(array_from(data, kind, copy=False))
+        return x.to(dtype=kind, device=device)
+    found = showing(array_from(data, kind, copy=False))
+    return (
+        found
+        if device is None and not trace.now.device
+        else found.to(Device("cpu", number_of(device)))
+    )
 
 
 def from_numpy(array: Array) -> Tensor:
@@ -117,8 +120,10 @@ def warn_of_read_only(name: str, array: Array) -> None:
         warn(text)
 
 
-def finished(lazy: Lazy, requires_grad: bool) -> Tensor:
-    """A new tensor, with `requires_grad` as given."""
+def finished(lazy: Lazy, requires_grad: bool, device: Any = None) -> Tensor:
+    """A new tensor, with `requires_grad` as given, on a device or on that of new tensors."""
+    if device is not None or trace.now.device:
+        lazy = moved(lazy, number_of(device))
     x = wrap(lazy)
     return x if requires_grad is False else x.requires_grad_(requires_grad)
 
@@ -166,17 +171,17 @@ def of_type(kind: DType, given: tuple[Any, ...], size: Any, device: Any) -> Tens
         return empty(
             *given, size=size if given or size is not None else (0,), dtype=kind, device=device
         )
-    check_device(device)
+    check_place(device, None)
     if len(given) > 1 or not isinstance(first, Handle | np.ndarray | Sequence):
         text = f"expected dimensions, or one list, array or tensor, got {shown(given)}"
         raise DTypeError.here(f"Tensor of {kind}: {text}")
     if not isinstance(first, Handle):
-        return showing(array_from(first, kind, copy=False))
+        return as_tensor(first, kind, device)
     if first.lazy.type.dtype is not kind:
         text = f"expected elements of {kind}, got {first.lazy.type.dtype}; use to()"
         raise DTypeError.here(f"Tensor of {kind}: {text}")
     same: Any = first
-    return same.view_as(same)
+    return same.view_as(same) if device is None else same.to(device)
 
 
 def _is_dimension(x: Any) -> bool:
@@ -211,7 +216,7 @@ def zeros(
     check_place(device, layout, memory_format)
     static = {"value": 0, "shape": given(shape, size, "zeros"), "dtype": floating(dtype)}
     lazy = filled_with.record((), static)
-    return finished(lazy[0], requires_grad)
+    return finished(lazy[0], requires_grad, device)
 
 
 def ones(
@@ -223,7 +228,7 @@ def ones(
     check_place(device, layout, memory_format)
     static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
     lazy = filled_with.record((), static)
-    return finished(lazy[0], requires_grad)
+    return finished(lazy[0], requires_grad, device)
 
 
 def empty(
@@ -234,10 +239,10 @@ def empty(
     """An uninitialized tensor."""
     check_place(device, layout, memory_format)
     if trace.now.depth:  # a traced function may fill only what it has created
-        return zeros(*shape, size=size, dtype=dtype, requires_grad=requires_grad)
+        return zeros(*shape, size=size, dtype=dtype, device=device, requires_grad=requires_grad)
     # Fresh zeros cost nothing before they are touched, and are deterministic.
     array = memory_pool.zeros(given(shape, size, "empty"), floating(dtype).numpy)
-    return finished(leaf(array), requires_grad)
+    return finished(leaf(array), requires_grad, device)
 
 
 def full(
@@ -253,7 +258,7 @@ def full(
     check_place(device, layout, memory_format)
     shape = dims((size,), "full")
     kind = None if dtype is None else as_dtype(dtype)
-    return finished(filled(fill_value, shape, kind), requires_grad)
+    return finished(filled(fill_value, shape, kind), requires_grad, device)
 
 
 def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
@@ -269,6 +274,14 @@ def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
 def _typed_like(x: Any, dtype: Any) -> tuple[tuple[int, ...], DType]:
     kind = lazy_of(x).type
     return known(kind.shape), kind.dtype if dtype is None else as_dtype(dtype)
+
+
+def near(x: Any, device: Any) -> Any:
+    """The device of a new tensor like `x`: the given one, or that of `x`."""
+    if device is not None or not isinstance(x, Handle):
+        return device
+    found = device_of(x.lazy)
+    return None if found is CPU and not trace.now.device else found
 
 
 def scalar_tensor(
@@ -291,7 +304,7 @@ def zeros_like(
     """Zeros with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return zeros(
-        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
         memory_format=memory_format,
     )  # fmt: skip
 
@@ -303,7 +316,7 @@ def ones_like(
     """Ones with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return ones(
-        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
         memory_format=memory_format,
     )  # fmt: skip
 
@@ -315,7 +328,7 @@ def empty_like(
     """An uninitialized tensor with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return empty(
-        shape, dtype=kind, device=device, requires_grad=requires_grad, layout=layout,
+        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
         memory_format=memory_format,
     )  # fmt: skip
 
@@ -327,7 +340,13 @@ def full_like(
     """A tensor filled with a number, with the shape and dtype of `x`."""
     shape, kind = _typed_like(x, dtype)
     return full(
-        shape, fill_value, kind, device, requires_grad, layout=layout, memory_format=memory_format
+        shape,
+        fill_value,
+        kind,
+        near(x, device),
+        requires_grad,
+        layout=layout,
+        memory_format=memory_format,
     )
 
 
@@ -348,20 +367,22 @@ class Methods(Handle):
         >>> wf.ones(2).new([3, 4]).tolist(), tuple(wf.ones(2).new(2, 3).shape)
         ([3.0, 4.0], (2, 3))
         """
-        return of_type(self.lazy.type.dtype, given, size, device)
+        return of_type(self.lazy.type.dtype, given, size, near(self, device))
 
     def new_tensor(
         self, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         """A tensor with a copy of `data` and this tensor's dtype."""
-        return tensor(data, dtype or self.lazy.type.dtype, device, requires_grad)
+        return tensor(data, dtype or self.lazy.type.dtype, near(self, device), requires_grad)
 
     def new_zeros(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
         """Zeros with another shape and the same dtype; `options` as for `zeros`."""
+        options["device"] = near(self, options.get("device"))
         return zeros(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_ones(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
         """Ones with another shape and the same dtype; `options` as for `ones`."""
+        options["device"] = near(self, options.get("device"))
         return ones(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_empty(self, *size: Any, dtype: Any = None, **options: Any) -> Tensor:
@@ -369,8 +390,10 @@ class Methods(Handle):
 
         `options` as for `empty`.
         """
+        options["device"] = near(self, options.get("device"))
         return empty(*size, dtype=dtype or self.lazy.type.dtype, **options)
 
     def new_full(self, size: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Tensor:
         """A number, expanded to another shape, with the same dtype; `options` as for `full`."""
+        options["device"] = near(self, options.get("device"))
         return full(size, fill_value, dtype or self.lazy.type.dtype, **options)

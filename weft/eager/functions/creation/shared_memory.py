@@ -17,7 +17,7 @@ from weft.eager.functions.creation.constructor import (
 )
 from weft.eager.record.lazy import Array
 from weft.eager.record.state import flush
-from weft.eager.tensor.device import check_device
+from weft.eager.tensor.device import check_device, number_of
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.interchange import from_dlpack, is_capsule
@@ -112,13 +112,17 @@ def asarray(
         >>> wf.asarray(np.zeros(2), dtype=wf.float32).dtype
         float32
     """
-    check_device(device)
+    number = None if device is None else number_of(device)
     kind = None if dtype is None else as_dtype(dtype)
     found = _shared(obj, kind)
     if found is None:
         if copy is False:
             raise AliasError.here(f"asarray: cannot share memory of {obj!r:.60}")
-        return finished(leaf(array_from(obj, kind, copy=True)), bool(requires_grad))
+        return finished(leaf(array_from(obj, kind, copy=True)), bool(requires_grad), device)
+    if number is not None and number != number_of(found.device):
+        if copy is False:
+            raise AliasError.here(f"asarray: cannot share memory of {found.device} on {device}")
+        found = found.to(device)
     if kind is not None and kind is not found.dtype:
         if copy is False:
             raise AliasError.here(f"asarray: cannot share memory of {found.dtype} as {kind}")

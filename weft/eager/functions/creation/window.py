@@ -26,7 +26,13 @@ _bessel = recorded(formulas.bessel)
 
 
 def _window(
-    name: str, length: int, periodic: bool, shape: Any, dtype: Any, requires_grad: bool
+    name: str,
+    length: int,
+    periodic: bool,
+    shape: Any,
+    dtype: Any,
+    requires_grad: bool,
+    device: Any,
 ) -> Tensor:
     """Weights `shape(i, n=n)` at i = 0 ... n, without the last one if `periodic`.
 
@@ -40,10 +46,10 @@ def _window(
     if not kind.is_floating:
         raise DTypeError.here(f"{name}: expected a floating type, got {kind}")
     if length < 2:
-        return ones(length, dtype=kind, requires_grad=requires_grad)
+        return ones(length, dtype=kind, requires_grad=requires_grad, device=device)
     count = length + periodic
     found = shape(arange(count, dtype="float64"), n=count - 1.0)
-    return finished(narrow(found, 0, 0, length).to(kind).lazy, requires_grad)
+    return finished(narrow(found, 0, 0, length).to(kind).lazy, requires_grad, device)
 
 
 def hann_window(
@@ -74,7 +80,7 @@ def hamming_window(
     """The Hamming window, `alpha - beta * cos(t)` over one period; see `hann_window`."""
     check_place(device, layout)
     shape = partial(_cosines, weights=(alpha, beta))
-    return _window("window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("window", window_length, periodic, shape, dtype, requires_grad, device)
 
 
 def blackman_window(
@@ -85,7 +91,7 @@ def blackman_window(
     """The Blackman window, `0.42 - 0.5 * cos(t) + 0.08 * cos(2 * t)`; see `hann_window`."""
     check_place(device, layout)
     shape = partial(_cosines, weights=(0.42, 0.5, 0.08))
-    return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("blackman_window", window_length, periodic, shape, dtype, requires_grad, device)
 
 
 def bartlett_window(
@@ -95,7 +101,9 @@ def bartlett_window(
 ) -> Tensor:  # fmt: skip
     """The Bartlett window: a triangle, 0 at both ends; see `hann_window`."""
     check_place(device, layout)
-    return _window("bartlett_window", window_length, periodic, _triangle, dtype, requires_grad)
+    return _window(
+        "bartlett_window", window_length, periodic, _triangle, dtype, requires_grad, device
+    )
 
 
 def kaiser_window(
@@ -106,4 +114,4 @@ def kaiser_window(
     """The Kaiser window, `i0(beta * sqrt(1 - x**2)) / i0(beta)` on [-1, 1]; see `hann_window`."""
     check_place(device, layout)
     shape = partial(_bessel, beta=float(beta))
-    return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad)
+    return _window("kaiser_window", window_length, periodic, shape, dtype, requires_grad, device)

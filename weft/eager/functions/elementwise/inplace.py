@@ -10,8 +10,10 @@ import numpy as np
 
 from weft.documentation import named
 from weft.eager.functions.elementwise import operator, selection
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.state import computing
 from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded
 from weft.eager.tensor.dispatch import wrap as wrap_tensor
 from weft.eager.tensor.handle import Handle
@@ -75,6 +77,7 @@ class Methods(Handle):
             non_blocking: no effect.
         """
         source = converted(lazy_of(src), self.lazy.type.dtype)
+        source = moved(source, device_of(self.lazy.type))
         return write(self, _filled.record((self, source), {})[0], "copy_")
 
     @undisturbed

@@ -42,7 +42,7 @@ def _mapped(x: Handle, name: str, others: tuple[Any, ...], function: Callable[..
         found: Array = np.array([function(*row) for row in rows], old.dtype).reshape(old.shape)
     except (ValueError, TypeError, OverflowError) as error:
         raise DTypeError.here(f"{name}: {error}") from None
-    return write(x, leaf(found), name)
+    return write(x, leaf(found, x.lazy), name)
 
 
 class Methods(Handle):

@@ -19,13 +19,14 @@ from weft.ir.shape import show as text
 from weft.ops.indexing.subscript import FIRST
 
 
-def _copied(array: Array, entries: tuple[Any, ...]) -> Lazy:
+def _copied(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
     """The part of an array that is computed already: nothing needs to be recorded."""
+    array = array_of(base)
     try:
         part = array[entries]
     except IndexError as error:
         raise out_of_range(error, array.shape) from None
-    return leaf(np.array(part, order="C"))
+    return leaf(np.array(part, order="C"), base)
 
 
 def out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:
@@ -51,7 +52,7 @@ class Part:
         if base.array is not None and not (
             (base.tracked and trace.now.grad_mode) or trace.now.depth
         ):
-            return _copied(array_of(base), self.entries)
+            return _copied(base, self.entries)
         return lens_of(base, self.entries).take(base)
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:

@@ -37,9 +37,9 @@ def nonzero(x: Any, *, as_tuple: bool = False) -> Any:
     array = array_of(lazy_of(x))
     found = np.atleast_1d(array).nonzero()
     if as_tuple:
-        return tuple([wrap(leaf(p), kind_of(x)) for p in found])
+        return tuple([wrap(leaf(p, lazy_of(x)), kind_of(x)) for p in found])
     places = np.stack(found, 1)[:, : array.ndim]
-    return wrap(leaf(np.ascontiguousarray(places)), kind_of(x))
+    return wrap(leaf(np.ascontiguousarray(places), lazy_of(x)), kind_of(x))
 
 
 def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
@@ -81,7 +81,7 @@ def argwhere(x: Any) -> Tensor:
 
 def flatnonzero(x: Any) -> Tensor:
     """The row-major positions of all nonzero elements."""
-    return wrap(leaf(np.flatnonzero(array_of(lazy_of(x)))), kind_of(x))
+    return wrap(leaf(np.flatnonzero(array_of(lazy_of(x))), lazy_of(x)), kind_of(x))
 
 
 def masked_select(x: Any, mask: Any) -> Tensor:
@@ -133,4 +133,4 @@ def masked_scatter(x: Any, mask: Any, source: Any) -> Tensor:
             f"masked_scatter: expected a source of at least {len(places)} elements, got shape "
             f"{show(dims_of(source))}"
         )
-    return _masked_scattered.on(kind_of(x), lazy, leaf(places), updates)
+    return _masked_scattered.on(kind_of(x), lazy, leaf(places, lazy), updates)

@@ -74,7 +74,7 @@ def as_strided_scatter(
 ) -> Tensor:
     """`x` with `src` in place of the elements that `as_strided` selects."""
     lens = strided("as_strided_scatter", x, size, stride, int(storage_offset or 0))
-    return put(x, wrap(leaf(lens.places())), src)
+    return put(x, wrap(leaf(lens.places(), lazy_of(x))), src)
 
 
 def put(x: Any, index: Any, source: Any, accumulate: bool = False) -> Tensor:

@@ -16,8 +16,10 @@ import numpy as np
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.state import computing, trace
 from weft.eager.tensor.argument import check_same_type
+from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorded
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
@@ -319,7 +321,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
             mask = array_of(lazy_of(entry))
             _check_mask(mask, dims, axis)
             positions = mask.nonzero()
-            arrays += [leaf(p) for p in positions]
+            arrays += [leaf(p, x) for p in positions]
             static += [_ARRAY] * len(positions)
             axis += mask.ndim
             continue
@@ -329,7 +331,7 @@ def _advanced(x: Lazy, entries: tuple[Any, ...]) -> tuple[list[Lazy], tuple[Any,
         elif type(entry) in _BASIC:
             static.append(entry)
         else:
-            arrays.append(_indices(entry, dims))
+            arrays.append(moved(_indices(entry, dims), device_of(x.type)))  # wherever it is
             static.append(_ARRAY)
     _check_together(arrays)
     return arrays, tuple(static)

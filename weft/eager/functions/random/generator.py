@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager.functions.creation.constructor import dims, finished, floating, given
+from weft.eager.functions.creation.constructor import dims, finished, floating, given, near
 from weft.eager.record.lazy import Drawn, Lazy, begun, serials
 from weft.eager.record.plan import intern
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
@@ -139,7 +139,7 @@ def rand(
     ((2, 3), True)
     """
     check_place(device, layout)
-    return finished(_unit(given(shape, size, "rand"), generator, dtype), requires_grad)
+    return finished(_unit(given(shape, size, "rand"), generator, dtype), requires_grad, device)
 
 
 def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Lazy:
@@ -182,11 +182,10 @@ def randn(
     shape = given(shape, size, "randn")
     if floating(dtype).is_complex:
         drawn = _parts(shape, floating(dtype), generator, normal=True)
-        return finished(drawn, requires_grad)
+        return finished(drawn, requires_grad, device)
     static = {"shape": shape, "dtype": floating_kind(dtype, "randn")}
-    return finished(
-        normal_node.record((next_counter(generator), None, None), static)[0], requires_grad
-    )
+    drawn = normal_node.record((next_counter(generator), None, None), static)[0]
+    return finished(drawn, requires_grad, device)
 
 
 def randint(
@@ -218,7 +217,9 @@ def randint(
         raise ShapeError(text)
     check_held("randint", kind, low, high - 1)
     static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
-    return finished(integers_node.record((next_counter(generator),), static)[0], requires_grad)
+    return finished(
+        integers_node.record((next_counter(generator),), static)[0], requires_grad, device
+    )
 
 
 def randperm(
@@ -235,7 +236,9 @@ def randperm(
     kind = int64 if dtype is None else as_dtype(dtype)
     static = {"size": dims((n,), "randperm")[0], "dtype": kind}
     check_held("randperm", kind, 0, max(n - 1, 0))
-    return finished(_permutation.record((next_counter(generator),), static)[0], requires_grad)
+    return finished(
+        _permutation.record((next_counter(generator),), static)[0], requires_grad, device
+    )
 
 
 def normal(
@@ -264,7 +267,7 @@ def normal(
     moments = [x if isinstance(x, Handle) else scalar(x, found) for x in (mean, std)]
     static = {"shape": shape, "dtype": found, "check": isinstance(std, Handle)}
     drawn = normal_node.record((next_counter(generator), *moments), static)[0]
-    return finished(drawn, requires_grad)
+    return finished(drawn, requires_grad, device)
 
 
 def scalar(value: Any, dtype: DType) -> Tensor:
@@ -282,7 +285,7 @@ def rand_like(
     kind = lazy_of(x).type
     return rand(
         known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
-        generator=generator,
+        generator=generator, device=near(x, device),
     )  # fmt: skip
 
 
@@ -296,7 +299,7 @@ def randn_like(
     kind = lazy_of(x).type
     return randn(
         known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
-        generator=generator,
+        generator=generator, device=near(x, device),
     )  # fmt: skip
 
 
@@ -310,5 +313,5 @@ def randint_like(
     kind = lazy_of(x).type
     return randint(
         low, high, known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
-        generator=generator,
+        generator=generator, device=near(x, device),
     )  # fmt: skip

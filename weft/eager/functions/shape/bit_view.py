@@ -140,7 +140,7 @@ def _cast(x: Lazy, to: DType) -> Lazy:
             return trace.now.record(op_plan(BITCAST, (x.type,), {"dtype": to}), (x,))[0]
         finally:
             trace.now.grad_mode = before
-    return leaf(np.array(array_of(x), order="C").view(to.numpy))
+    return leaf(np.array(array_of(x), order="C").view(to.numpy), x)
 
 
 def view_bits(x: Any, dtype: DType) -> Tensor:

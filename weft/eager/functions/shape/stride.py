@@ -55,7 +55,7 @@ class Strided:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(_chosen, (base, leaf(self.places())))
+        return apply(_chosen, (base, leaf(self.places(), base)))
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`.

@@ -56,7 +56,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     values = None if weights is None else lazy_of(weights)
     if values is not None and not values.type.dtype.is_floating:
         values = as_type(values, types.float64)
-    return _counted.on(kind_of(x, weights), leaf(array), values, length=length)
+    return _counted.on(kind_of(x, weights), leaf(array, lazy_of(x)), values, length=length)
 
 
 @recorded
@@ -129,13 +129,15 @@ def _several(found: Any, x: Any, shape: tuple[int, ...] | None) -> Any:
     arrays = list(cast("tuple[Array, ...]", found))
     if shape is not None:
         arrays[1] = arrays[1].reshape(shape)
-    return _values("unique", arrays[0], x), *[wrap(leaf(a), kind_of(x)) for a in arrays[1:]]
+    return _values("unique", arrays[0], x), *[
+        wrap(leaf(a, lazy_of(x)), kind_of(x)) for a in arrays[1:]
+    ]
 
 
 def _values(name: str, found: Array, x: Any) -> Any:
     """Distinct elements; refuses gradients for a tensor, as PyTorch does."""
     like = kind_of(x)
-    y = wrap(leaf(found), like)
+    y = wrap(leaf(found, lazy_of(x)), like)
     return undefined(name, y, x) if like is None or like.rules is TORCH else y
 
 
@@ -156,7 +158,7 @@ def unique_consecutive(
     if return_counts:
         found.append(np.diff(np.append(np.flatnonzero(new), len(rows))))
     values = _values("unique_consecutive", found[0], x)
-    rest = [wrap(leaf(a), kind_of(x)) for a in found[1:]]
+    rest = [wrap(leaf(a, lazy_of(x)), kind_of(x)) for a in found[1:]]
     return (values, *rest) if rest else values
 
 

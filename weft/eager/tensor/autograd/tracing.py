@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Drawn, Lazy, Tracer, begun, serials
 from weft.eager.record.mode import Setting
+from weft.eager.record.placed_type import refuse_placed
 from weft.eager.record.plan import Plan, accepted_input, intern, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.record.structure import is_cut, needed
@@ -54,6 +55,7 @@ def _no_second(*_: Any) -> NoReturn:
 
 def tracers(types: Sequence[TensorType]) -> tuple[Tracer, ...]:
     """Tracer arguments of these types."""
+    refuse_placed(types)
     kinds = [intern(t.dtype, known(t.shape)) for t in types]
     return tuple([begun(Tracer(), t, None, 0, t.dtype.is_inexact) for t in kinds])
 
@@ -184,6 +186,7 @@ def _closed(
     produced = {y for r in records for y in r.outputs}
     used = [x for r in records for x in r.inputs] + list(outputs)
     outside = dict.fromkeys(x for x in used if x not in produced and x not in arguments)
+    refuse_placed([x.type for x in used])
     graph = Graph()
     env: dict[Lazy, Cotangent] = {}
     with graph.as_default():

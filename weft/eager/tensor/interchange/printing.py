@@ -12,6 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.placed_type import device_of
+from weft.eager.record.placed_type import shown as device_shown
 from weft.eager.record.state import needs_gradient, trace
 from weft.eager.tensor.autograd.grad_fn import Node, node_of
 from weft.eager.tensor.dtype import promotion
@@ -199,6 +201,9 @@ def _notes(lazy: Lazy) -> list[str]:
     evident = [usual, *looks]
     if kind.dtype not in evident:
         notes.append(f"dtype={kind.dtype}")
+    device = device_of(kind)
+    if device:
+        notes.insert(0, f"device='{device_shown(device)}'")
     if needs_gradient(lazy):
         leaf = lazy.leaf is not None
         notes.append("requires_grad=True" if leaf else f"grad_fn={node_of(lazy)}")

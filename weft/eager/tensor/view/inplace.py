@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.lazy import Lazy
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.state import computing, trace
+from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import cast
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped
@@ -126,5 +128,8 @@ def write(x: T, lazy: Lazy, name: str) -> T:
             f"{name}: a result of {new.dtype} does not fit into a tensor of {old.dtype}; "
             f"convert the tensor first: x = x.to({new.dtype})"
         )
-    x.replace(cast(lazy, old.dtype))
+    found = cast(lazy, old.dtype)
+    if found.type is not old:  # drawn numbers are on the first device
+        found = moved(found, device_of(old))
+    x.replace(found)
     return x

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from weft.eager.tensor.device import check_device
+from weft.eager.tensor.device import number_of
 from weft.errors import DTypeError
 
 
@@ -70,11 +70,12 @@ def check_arrangement(kind: Any, wanted: Any) -> None:
 
 
 def check_place(device: Any, kind: Any, wanted: Any = None) -> None:
-    """Check where and how a new tensor is to be stored: the CPU and strided, or `None`.
+    """Check where and how a new tensor is to be stored: a CPU and strided, or `None`.
 
     Raises:
         ConfigError: another device.
         DTypeError: another layout, or no memory format.
     """
-    check_device(device)
+    if device is not None:
+        number_of(device)
     check_arrangement(kind, wanted)

@@ -119,14 +119,14 @@ def part_of(base: Lazy, lens: Lens) -> Lazy | None:
     part = lens.lay(base.array)
     if part.size > base.array.size or not np.may_share_memory(part, base.array):
         return None
-    found = leaf(part)
+    found = leaf(part, base)
     found.loan = Loan()
     return found
 
 
 def put_at(base: Lazy, places: Array, part: Lazy) -> Lazy:
     """`base` with the elements of `part` at `places`, which are row-major indices."""
-    return apply(_placed, (base, leaf(places), part))
+    return apply(_placed, (base, leaf(places, base), part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +334,7 @@ class Row:
     def _start(self, base: Lazy) -> Lazy:
         start = np.zeros(len(known(base.type.shape)), np.int64)
         start[0] = self.index
-        return leaf(start)
+        return leaf(start, base)
 
 
 def _diagonal(x: Value, *, offset: int, axis1: int, axis2: int) -> Value:

@@ -73,7 +73,7 @@ class HookedSession:
             return  # close() raises it
 
     def _step(self, fetches: Any, feed_dict: Any, options: Any, run_metadata: Any) -> Any:
-        if self.should_stop():
+        if self._stop:  # a stop that a thread asked for is told by should_stop() and close()
             raise fail(StateError, "run: expected a session that goes on, got one that should stop")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self.session)
         asked = [hook.before_run(context) for hook in self._hooks]

@@ -7,8 +7,10 @@ from typing import Any
 
 from weft.errors import DTypeError, GraphError
 from weft.tf1 import logging
+from weft.tf1.control.dependency import group
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.graph import add_to_collection, fail, get_collection, get_default_graph
+from weft.tf1.framework.tensor import Operation
 from weft.tf1.summary.operation import merge_all
 from weft.tf1.train.saver import Saver
 from weft.tf1.variable.variable_list import (
@@ -24,8 +26,9 @@ _PARTS = (
 )  # fmt: skip
 
 
-def _local_init() -> list[Any]:
-    return [local_variables_initializer(), *get_collection(GraphKeys.TABLE_INITIALIZERS)]
+def _local_init() -> Operation:
+    tables = get_collection(GraphKeys.TABLE_INITIALIZERS)
+    return group(local_variables_initializer(), *tables, name="group_local_init")
 
 
 class Scaffold:
@@ -64,7 +67,9 @@ class Scaffold:
 
     def _take(self, other: Any) -> None:
         if not isinstance(other, Scaffold):
-            raise fail(DTypeError, f"Scaffold: expected a Scaffold to copy from, got {other!r}")
+            raise fail(
+                DTypeError, f"Scaffold: copy_from_scaffold is not a Scaffold instance: {other!r}"
+            )
         for part in _PARTS:
             if getattr(self, part) is None:
                 setattr(self, part, getattr(other, part))
@@ -109,7 +114,7 @@ class Scaffold:
         if len(found) > 1:
             raise fail(
                 GraphError,
-                f"Scaffold: expected one element in the collection {collection_key!r}, found "
+                f"Scaffold: More than one item in the collection {collection_key!r}, found "
                 f"{len(found)}; choose one, as Scaffold({arg_name}=...)",
             )
         if found:
@@ -120,6 +125,6 @@ class Scaffold:
         return made
 
     @staticmethod
-    def default_local_init_op() -> list[Any]:
-        """The operations that initialize local variables and iterators."""
+    def default_local_init_op() -> Operation:
+        """The operation that initializes local variables and iterators."""
         return _local_init()

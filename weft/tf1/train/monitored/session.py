@@ -82,6 +82,7 @@ class BaseMonitoredSession:
             return self._hooked.should_stop()
         except PREEMPTIONS as error:
             self._drop(error)
+            self._hooked = self._create()
             return False
         except Exception:
             return True  # close() raises it
@@ -106,8 +107,11 @@ class BaseMonitoredSession:
         """
         names = [name for name in inspect.signature(step_fn).parameters if name != "self"]
         if names != ["step_context"]:
-            text = f"run_step_fn: expected a function of step_context, got one of {names}"
-            raise fail(ArgumentError, text)
+            raise fail(
+                ArgumentError,
+                f"run_step_fn: expected a function of step_context, got one of {names}: `step_fn` "
+                "may either have one `step_context` argument, or be a method that has",
+            )
         return self._again(
             lambda hooked: step_fn(StepContext(hooked.session, _with_defaults(hooked)))
         )
@@ -116,7 +120,7 @@ class BaseMonitoredSession:
         """A step, repeated in a new session if this one was interrupted."""
         while True:
             if self._closed:
-                raise fail(StateError, "run: expected an open session, got a closed one")
+                raise fail(StateError, "run: Session is already closed")
             try:
                 if self._hooked is None:
                     self._hooked = self._create()
@@ -142,7 +146,7 @@ class BaseMonitoredSession:
 
     def _close(self, call_end: bool) -> None:
         if self._closed:
-            raise fail(StateError, "close: expected an open session, got a closed one")
+            raise fail(StateError, "close: Session is already closed")
         hooked = self._hooked
         try:
             if call_end and hooked is not None:

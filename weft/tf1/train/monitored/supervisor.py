@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.errors import StateError
+from weft.errors import GraphError, StateError
 from weft.tf1 import logging
 from weft.tf1.errors import AbortedError
 from weft.tf1.framework.graph import Graph, fail, get_default_graph
@@ -19,9 +19,10 @@ from weft.tf1.summary.proto import Summary
 from weft.tf1.summary.writer import FileWriter
 from weft.tf1.train.coordinator import Coordinator
 from weft.tf1.train.learning_rate import get_global_step
-from weft.tf1.train.monitored.creator import ChiefSessionCreator, WorkerSessionCreator
 from weft.tf1.train.monitored.scaffold import Scaffold
+from weft.tf1.train.monitored.session_manager import SessionManager
 from weft.tf1.train.queue_runner import start_queue_runners
+from weft.tf1.variable.variable_list import global_variables
 
 __all__ = ["Supervisor", "basic_train_loop"]
 
@@ -45,10 +46,12 @@ class Supervisor:
         saver: by default for all global variables; `None` saves and restores nothing.
         global_step: the graph's by default.
         save_summaries_secs, save_model_secs: how often to save; 0 never.
-        recovery_wait_secs: accepted; it has no effect.
+        recovery_wait_secs: the longest wait between two looks whether a chief is ready.
         stop_grace_secs: the seconds that threads have to end.
         checkpoint_basename: the prefix of checkpoint names, before the step.
+        session_manager: makes the sessions; by default one with these operations.
         summary_writer: by default a new one; `None` writes nothing.
+        local_init_run_options: options of the run of `local_init_op`.
     """
 
     USE_DEFAULT = _DEFAULT
@@ -60,10 +63,10 @@ class Supervisor:
         logdir: str | os.PathLike[str] | None = None, summary_op: Any = _DEFAULT,
         saver: Any = _DEFAULT, global_step: Any = _DEFAULT, save_summaries_secs: float = 120,
         save_model_secs: float = 600, recovery_wait_secs: float = 30, stop_grace_secs: float = 120,
-        checkpoint_basename: str = "model.ckpt", summary_writer: Any = _DEFAULT,
-        init_fn: Callable[[Any], Any] | None = None,
+        checkpoint_basename: str = "model.ckpt", session_manager: SessionManager | None = None,
+        summary_writer: Any = _DEFAULT, init_fn: Callable[[Any], Any] | None = None,
+        local_init_run_options: Any = None,
     ) -> None:  # fmt: skip
-        del recovery_wait_secs
         self._graph = graph or get_default_graph()
         self._scaffold = Scaffold(
             init_op=_given(init_op), init_feed_dict=init_feed_dict,
@@ -72,14 +75,20 @@ class Supervisor:
             local_init_op=_given(local_init_op), summary_op=_given(summary_op), saver=_given(saver),
         )  # fmt: skip
         with self._graph.as_default():
+            if not is_chief:
+                _check_devices(global_variables())
             self._scaffold.finalize()
+        self.session_manager = session_manager or SessionManager(
+            self.local_init_op, self.ready_op, self.ready_for_local_init_op, self._graph,
+            recovery_wait_secs, local_init_run_options,
+        )  # fmt: skip
         self.is_chief, self.coord, self._grace = is_chief, Coordinator(), stop_grace_secs
         self.saver: Any = None if saver is None else self._scaffold.saver
         self.summary_op: Any = None if summary_op is None else self._scaffold.summary_op
         found = get_global_step(self._graph) if global_step is _DEFAULT else global_step
         self.global_step: Any = found
         self.save_summaries_secs, self.save_model_secs = save_summaries_secs, save_model_secs
-        self._folder = None if logdir is None else os.fspath(logdir)
+        self._folder = os.fspath(logdir) if logdir else None
         self.save_path: Any = (
             os.path.join(self._folder, checkpoint_basename) if self._folder else None
         )
@@ -88,21 +97,57 @@ class Supervisor:
             writes = self._folder is not None and is_chief
             self.summary_writer = FileWriter(str(self._folder)) if writes else None
 
+    @property
+    def init_op(self) -> Any:
+        """Initializes the variables."""
+        return self._scaffold.init_op
+
+    @property
+    def init_feed_dict(self) -> Any:
+        """Feeds of `init_op`."""
+        return self._scaffold.init_feed_dict
+
+    @property
+    def ready_op(self) -> Any:
+        """Gives the names of uninitialized variables."""
+        return self._scaffold.ready_op
+
+    @property
+    def ready_for_local_init_op(self) -> Any:
+        """Gives those of the inputs of `local_init_op`."""
+        return self._scaffold.ready_for_local_init_op
+
+    @property
+    def local_init_op(self) -> Any:
+        """Initializes what checkpoints do not contain."""
+        return self._scaffold.local_init_op
+
     def prepare_or_wait_for_session(
-        self,
-        master: str = "",
-        config: ConfigProto | None = None,
+        self, master: str = "", config: ConfigProto | None = None,
+        wait_for_checkpoint: bool = False, max_wait_secs: float = 7200,
         start_standard_services: bool = True,
-    ) -> Session:
-        """A session with initialized variables, beside which the threads run."""
+    ) -> Session:  # fmt: skip
+        """A session with initialized variables, beside which the threads run.
+
+        Args:
+            master: the target of the session: a server, or "" for this process.
+            config: options of the session.
+            wait_for_checkpoint: whether a chief waits until there is a checkpoint.
+            max_wait_secs: how long to wait for it, or for the chief.
+            start_standard_services: whether a chief starts the threads that save.
+
+        Raises:
+            DeadlineExceededError: the chief was not ready in time.
+        """
         self.coord.clear_stop()
-        folder = None if self.saver is None else self._folder
-        with self._graph.as_default():
-            if not self.is_chief:
-                session = WorkerSessionCreator(self._scaffold, master, config).create_session()
-            else:
-                creator = ChiefSessionCreator(self._scaffold, master, config, folder)
-                session = creator.create_session()
+        if self.is_chief:
+            session = self.session_manager.prepare_session(
+                master, self.init_op, self.saver, None if self.saver is None else self._folder,
+                None, wait_for_checkpoint, max_wait_secs, config, self.init_feed_dict,
+                self._scaffold.init_fn,
+            )  # fmt: skip
+        else:
+            session = self.session_manager.wait_for_session(master, config, max_wait_secs)
         if self.is_chief and self.summary_writer is not None:
             self.summary_writer.add_graph(self._graph)
         if start_standard_services:
@@ -119,7 +164,9 @@ class Supervisor:
         """A session in a `with` block; the end of the data ends the block without an error."""
         session = None
         try:
-            session = self.prepare_or_wait_for_session(master, config, start_standard_services)
+            session = self.prepare_or_wait_for_session(
+                master, config, start_standard_services=start_standard_services
+            )
             yield session
         except Exception as error:  # stop() raises it
             self.request_stop(error)
@@ -131,7 +178,17 @@ class Supervisor:
                     session.close()
 
     def start_standard_services(self, sess: Session) -> list[threading.Thread]:
-        """Start the threads that save; none without a folder."""
+        """Start the threads that save; none without a folder.
+
+        Args:
+            sess: whose variables are saved.
+
+        Raises:
+            StateError: this is not the chief, which writes.
+        """
+        if not self.is_chief:
+            text = "Only chief supervisor can start standard services"
+            raise fail(StateError, f"start_standard_services: {text}")
         found: list[threading.Thread] = []
         if self._folder is None:
             return found
@@ -165,9 +222,16 @@ class Supervisor:
 
         return write
 
-    def start_queue_runners(self, sess: Session) -> list[threading.Thread]:
-        """Start the threads that fill the graph's queues."""
-        return start_queue_runners(sess, self.coord)
+    def start_queue_runners(self, sess: Session, queue_runners: Any = None) -> Any:
+        """Start the threads that fill the graph's queues.
+
+        Args:
+            sess: runs what is put into them.
+            queue_runners: the runners; those of the graph by default.
+        """
+        if queue_runners is None:
+            return start_queue_runners(sess, self.coord)
+        return [t for r in queue_runners for t in r.create_threads(sess, self.coord, True, True)]
 
     def loop(
         self, timer_interval_secs: float | None, target: Callable[..., Any],
@@ -193,8 +257,8 @@ class Supervisor:
             StateError: the supervisor writes none.
         """
         if self.summary_writer is None:
-            text = "summary_computed: expected a Supervisor with a logdir or a summary_writer"
-            raise fail(StateError, text)
+            text = "Writing a summary requires a summary writer: give a logdir or summary_writer"
+            raise fail(StateError, f"summary_computed: {text}")
         if global_step is None and self.global_step is not None:
             global_step = sess.run(self.global_step)
         self.summary_writer.add_summary(summary, global_step)
@@ -228,6 +292,14 @@ class Supervisor:
         finally:
             if close_summary_writer and self.summary_writer is not None:
                 self.summary_writer.close()
+
+
+def _check_devices(variables: Sequence[Any]) -> None:
+    """Without a device each worker would have variables of its own, which no chief initializes."""
+    found = [v.name for v in variables if not v.device]
+    if found:
+        text = f"When using replicas, all Variables must have their device set: {found}"
+        raise fail(GraphError, f"Supervisor: {text}; see tf.train.replica_device_setter")
 
 
 def _given(part: Any) -> Any:

@@ -29,9 +29,10 @@ def MonitoredTrainingSession(
     """A session that restores the newest checkpoint, saves checkpoints, and writes summaries.
 
     Args:
-        master: accepted; the session is in this process.
-        is_chief: initializes or restores variables, and writes files. Every process has its own
-            variables, so all ranks of a job are chiefs, one of which has a folder.
+        master: the target of the session: a server of a cluster, or "" for this process.
+        is_chief: initializes or restores variables, and writes files; the others wait for it. In
+            this process every session has its own variables, so that all ranks of a job are chiefs,
+            one of which has a folder.
         checkpoint_dir: the folder of checkpoints; without it, nothing is saved or restored.
         scaffold: the operations; `Scaffold()` by default.
         hooks: called in this order, after the session's own.
@@ -43,7 +44,7 @@ def MonitoredTrainingSession(
         config: options of the session.
         stop_grace_period_secs: the seconds that threads have to end when it is closed.
         log_step_count_steps: the number of steps between logs of the speed.
-        max_wait_secs: accepted; it has no effect.
+        max_wait_secs: how long a worker waits for the chief.
         summary_dir: the folder of summaries; by default the checkpoints' folder.
 
     >>> import weft.tf1 as tf

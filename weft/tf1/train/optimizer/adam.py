@@ -9,7 +9,7 @@ from weft import ops
 from weft.ir.node import Value
 from weft.ops.optimizer.adam import adam, corrected
 from weft.tf1.control import dependency
-from weft.tf1.framework.graph import colocate_with, control_dependencies
+from weft.tf1.framework.graph import colocate_with, control_dependencies, get_default_graph
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable.variable import Variable
@@ -68,6 +68,11 @@ class AdamOptimizer(Optimizer):
         with control_dependencies(update_ops):
             moved = [self._moved(power, beta) for power, beta in powers]
         return dependency.group(*update_ops, *moved, name=name_scope)
+
+    def _get_beta_accumulators(self) -> tuple[Variable | None, Variable | None]:
+        """The powers of the betas in the default graph, as old programs ask for them."""
+        graph = get_default_graph()
+        return self._extra.get(("beta1_power", graph)), self._extra.get(("beta2_power", graph))
 
     def _moved(self, power: Variable, beta: str) -> Operation:
         with colocate_with(power):

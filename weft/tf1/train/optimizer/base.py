@@ -249,7 +249,7 @@ class Optimizer:
         """A variable of the optimizer itself, such as a power that every step updates."""
         key = (name, like.graph)
         if key not in self._extra:
-            with name_scope(""), colocate_with(like):
+            with colocate_with(like):
                 self._extra[key] = Variable(
                     value, trainable=False, name=name, dtype=like.dtype.base_dtype
                 )

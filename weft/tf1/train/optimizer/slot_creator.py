@@ -14,6 +14,7 @@ from weft.tf1.shape.arrangement import shape as shape_of
 from weft.tf1.variable import initializer as init_ops
 from weft.tf1.variable.slice_info import SaveSliceInfo
 from weft.tf1.variable.variable import Variable
+from weft.tf1.variable.variable_scope import get_variable_scope
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Variable:
@@ -70,16 +71,18 @@ def _slot(
     primary: Any, value: Any, name: str, beside: bool, dtype: Any = None,
     validate_shape: bool = True,
 ) -> Variable:  # fmt: skip
+    scope = get_variable_scope().name
+    prefix = f"{scope}/{primary.op.name}" if scope else primary.op.name
     place = colocate_with(primary) if beside else contextlib.nullcontext()
     with name_scope(""), place:
         made = Variable(
-            value, trainable=False, name=f"{primary.op.name}/{name}", dtype=dtype,
+            value, trainable=False, name=f"{prefix}/{name}", dtype=dtype,
             validate_shape=validate_shape,
         )  # fmt: skip
     whole = primary.slice_info if isinstance(primary, Variable) else None
     rank = made.shape.ndims
     if whole is not None and rank != 0:
-        full_name = whole.full_name + made.op.name[len(primary.op.name) :]
+        full_name = whole.full_name + made.op.name[len(prefix) :]
         sizes = (whole.full_shape, whole.var_offset, whole.var_shape)
         made.slice_info = SaveSliceInfo(full_name, *[each[:rank] for each in sizes])
     return made

@@ -1,0 +1,1 @@
+"""Benchmarks of devices and clusters, beside TensorFlow with its own servers."""

@@ -1,0 +1,123 @@
+"""Queues, containers and limits of time over a cluster."""
+
+import threading
+import time
+
+import pytest
+
+import weft.tf1 as tf
+from weft.cluster.status import statuses
+
+
+@pytest.fixture
+def graph():
+    with tf.Graph().as_default() as made:
+        yield made
+
+
+def waits(cluster, job):
+    """What waits in the first task of a job."""
+    rows = {row["task"]: row for row in statuses(cluster.spec["worker"][0])}
+    return [wait[0] for wait in rows[f"/job:{job}/replica:0/task:0"]["waits"]]
+
+
+def until(condition):
+    """Wait until something is so."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def in_thread(session, fetch):
+    """Runs something that waits; the list gets its result or error."""
+    found = []
+
+    def run():
+        try:
+            found.append(session.run(fetch))
+        except tf.errors.OpError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, found
+
+
+def test_clients_share_queues(cluster, graph):
+    with tf.device("/job:ps"):
+        queue = tf.FIFOQueue(10, [tf.float32, tf.string], [[2], []], shared_name="of_two_clients")
+    put = queue.enqueue([tf.constant([1.0, 2.0]), tf.constant("text")])
+    got, size = queue.dequeue(), queue.size()
+    with tf.Session(cluster.target("worker")) as one, tf.Session(cluster.target("ps")) as other:
+        thread, found = in_thread(one, got)
+        until(lambda: waits(cluster, "ps") == ["dequeue of of_two_clients"])
+        other.run([put])
+        thread.join()
+        assert found[0][0].tolist() == [1, 2] and found[0][1] == b"text"
+        one.run(put)
+    with tf.Session(cluster.target("ps")) as later:  # it outlives its sessions
+        assert later.run(size) == 1
+        with pytest.raises(tf.errors.OpError, match="has type"):
+            with tf.device("/job:ps"):
+                wrong = tf.RandomShuffleQueue(
+                    10, 0, [tf.float32], [[2]], shared_name="of_two_clients"
+                )
+            later.run(wrong.size())
+
+
+def test_waits_end_with_their_session_or_client(cluster, graph):
+    with tf.device("/job:ps"):
+        queue = tf.FIFOQueue(1, [tf.float32], [[]], shared_name="for_ever")
+    got = queue.dequeue()
+    for end in ("close", "vanish"):
+        session = tf.Session(cluster.target("worker"))
+        thread, found = in_thread(session, got)
+        until(lambda: waits(cluster, "ps") == ["dequeue of for_ever"])
+        if end == "close":
+            session.close()
+        else:
+            session._backend._session._channel.close()  # as a process that is killed
+        thread.join()
+        expected = tf.errors.CancelledError if end == "close" else tf.errors.UnavailableError
+        assert isinstance(found[0], expected), found
+        until(lambda: waits(cluster, "ps") == [])
+
+
+def test_runs_have_limits_of_time(cluster, graph):
+    with tf.device("/job:ps"):
+        queue = tf.FIFOQueue(1, [tf.float32], [[]], shared_name="late")
+    got = queue.dequeue() + 1.0
+    options = tf.RunOptions(timeout_in_ms=200)
+    config = tf.ConfigProto(operation_timeout_in_ms=200)
+    for target in ("", cluster.target("worker")):
+        begin = time.monotonic()
+        with tf.Session(target) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="0.2 s"):
+                session.run(got if target else tf.FIFOQueue(1, tf.float32).dequeue(), None, options)
+        with tf.Session(target, config=config) as session:
+            with pytest.raises(tf.errors.DeadlineExceededError, match="0.2 s"):
+                session.run(got if target else tf.FIFOQueue(1, tf.float32).dequeue())
+        assert 0.35 < time.monotonic() - begin < 5
+    until(lambda: waits(cluster, "ps") == [])
+
+
+def test_containers_are_reset(cluster, graph):
+    with tf.device("/job:ps"), tf.container("experiment"):
+        inside = tf.Variable(1.0, name="reset_inside")
+        queue = tf.FIFOQueue(9, [tf.float32], [[]], shared_name="reset_queue")
+    with tf.device("/job:ps"):
+        outside = tf.Variable(2.0, name="reset_outside")
+    put, size = queue.enqueue(1.0), queue.size()
+    target = cluster.target("worker")
+    with tf.Session(target) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(put)
+        assert session.run([inside + outside, size]) == [3, 1]
+        tf.Session.reset(target, ["experiment"])
+        with pytest.raises((tf.errors.AbortedError, RuntimeError)):
+            session.run(size)  # its session is closed
+    with tf.Session(target) as session:
+        assert session.run([outside, size]) == [2, 0]
+        with pytest.raises(tf.errors.FailedPreconditionError, match="reset_inside"):
+            session.run(inside + 1.0)

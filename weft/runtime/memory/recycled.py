@@ -1,0 +1,111 @@
+"""Memory for results: freed blocks are kept and used again.
+
+Fresh memory costs a page fault for every 4 KB, which is slower than most arithmetic. So freed
+blocks are handed out again, the most recent first, because it may still be in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.errors import OutOfMemoryError
+from weft.host.memory import LINE as ALIGNMENT
+from weft.runtime.flight import LEAF, land, new_lock
+from weft.runtime.memory.arena import no_room, refuse_too_much
+
+Array = np.ndarray[Any, Any]
+SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
+MOST_KEPT: Final = 1 << 29  # bytes of free blocks
+LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
+
+
+class Pool:
+    """Free memory by size."""
+
+    def __init__(self) -> None:
+        self.free: dict[int, list[Array]] = {}
+        self.kept = 0
+        self.lock = new_lock(LEAF)  # reentrant: a finalizer may run while this thread holds it
+
+    def take(self, size: int) -> Array | None:
+        """A free block of this size, if there is one."""
+        with self.lock:
+            blocks = self.free.get(size)
+            if not blocks:
+                return None
+            self.kept -= size
+            return blocks.pop()
+
+    def give(self, size: int, raw: Array) -> None:
+        """Keeps a block that is not used any more, if there is room."""
+        with self.lock:  # KeyboardInterrupt comes after calls, and must not come after acquire()
+            if self.kept + size <= MOST_KEPT:
+                blocks = self.free.setdefault(size, [])
+                self.kept += size
+                blocks.append(raw)
+
+    def clear(self) -> None:
+        """Returns the free blocks to the system."""
+        with self.lock:
+            self.free.clear()
+            self.kept = 0
+
+
+POOL: Final = Pool()
+
+
+class Block:
+    """The owner of a block; every array on it keeps it alive.
+
+    It is no array itself: the base of a NumPy view skips owners that are arrays.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "_raw", "_size")
+
+    def __init__(self, raw: Array, size: int) -> None:
+        address = raw.__array_interface__["data"][0]
+        start = address + -address % ALIGNMENT
+        self.__array_interface__: dict[str, Any] = {
+            "data": (start, False), "shape": (size,), "typestr": "|u1", "version": 3
+        }  # fmt: skip
+        self._size, self._raw = size, raw
+
+    def __del__(self, give: Any = POOL.give) -> None:
+        raw = getattr(self, "_raw", None)
+        if raw is not None:  # its constructor ran to the end
+            give(self._size, raw)
+
+
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """An uninitialized C-contiguous array, aligned to a cache line unless it is tiny."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < SMALLEST:
+        return np.empty(shape, dtype)
+    raw = POOL.take(size)
+    if raw is None:
+        if size >= LARGE:
+            refuse_too_much(size, "tensor")
+        raw = allocated(np.empty, size + ALIGNMENT)
+    return np.ndarray(shape, dtype, np.asarray(Block(raw, size)))
+
+
+def allocated(make: Callable[..., Array], size: int) -> Array:
+    """Fresh memory.
+
+    Raises:
+        OutOfMemoryError: the system has no more.
+    """
+    try:
+        return make(size, np.uint8)
+    except MemoryError:
+        raise OutOfMemoryError(no_room("tensor", size)) from None
+
+
+def empty_cache() -> None:
+    """Return the free blocks to the system."""
+    land()  # memory of a step that is still running is not free yet
+    POOL.clear()

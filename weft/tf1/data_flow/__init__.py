@@ -1,0 +1,1 @@
+"""Queues, barriers and accumulators in the graph."""
