@@ -23,7 +23,7 @@ BIN = Path(sys.executable).parent
 def one_node():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False,
-             runtime_env={"env_vars": {"PYTHONPATH": os.getcwd()}})  # fmt: skip
+             runtime_env={"env_vars": {"PYTHONPATH": f"{os.getcwd()}:{Path(__file__).parent}"}})  # fmt: skip
     yield
     ray.shutdown()
 
@@ -62,7 +62,9 @@ def test_a_killed_worker_comes_back_and_no_shard_is_lost(one_node):
     with weft_ray.start({"chief": 1, "ps": 2, "worker": 2}, strategy="PACK") as cluster:
         cluster.run({"worker": add_ones})
         shards = Shards(60, size=3, chief=address(cluster, "chief"), timeout=30.0)
+        end = time.monotonic() + 60
         while shards.report()["done"] < 3:
+            assert time.monotonic() < end
             time.sleep(0.05)
         os.kill(pid_of(cluster, "worker", 0), signal.SIGKILL)
         (first, second) = cluster.wait(120)["worker"]
