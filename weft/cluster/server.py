@@ -152,6 +152,7 @@ class Server:
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message, peer.moved),
             "resource": lambda message, peer: worker.store.call(message),
+            "give up": lambda message, peer: worker.store.calls.give_up(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
             "reset": self._reset,
@@ -162,6 +163,7 @@ class Server:
             "client step": lambda message, peer: desk.step(message),
             "client state": desk.ask,
             "client call": lambda message, peer: desk.call(message),
+            "client give up": lambda message, peer: desk.calls.give_up(message),
             "client close": lambda message, peer: desk.close(message),
             "client reset": self._reset_all,
         }
