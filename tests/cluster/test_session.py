@@ -168,8 +168,9 @@ def test_random_streams_belong_to_sessions(cluster):
             assert np.array_equal(one.run(drawn), expected[0])
             assert np.array_equal(other.run(drawn), expected[0])
             assert np.array_equal(one.run(drawn), expected[1])
-        with tf.Session(cluster.target("worker")) as later:
-            assert np.array_equal(later.run(drawn), expected[0])
+        for job in ("worker", "ps"):  # where it is, and on another task
+            with tf.Session(cluster.target(job)) as later:
+                assert np.array_equal(later.run(drawn), expected[0])
 
 
 def test_python_runs_in_the_client(cluster):

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from weft.runtime.finish import finish, partitioned
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
+CLOSE_SECONDS: Final = 2.0
+"""How long a session that is closed waits for other tasks to free what it has registered."""
 
 
 class MasterSession(ClusterSession):
@@ -139,7 +141,7 @@ class MasterSession(ClusterSession):
     def _registration(self, cut: Partition, route: Any, number: int) -> Message:
         devices = {device for device in self.devices if task_of(device) == route.task}
         head, arrays = registration(cut, route, devices, self._sent[route.task])
-        head |= {"session": self.name, "program": number, "master": self.task}
+        head |= {"session": self.name, "program": number, "counters": self._counters}
         return Message("register", head, arrays)
 
     # -- variables and resources
@@ -219,9 +221,12 @@ class MasterSession(ClusterSession):
             if isinstance(self._failure, ClosedError):
                 return
         self._fail(AbortedError("the session was closed"), error)
-        for link in self.links.values():
-            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
-                link.channel.start(Message("release", {"session": self.name}))
+        message = Message("release", {"session": self.name})
+        open_links = [link for link in self.links.values() if not link.channel.closed]
+        released = [link.channel.start(message) for link in open_links]
+        for future in released:  # a later session may have the same random streams
+            with contextlib.suppress(UnavailableError, TimeoutError):
+                future.result(CLOSE_SECONDS)
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)
         self._closed(self)
