@@ -18,7 +18,6 @@ from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.timeline import StageRow, Timeline, current, shifted
-from weft.cluster.worker.rendezvous import Rendezvous
 from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.ir.node import TensorType
 from weft.passes.partition import Partition
@@ -36,12 +35,7 @@ class Owner(Protocol):
 
     name: str
     links: dict[str, Link]
-    rendezvous: Rendezvous
     states: Mapping[str, Any]
-
-    def check(self) -> None:
-        """Raises if a task has failed."""
-        ...
 
     def begin(self, flight: Flight) -> None:
         """A step begins: it fails when a task does."""

@@ -75,6 +75,7 @@ class MasterSession(ClusterSession):
         self._lock = threading.Lock()
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
+        self._is_closed = False
         self._pending = Pending()
         self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
@@ -214,13 +215,19 @@ class MasterSession(ClusterSession):
         """The steps that are under way, and the tasks that they wait for."""
         return [flight.wait_now() for flight in list(self._flights)]
 
-    def close(self) -> None:
-        """Give up what runs and waits, and free what the session has registered."""
-        error = ClosedError("session: expected an open session, got a closed one")
+    def close(self, why: str = "") -> None:
+        """Give up what runs and waits, and free what the session has registered.
+
+        Args:
+            why: what ended it, if that was not its client.
+        """
         with self._lock:
-            if isinstance(self._failure, ClosedError):
+            if self._is_closed:
                 return
-        self._fail(AbortedError("the session was closed"), error)
+            self._is_closed = True
+        closed = ClosedError("session: expected an open session, got a closed one")
+        error = AbortedError(f"the session was closed{why}")
+        self._fail(error, error if why else closed)
         message = Message("release", {"session": self.name})
         open_links = [link for link in self.links.values() if not link.channel.closed]
         released = [link.channel.start(message) for link in open_links]
