@@ -161,6 +161,7 @@ class Server:
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),
             "client step": lambda message, peer: desk.step(message),
+            "client describe": lambda message, peer: desk.describe(message),
             "client state": desk.ask,
             "client call": lambda message, peer: desk.call(message),
             "client give up": lambda message, peer: desk.calls.give_up(message),

@@ -88,6 +88,15 @@ class Desk:
                 found = function(message.arrays, guest.session.variables)
         return Message("values", head, list(map(np.asarray, found)))
 
+    def describe(self, message: Message) -> Message:
+        """What becomes of a function, or where its time goes, as text."""
+        guest, head = self._guest(message), message.head
+        function: Any = guest.functions[head["function"]]
+        given = message.arrays, guest.session.variables
+        if head["what"] == "profile":
+            return Message("text", {"text": function.profile(*given, head["runs"])})
+        return Message("text", {"text": str(function.explain(*given))})
+
     def ask(self, message: Message, peer: Peer) -> Message:
         """Ask a device about variables."""
         head = message.head
