@@ -5,6 +5,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft.cluster.wire import request_head, request_of, step_head, step_of
+from weft.cluster.worker.program import packed, unpacked
 from weft.codegen.target import current
 from weft.errors import GraphError
 from weft.ir.dtype import float32
@@ -65,3 +66,15 @@ def test_python_functions_stay_at_home():
         request = Request(graph.ir, (y.value,), (), ())
         with pytest.raises(GraphError, match=r"cannot be sent to another task.*mine.*test_wire.py"):
             request_head(request, [])
+
+
+def test_large_constants_are_sent_once():
+    small, large, other = np.arange(4), np.zeros(100_000), np.ones(100_000)
+    sent, constants = set(), {}
+    found, sizes = [], []
+    for arrays in ([small, large], [large, other, small], [other]):
+        digests, travelling = packed(arrays, sent)
+        sizes.append(len(travelling))
+        received = unpacked(digests, travelling, constants)
+        found.append(all(a is b for a, b in zip(arrays, received, strict=True)))
+    assert all(found) and sizes == [2, 2, 0]
