@@ -1,10 +1,13 @@
 """Sessions on several CPUs of a process: the results of one, and where everything is."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
 from bench.cluster.partition import measure
+from weft.runtime import local_devices
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError
 
 CPU0, CPU1 = (f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range(2))
@@ -200,6 +203,27 @@ def test_python_and_a_feed_of_a_value_in_the_middle():
         assert np.allclose(session.run(total, {x: [0.0, 0.0]}), 2)
         assert session.run(total, {z: [1.0, 4.0]}) == 5
         assert np.array_equal(session.run([z, x], {x: [0, 0], z: [1, 2]})[0], [1, 2])
+
+
+def test_python_may_run_another_step(monkeypatch):
+    monkeypatch.setattr(local_devices, "WORTH_NS", -1.0)
+    x, threads = tf.placeholder(tf.float32, ()), []
+    with tf.device("/cpu:0"):
+        inner = tf.exp(x)
+    with tf.device("/cpu:1"):
+        inner = inner * 2.0
+
+    def function(value):
+        threads.append(threading.current_thread())
+        return session.run(inner, {x: value})
+
+    y = tf.py_func(function, [inner], tf.float32)
+    y.set_shape(())
+    with tf.device("/cpu:0"):
+        z = y + 1.0
+    session = sessions()[1]
+    assert np.isclose(session.run(z, {x: 0.0}), 2 * np.exp(2.0) + 1)
+    assert threads == [threading.current_thread()]
 
 
 @pytest.mark.slow
