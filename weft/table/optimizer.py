@@ -66,7 +66,7 @@ class SGD(RowOptimizer):
 
     def rule(self, p: Value, g: Value, *slots: Value, **rates: Value) -> Update:
         """See `weft.ops.optimizer.descent.sgd`."""
-        return sgd(p, g, lr=rates["lr"])
+        return sgd(p, g, *slots, lr=rates["lr"])
 
 
 @dataclass(frozen=True)
