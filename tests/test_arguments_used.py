@@ -19,7 +19,7 @@ EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
     "autograd/functional.py:hessian(vectorize)": ALWAYS,
     "autograd/gradient.py:grad(only_inputs)": "PyTorch's, deprecated and always true",
-    "cluster/resolver/slurm.py:SlurmClusterResolver.__init__(auto_set_gpu)": "there is no such device",
+    "cluster/resolver/slurm.py:SlurmClusterResolver.__init__(auto_set_gpu)": ONE_KIND,
     "cuda/__init__.py:is_bf16_supported(including_emulation)": "there is no such device",
     "cuda/__init__.py:manual_seed_all(seed)": "there is no such device",
     "cuda/__init__.py:memory_allocated(device)": "there is no such device",
