@@ -29,9 +29,7 @@ def network(x, labels):
         h = tf.nn.dropout(h, 0.7, seed=3)
     with tf.device("/cpu:1"):
         h = tf.layers.dense(tf.tanh(tf.layers.dense(h, 8)), 4)
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h)
-    )
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
 
 
 def bytes_of(values):

@@ -14,7 +14,7 @@ from weft.cluster.links import PATIENT
 from weft.cluster.master.program import fresh
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession, Run
-from weft.cluster.waiting import answered
+from weft.cluster.waiting import Pending, answered
 from weft.cluster.wire import request_head
 from weft.cluster.worker.program import packed
 from weft.cluster.worker.store import told
@@ -60,6 +60,7 @@ class ClientSession(ClusterSession):
     ) -> None:  # fmt: skip
         self._channel: Final[Channel] = connect(address_of(target), options or PATIENT, target)
         self._closed = False
+        self._pending = Pending()
         self._sent: set[str] = set()
         head = {"filters": list(filters), "threads": threads, "timeout": timeout}
         try:
@@ -112,12 +113,14 @@ class ClientSession(ClusterSession):
         """Call a method of a resource."""
         self._check()
         head = {"session": self._name, "device": device, **told(spec, method, options)}
-        return answered(self._channel, Message("client call", head, inputs), cancel).arrays
+        message = Message("client call", head, inputs)
+        return answered(self._channel, message, cancel, "client give up", self._pending).arrays
 
     def close(self) -> None:
         """Close the session of the master."""
         if not self._closed:
             self._closed = True
+            self._pending.wait()
             with self._channel, contextlib.suppress(UnavailableError, DeadlineError):
                 self._channel.call(Message("client close", {"session": self._name}), 5.0)
 

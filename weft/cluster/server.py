@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -113,11 +113,11 @@ class Server:
 
     def join(self) -> None:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
-        with _terminated(self.stop):
+        with _terminated():
             try:
                 while not self._stopped.wait(LOOK_SECONDS):
                     pass
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 self.stop()
                 raise
 
@@ -152,6 +152,7 @@ class Server:
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message),
             "resource": lambda message, peer: worker.store.call(message),
+            "give up": lambda message, peer: worker.store.calls.give_up(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
             "reset": self._reset,
@@ -162,6 +163,7 @@ class Server:
             "client step": lambda message, peer: desk.step(message),
             "client state": lambda message, peer: desk.ask(message),
             "client call": lambda message, peer: desk.call(message),
+            "client give up": lambda message, peer: desk.calls.give_up(message),
             "client close": lambda message, peer: desk.close(message),
             "client reset": self._reset_all,
         }
@@ -232,8 +234,8 @@ def server_at(target: str) -> Server | None:
 
 
 @contextlib.contextmanager
-def _terminated(stop: Callable[[], object]) -> Any:
-    """SIGTERM calls a function meanwhile, if the main thread is here and handles it as usual."""
+def _terminated() -> Iterator[None]:
+    """SIGTERM raises SystemExit, if this is the main thread and the signal is handled as usual."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -241,7 +243,6 @@ def _terminated(stop: Callable[[], object]) -> Any:
 
     def end(number: int, frame: object) -> None:
         del frame
-        stop()
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, end)

@@ -143,6 +143,30 @@ def test_arrays_are_aligned(channel, echo):
         assert [x.ctypes.data % 16 for x in message.arrays] == [0, 0]
 
 
+def test_whoever_asks_whether_it_is_closed_disturbs_nobody(channel):
+    """Asking while another thread waits with a deadline."""
+    stop, faults = threading.Event(), []
+
+    def ask():
+        while not stop.is_set():
+            try:
+                assert not channel.closed
+            except BaseException as error:
+                faults.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(3):
+        with pytest.raises(errors.DeadlineError):
+            channel.call(Message("block"), timeout=0.05)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not faults
+
+
 def test_an_idle_channel_knows_that_its_server_has_ended(channel, listener):
     assert not channel.closed
     listener.stop()

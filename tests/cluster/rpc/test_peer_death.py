@@ -55,6 +55,7 @@ def fails(channel, what, seconds, how):
     assert [str(e) for e in caught] == [str(futures[0].exception())]
     with pytest.raises(errors.UnavailableError, match=NAME):
         channel.call(Message("echo"))
+    assert isinstance(channel.start(Message("echo")).exception(), errors.UnavailableError)
     assert channel.closed
 
 

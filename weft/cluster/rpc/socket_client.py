@@ -27,7 +27,7 @@ from weft.cluster.rpc.segment import pool
 from weft.cluster.rpc.socket_link import Link, endpoint
 from weft.cluster.rpc.socket_server import WELCOME
 from weft.cluster.rpc.waiting import Call, Reader, Waiter
-from weft.errors import DataError, WeftError
+from weft.errors import DataError, UnavailableError, WeftError
 
 MOST_TICK: Final = 0.25
 """How often a thread that waits looks whether the task is stopped, in seconds."""
@@ -59,7 +59,7 @@ class SocketChannel(Channel):
             connection, options.patience, self._tick, self.most_bytes, options.max_message_bytes
         )
         self._poll = select.poll()
-        self._poll.register(connection, select.POLLIN | select.POLLRDHUP)
+        self._poll.register(connection, select.POLLIN)
         self._buffer = bytearray(packets.PACKET_BYTES)
         self._numbers = itertools.count(1)
         self._pending: dict[int, Waiter | Call] = {}
@@ -72,7 +72,7 @@ class SocketChannel(Channel):
     @property
     def closed(self) -> bool:
         """See `Channel.closed`; looks whether the other end is there."""
-        if self._failure is None and any([state & ENDED for _, state in self._poll.poll(0)]):
+        if self._failure is None and _has_ended(self._link.socket):
             self._fail("has ended or was killed")
         return self._failure is not None
 
@@ -113,7 +113,11 @@ class SocketChannel(Channel):
         limit = Limit(self.options.deadline if timeout is None else timeout, message.kind)
         number = next(self._numbers)
         call = Call(lambda: self.give_up(number), self.lead)
-        self._send(number, call, message)
+        try:
+            self._send(number, call, message)
+        except UnavailableError as error:  # as an answer: callers have one place to look
+            call.settle(error)
+            return call
         if limit.until is not None:
             alarm = Alarm.at(limit.until, lambda: self._expire(number, limit))
             call.add_done_callback(lambda _: alarm.cancel())
@@ -279,6 +283,15 @@ def _connected(server: str, secret: bytes, timeout: float) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether the other end of a connection is closed."""
+    poll = select.poll()  # one of its own: several threads may not use one at the same time
+    with contextlib.suppress(OSError, ValueError):  # it is closed at this moment
+        poll.register(connection, select.POLLRDHUP)
+        return any([state & ENDED for _, state in poll.poll(0)])
+    return True
 
 
 def _is_stopped(process: int) -> bool:

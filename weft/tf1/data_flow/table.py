@@ -9,6 +9,7 @@ from weft.documentation import arguments_of
 from weft.errors import ArgumentError, DTypeError, WeftError
 from weft.tf1.data_flow.handle import Handle, resource
 from weft.tf1.data_flow.table_initializer import TableInitializerBase
+from weft.tf1.data_flow.table_state import TableState
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype, int64
@@ -205,6 +206,11 @@ class _Mutable(LookupInterface):
     _default: Tensor
     _key_shape: tuple[int, ...] = ()
     _mismatch = ArgumentError
+    state: TableState | None = None  # what `Saver` saves
+
+    def _keep(self, checkpoint: bool) -> None:
+        if checkpoint:
+            self.state = TableState(self._handle, self.export(f"{self.name}_save"))
 
     @property
     def _value_shape(self) -> tuple[Any, ...]:
@@ -279,15 +285,13 @@ class MutableHashTable(_Mutable):
         default_value: of keys that are not there; its shape is that of all values.
         shared_name: tables of this name are the same one, in all sessions of a server.
         name: of the operation.
-        checkpoint: `True` would save it with the variables, which `weft.cluster.HashTable` does;
-            this one is not saved.
+        checkpoint: whether `Saver` saves it with the variables.
     """
 
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any,
         shared_name: str | None = None, name: str = "MutableHashTable", checkpoint: bool = True,
     ) -> None:  # fmt: skip
-        del checkpoint
         super().__init__(key_dtype, value_dtype)
         self._default = convert_to_tensor(default_value, self._value_dtype)
         kind = "MutableHashTableOfTensorsV2" if self._value_shape else "MutableHashTableV2"
@@ -297,6 +301,7 @@ class MutableHashTable(_Mutable):
             "value_shape": self._value_shape,
         }
         self._handle = resource(kind, options, shared_name, name)
+        self._keep(checkpoint)
 
 
 @arguments_of(MutableHashTable)
@@ -317,7 +322,7 @@ class DenseHashTable(_Mutable):
         deleted_key: Any, initial_num_buckets: int | None = None, shared_name: str | None = None,
         name: str = "MutableDenseHashTable", checkpoint: bool = True,
     ) -> None:  # fmt: skip
-        del checkpoint, initial_num_buckets
+        del initial_num_buckets
         super().__init__(key_dtype, value_dtype)
         self._default = convert_to_tensor(default_value, self._value_dtype, name="default_value")
         unused = [_known(k, self._key_dtype) for k in (empty_key, deleted_key)]
@@ -334,6 +339,7 @@ class DenseHashTable(_Mutable):
             "deleted_key": _plain(unused[1].tolist()),
         }
         self._handle = resource("MutableDenseHashTableV2", options, shared_name, name)
+        self._keep(checkpoint)
 
     def insert_or_assign(self, keys: Any, values: Any, name: str | None = None) -> Operation:
         """The same as `insert`."""
