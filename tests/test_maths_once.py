@@ -129,7 +129,7 @@ LEFT = {
     "tf1/variable/counting.py:count_up_to": VARIABLES,
     "tf1/train/moving_averages.py:ExponentialMovingAverage.apply": VARIABLES,
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
-    "tf1/train/optimizer/adam.py:AdamOptimizer._finish": VARIABLES,
+    "tf1/train/optimizer/adam.py:AdamOptimizer._moved": VARIABLES,
     "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
     "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
     "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,

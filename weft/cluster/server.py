@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -113,11 +113,11 @@ class Server:
 
     def join(self) -> None:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
-        with _terminated(self.stop):
+        with _terminated():
             try:
                 while not self._stopped.wait(LOOK_SECONDS):
                     pass
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 self.stop()
                 raise
 
@@ -234,8 +234,8 @@ def server_at(target: str) -> Server | None:
 
 
 @contextlib.contextmanager
-def _terminated(stop: Callable[[], object]) -> Any:
-    """SIGTERM calls a function meanwhile, if the main thread is here and handles it as usual."""
+def _terminated() -> Iterator[None]:
+    """SIGTERM raises SystemExit, if this is the main thread and the signal is handled as usual."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -243,7 +243,6 @@ def _terminated(stop: Callable[[], object]) -> Any:
 
     def end(number: int, frame: object) -> None:
         del frame
-        stop()
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, end)

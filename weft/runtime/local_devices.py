@@ -13,8 +13,10 @@ from weft.ir.shape import is_stack, size
 from weft.passes.partition import Partition
 from weft.passes.placement.cost import node_ns
 from weft.passes.placement.explanation import PlacementExplanation
+from weft.passes.staging.lend import Lent, lend
 from weft.passes.step import Step
 from weft.runtime.device.base import Buffer, Device, HostArray
+from weft.runtime.executable import uninitialized
 from weft.runtime.flight import new_lock
 from weft.runtime.memory.state import State
 from weft.runtime.staged import Box, StagedProgram, StageTime
@@ -117,9 +119,10 @@ class LocalProgram:
     ) -> None:  # fmt: skip
         self.step: Final = step
         self.explain: Final = explain
-        self.partition: Final = partition
         self._fetches: Final = partition.fetches[:fetches]
         in_turn = not apart or gain_ns(partition) < WORTH_NS
+        partition, self._lent = lend(partition, in_turn)
+        self.partition: Final = partition
         self._staged: Final = StagedProgram(partition, devices, in_turn=in_turn)
         self._kept: dict[int, Buffer] = {
             number: devices[stage.device].allocate(partition.types[number])
@@ -135,6 +138,8 @@ class LocalProgram:
         for number, array in zip(partition.feeds, arrays, strict=True):
             box.put(number, np.asarray(array))
         with state.lock:
+            for number, lent in self._lent.items():
+                box.put(number, _memory_of(lent, state.states[lent.device]))
             self._staged.run(box, state.states)
         seen = set(partition.feeds)
         found: list[Any] = []
@@ -160,6 +165,12 @@ class LocalProgram:
                 self.run(arrays, state)
             found.append(sorted(times))
         return show_times(self.partition, min(found, key=_duration))
+
+
+def _memory_of(lent: Lent, state: State) -> HostArray:
+    if lent.key not in state:
+        raise uninitialized(lent.key, lent.node)
+    return state.memory(lent.key)
 
 
 WORTH_NS: Final = 100_000.0

@@ -64,7 +64,8 @@ class MasterSession(ClusterSession):
         self.devices = {n: d.attributes for n, d in worker.devices.items()}
         for link in links.values():
             self.devices.update(link.devices)
-        self.variables = Variables(self)
+        self._homes: dict[str, str] = {}  # of variables, as far as requests have told
+        self.variables = Variables(self, self._homes.get)
         self._worker, self._counters, self._closed = worker, counters, closed
         self._threads = threads or None
         self._default = next(iter(worker.devices))
@@ -73,6 +74,7 @@ class MasterSession(ClusterSession):
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
         self._pending = Pending()
+        self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
     # -- functions
@@ -85,6 +87,7 @@ class MasterSession(ClusterSession):
             for node, device in request.placed.items()
             if op_of(node) in (variable, counter)
         }
+        self._homes.update(homes)
 
         def compiled(step: Step, threads: int, count: int) -> Any:
             return self._compiled(step, threads, count, homes)
@@ -121,6 +124,7 @@ class MasterSession(ClusterSession):
             number = next(self._numbers)
         cut = replace(cut, fetches=cut.fetches[:fetches])
         plan = routes(cut, self.task)
+        self._used.update(task for task in plan if task != self.task)
         futures = [
             self.links[task].channel.start(self._registration(cut, route, number))
             for task, route in plan.items()
@@ -175,11 +179,11 @@ class MasterSession(ClusterSession):
     # -- its life
 
     def check(self) -> None:
-        """Raises if the session is closed, or one of its tasks has failed."""
+        """Raises if the session is closed, or a task that it has used has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
-        for task, link in self.links.items():
-            if link.channel.closed:
+        for task in list(self._used):
+            if self.links[task].channel.closed:
                 raise AbortedError(
                     f"the session lost {task}, which has ended or did not answer: open a new one"
                 )

@@ -16,7 +16,7 @@ from weft.cluster.worker.outbox import Outbox
 from weft.cluster.worker.program import Program
 from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, known, size
-from weft.runtime.staged import Box, StageTime
+from weft.runtime.staged import Box, StageTime, no_memory
 
 Array = np.ndarray[Any, Any]
 SHARED_BYTES: Final = 1 << 14
@@ -48,7 +48,7 @@ class Part:
         send = Outbox(posts, partial(deliver, step)).put if posts else None
         self._times: list[StageTime] = []
         watch = self._times.append if traced else None
-        memory = partial(_memory, program.outside) if shared else unshared
+        memory = partial(_memory, program.outside) if shared else no_memory
         self.box = Box(len(program.types), memory, send, watch)
 
     def feed(self, values: Sequence[int], arrays: Sequence[Array]) -> None:
@@ -83,8 +83,3 @@ def shared_memory(kind: TensorType) -> Array | None:
 
 def _memory(outside: frozenset[int], value: int, kind: TensorType) -> Array | None:
     return shared_memory(kind) if value in outside else None
-
-
-def unshared(value: int, kind: TensorType) -> None:
-    """Leaves memory to devices."""
-    del value, kind

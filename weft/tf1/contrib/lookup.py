@@ -7,6 +7,7 @@ from typing import Any
 from weft.documentation import arguments_of
 from weft.errors import ArgumentError
 from weft.tf1.data_flow import id_table as _id_table
+from weft.tf1.data_flow.embedding_table import EmbeddingTable as EmbeddingTable
 from weft.tf1.data_flow.id_table import FastHashSpec as FastHashSpec
 from weft.tf1.data_flow.id_table import HasherSpec as HasherSpec
 from weft.tf1.data_flow.id_table import IdTableWithHashBuckets as IdTableWithHashBuckets
