@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "cluster/remote_function.py:RemoteFunction.__call__(state)": ON_TASKS,
     "cluster/remote_function.py:RemoteFunction.explain(state)": ON_TASKS,
     "cluster/remote_function.py:RemoteFunction.profile(state)": ON_TASKS,
+    "cluster/resolver/slurm.py:SlurmClusterResolver.__init__(auto_set_gpu)": ONE_KIND,
     "cuda/__init__.py:is_bf16_supported(including_emulation)": "there is no such device",
     "cuda/__init__.py:manual_seed_all(seed)": "there is no such device",
     "cuda/__init__.py:memory_allocated(device)": "there is no such device",
