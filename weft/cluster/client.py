@@ -14,7 +14,7 @@ from weft.cluster.rpc import Channel, Message, RpcOptions, connect
 from weft.cluster.session import ClusterSession
 from weft.cluster.waiting import Pending, answered
 from weft.cluster.wire import request_head
-from weft.cluster.worker.program import packed
+from weft.cluster.worker.program import digests_of, packed
 from weft.cluster.worker.store import told
 from weft.errors import ArgumentError, ClosedError, DeadlineError, UnavailableError
 from weft.ops.resource.spec import ResourceSpec
@@ -74,6 +74,7 @@ class ClientSession(ClusterSession):
         head: dict[str, Any] = {"request": request_head(request, aside)}
         head["constants"], arrays = packed(aside, self._sent)
         number = self._call("function", head, arrays).head["function"]
+        self._sent |= digests_of(head["constants"])
         return RemoteFunction(self._send, {"session": self._name, "function": number})
 
     def ask(

@@ -22,7 +22,7 @@ from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
 from weft.cluster.wait import Wait
 from weft.cluster.waiting import Pending, answered
-from weft.cluster.worker.program import registration
+from weft.cluster.worker.program import digests_of, registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
 from weft.errors import AbortedError, ClosedError, UnavailableError
@@ -128,15 +128,17 @@ class MasterSession(ClusterSession):
         cut = replace(cut, fetches=cut.fetches[:fetches])
         plan = routes(cut, self.task)
         self._used.update(task for task in plan if task != self.task)
-        futures = [
-            self.links[task].channel.start(self._registration(cut, route, number))
+        messages = {
+            task: self._registration(cut, route, number)
             for task, route in plan.items()
             if task != self.task
-        ]
+        }
+        futures = {t: self.links[t].channel.start(message) for t, message in messages.items()}
         own = {stage.device for stage in cut.stages} & self._worker.devices.keys()
         stages = StagedProgram(cut, self._worker.devices, own) if own else None
-        for future in futures:
+        for task, future in futures.items():
             future.result()
+            self._sent[task] |= digests_of(messages[task].head["constants"])
         return ClusterProgram(number, step, cut, plan, stages, self, self.task)
 
     def _registration(self, cut: Partition, route: Any, number: int) -> Message:

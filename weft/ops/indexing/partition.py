@@ -10,7 +10,7 @@ from weft.errors import OutOfRangeError
 from weft.ir.dtype import DType, int32
 from weft.ir.shape import Shape
 from weft.ops.boundary.state import no_cases
-from weft.ops.declaration import NO_GRADIENT, Array, Boundary, defop
+from weft.ops.declaration import HOSTED, NO_GRADIENT, Array, Opaque, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
 
@@ -123,11 +123,11 @@ partition_ids = defop(
     shape=_shapes,
     reference=_partition,
     vjp=NO_GRADIENT,
-    lower=Boundary(),
+    lower=Opaque(HOSTED),
     cases=no_cases,
     outputs=-1,
     partial=True,
-    facts=Facts(autocast=Autocast.KEPT, host=True),
+    facts=Facts(autocast=Autocast.KEPT),
 )
 """For each part the rows to look up there, then the place of each id among all these rows.
 
