@@ -107,3 +107,7 @@ def report(threads: int) -> None:
         f"ResNet-50's step, batch 8, {threads} threads: one device {one * 1e3:.0f} ms, two "
         f"{two * 1e3:.0f} ms, {two / one:.3f} of it (bar: {BAR})"
     )
+
+
+if __name__ == "__main__":
+    report(2)
