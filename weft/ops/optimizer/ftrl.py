@@ -9,7 +9,7 @@ from weft.ops.optimizer.rule import Update
 
 def ftrl(
     p: Value, g: Value, total: Value, linear: Value, *, lr: Value, l1: Value, l2: Value,
-    power: float = -0.5,
+    power: float = -0.5, shrinkage: Value | None = None,
 ) -> Update:  # fmt: skip
     """p = (sign(z) * l1 - z) / (n ** -power / lr + 2 * l2) where |z| > l1, else 0.
 
@@ -19,12 +19,14 @@ def ftrl(
     Args:
         total, linear: n and z.
         power: how the learning rate falls with n.
+        shrinkage: times 2 p is added to g in z only.
 
     Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013, algorithm 1.
     """
     new = total + g * g
     before, after = (_raised(x, -power) for x in (total, new))
-    linear = linear + g - (after - before) / lr * p
+    slope = g if shrinkage is None else g + shrinkage * 2.0 * p
+    linear = linear + slope - (after - before) / lr * p
     moved = (catalogue.sign(linear) * l1 - linear) / (after / lr + l2 * 2.0)
     return Update(
         catalogue.select(catalogue.greater(catalogue.abs(linear), l1), moved, p * 0.0),
