@@ -1,28 +1,79 @@
-"""Calls of other tasks that wait until they are cancelled."""
+"""Calls of resources in other tasks: they wait until they are answered or given up.
+
+Who gives a call up asks the task to end it and waits for the answer all the same: a dequeue that
+was faster has its element in it, which would be lost otherwise.
+"""
 
 from __future__ import annotations
 
+import itertools
+import secrets
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Final
+
 from weft.cluster.rpc import Channel, Message
-from weft.resource.base import Cancellation
+from weft.cluster.rpc.channel import settle
+from weft.cluster.rpc.deadline import Alarm
+from weft.errors import WeftError
+from weft.host.crew import Crew
+from weft.resource.base import Array, Cancellation
+
+PATIENCE: Final = 5.0
+"""Seconds that the answer to a call that was given up may take."""
+_process: Final = secrets.token_hex(8)
+_numbers: Final = itertools.count()
 
 
-def answered(channel: Channel, message: Message, cancel: Cancellation) -> Message:
+class Pending:
+    """Calls that were given up and not answered yet."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def change(self, by: int) -> None:
+        """Count some more or fewer."""
+        with self._changed:
+            self._count += by
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until all are answered."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0, PATIENCE)
+
+
+def answered(
+    channel: Channel, message: Message, cancel: Cancellation, kind: str, pending: Pending
+) -> Message:
     """The answer to a message, whenever it comes.
 
     Args:
         channel: to the task.
         message: for it.
-        cancel: ends the wait, here and in the task.
+        cancel: gives the call up.
+        kind: of the message that tells the task so.
+        pending: counts it from then on.
 
     Raises:
-        CancelledError: it was cancelled.
+        CancelledError: it was given up, and had no effect.
         UnavailableError: the task has failed.
     """
-    future = channel.start(message)
+    call = f"{_process}/{next(_numbers)}"
+    future = channel.start(message._replace(head={**message.head, "call": call}))
+    alarms: list[Alarm] = []
 
     def give_up(error: BaseException) -> None:
         del error
-        future.cancel()
+        pending.change(1)
+        alarms.append(Alarm.at(time.monotonic() + PATIENCE, future.cancel))
+        try:
+            channel.start(Message(kind, {"call": call}))
+        except WeftError:
+            future.cancel()
 
     withdraw = cancel.add(give_up)
     try:
@@ -33,3 +84,54 @@ def answered(channel: Channel, message: Message, cancel: Cancellation) -> Messag
         raise
     finally:
         withdraw()
+        for alarm in alarms:
+            alarm.cancel()
+            pending.change(-1)
+
+
+class Calls:
+    """Calls of resources for other tasks, each on a thread.
+
+    Args:
+        crew: of the threads.
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._all: dict[str, Cancellation] = {}
+
+    def start(
+        self, message: Message, parent: Cancellation,
+        call: Callable[[Cancellation], Sequence[Array]],
+    ) -> Future[Message]:  # fmt: skip
+        """Begin a call; it ends with its parent, with its caller, or when it is given up.
+
+        Args:
+            message: asks for it.
+            parent: of the cancellation that the call gets.
+            call: makes it.
+        """
+        name: str = message.head["call"]
+        cancel = self._all[name] = Cancellation(parent)
+        future: Future[Message] = Future()
+        future.add_done_callback(lambda done: cancel.cancel() if done.cancelled() else None)
+
+        def run() -> None:
+            result: Message | BaseException
+            try:
+                with cancel:
+                    result = Message("called", {}, list(call(cancel)))
+            except BaseException as error:  # it travels to the caller
+                result = error
+            self._all.pop(name, None)
+            settle(future, result)
+
+        self._crew.do(run)
+        return future
+
+    def give_up(self, message: Message) -> Message:
+        """End a call, if it still waits; its own answer tells."""
+        found = self._all.get(message.head["call"])
+        if found is not None:
+            found.cancel()
+        return Message("given up")

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.cluster.copies import lent
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.channel import settle
 from weft.cluster.wait import Wait
+from weft.cluster.waiting import Calls
 from weft.errors import ArgumentError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec, container_of
@@ -33,22 +34,27 @@ class Store:
     Attributes:
         states: the variables of each device.
         containers: queues, tables, accumulators.
+        calls: of resources, for other tasks.
     """
 
     def __init__(self, devices: Sequence[Device], crew: Crew) -> None:
         self.states: dict[str, Any] = {str(d.name): d.variables() for d in devices}
         self.containers = Containers()
-        self._crew = crew
+        self.calls = Calls(crew)
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
         self._calls: dict[object, tuple[str, float]] = {}  # that are under way
 
     # -- variables
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: Message, shared: bool = False) -> Message:
         """Answer a message about variables: `contains`, `get`, `set`, `delete` or `keys`.
 
         Its head names a device and keys. All values of a `get` are from one moment.
+
+        Args:
+            message: as above.
+            shared: whether whoever asks shares memory with this task.
 
         Raises:
             ArgumentError: there is no such device.
@@ -62,7 +68,7 @@ class Store:
             case "contains":
                 return Message("state", {"found": [key in state for key in keys]})
             case "get":
-                return _values(state, keys)
+                return _values(state, keys, shared)
             case "set":
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
@@ -97,25 +103,12 @@ class Store:
 
     def call(self, message: Message) -> Future[Message]:
         """Call a method of a resource; waits on a thread, until the session is released."""
-        cancel = Cancellation(self._session(message.head["session"]))
-        future: Future[Message] = Future()
-        future.add_done_callback(lambda done: _given_up(done, cancel))
-        self._crew.do(lambda: self._call(message, future, cancel))
-        return future
-
-    def _call(self, message: Message, future: Future[Message], cancel: Cancellation) -> None:
-        try:
-            with cancel:
-                found = self.called(message, cancel)
-        except BaseException as error:  # it travels to the caller
-            settle(future, error)
-        else:
-            settle(future, Message("called", {}, found))
-
-    def called(self, message: Message, cancel: Cancellation) -> list[Array]:
-        """Call a method of a resource in this thread."""
         spec, method, options = heard(message.head)
-        return self.call_here(spec, method, options, message.arrays, cancel)
+        return self.calls.start(
+            message,
+            self._session(message.head["session"]),
+            lambda cancel: self.call_here(spec, method, options, message.arrays, cancel),
+        )
 
     def call_here(
         self, spec: ResourceSpec, method: str, options: Mapping[str, Any],
@@ -152,11 +145,12 @@ class Store:
         self.containers.reset()
 
 
-def _values(state: Any, keys: Sequence[str]) -> Message:
+def _values(state: Any, keys: Sequence[str], shared: bool) -> Message:
     """The values of those of these variables that have one, of one moment."""
     with state.lock:
         found = [key for key in keys if key in state]
-        return Message("state", {"found": found}, [state[key] for key in found])
+        arrays = [lent(state.memory(key), shared) for key in found]
+    return Message("state", {"found": found}, arrays)
 
 
 def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,8 +168,3 @@ def heard(head: Mapping[str, Any]) -> tuple[ResourceSpec, str, dict[str, Any]]:
 def _tuples(value: Any) -> Any:
     """Lists of a JSON text as the tuples that they were."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
-
-def _given_up(future: Future[Message], cancel: Cancellation) -> None:
-    if future.cancelled():
-        cancel.cancel()

@@ -45,3 +45,27 @@ def dual_averaging(
     gradients, squares = gradients + g, squares + g * g
     new = shrunk(gradients, l1 * step) * -lr / (l2 * step * lr + catalogue.sqrt(squares))
     return Update(new, (gradients, squares))
+
+
+def ftrl(
+    p: Value, g: Value, total: Value, linear: Value, *, lr: Value, l1: Value, l2: Value,
+    power: Value, shrinkage: Value,
+) -> Update:  # fmt: skip
+    """p is the minimum of the linear model of all losses so far, regularized.
+
+    Args:
+        total: the slot that sums g * g.
+        linear: the slot of the linear model.
+        power: of the totals in the learning rates; -1/2 or 0 to decay them by the root or not.
+        shrinkage: times 2 p is added to the gradient in the linear model only.
+
+    Source: McMahan et al., "Ad Click Prediction: a View from the Trenches", 2013, algorithm 1.
+    """
+    new = total + g * g
+    before, after = (catalogue.power(x, -power) for x in (total, new))
+    slope = g + 2.0 * shrinkage * p
+    linear = linear + slope - (after - before) / lr * p
+    curvature = after / lr + 2.0 * l2
+    low, high = -l1, l1
+    clipped = catalogue.minimum(catalogue.maximum(linear, low), high)
+    return Update((clipped - linear) / curvature, (new, linear))

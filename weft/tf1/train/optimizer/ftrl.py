@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.errors import ArgumentError
 from weft.ir.node import Value
-from weft.ops.optimizer.ftrl import ftrl
+from weft.ops.optimizer.proximal import ftrl
 from weft.tf1.framework.graph import fail
 from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable import initializer
@@ -52,10 +52,9 @@ class FtrlOptimizer(Optimizer):
         self._keep(
             learning_rate=learning_rate, l1_regularization_strength=l1_regularization_strength,
             l2_regularization_strength=l2_regularization_strength,
+            learning_rate_power=learning_rate_power,
             l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
         )  # fmt: skip
-        self._power = float(learning_rate_power)
-        self._shrinks = l2_shrinkage_regularization_strength != 0
         first = initializer.constant_initializer(initial_accumulator_value)
         self._fresh = {"accum": first, "linear": None}
         self._names = {"accum": accum_name or name, "linear": linear_name or name}
@@ -65,11 +64,10 @@ class FtrlOptimizer(Optimizer):
 
     def _update_of(self, var: Variable) -> Update:
         def update(g: Value, w: Value, total: Value, linear: Value, *rates: Value) -> Any:
-            rate, l1, l2, shrinkage = rates
+            rate, l1, l2, power, shrinkage = rates
             return ftrl(
-                w, g, total, linear, lr=rate, l1=l1, l2=l2, power=self._power,
-                shrinkage=shrinkage if self._shrinks else None,
-            ).values  # fmt: skip
+                w, g, total, linear, lr=rate, l1=l1, l2=l2, power=power, shrinkage=shrinkage
+            ).values
 
         return update
 
