@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -99,6 +101,42 @@ class DeviceStates(MutableMapping[str, HostArray]):
         return self.states[self.home(key)]
 
 
+class KeptMemory:
+    """Memory for what stages give to each other, shared by programs that take turns.
+
+    It is free once no program has it any more.
+
+    Args:
+        devices: by full name.
+    """
+
+    def __init__(self, devices: Mapping[str, Device]) -> None:
+        self._devices: Final = devices
+        self._arrays: weakref.WeakValueDictionary[Any, HostArray] = weakref.WeakValueDictionary()
+
+    def of(self, partition: Partition, fetched: Collection[int]) -> dict[int, Buffer]:
+        """Memory for the values of a partition that its caller does not get, by number."""
+        count: Counter[tuple[str, TensorType]] = Counter()
+        found: dict[int, Buffer] = {}
+        for stage in partition.stages:
+            for number in stage.outputs:
+                kind = partition.types[number]
+                if number not in fetched and not is_stack(kind.shape):
+                    found[number] = self._one(stage.device, kind, count[stage.device, kind])
+                    count[stage.device, kind] += 1
+        return found
+
+    def _one(self, name: str, kind: TensorType, number: int) -> Buffer:
+        device = self._devices[name]
+        if not device.in_host_memory:
+            return device.allocate(kind)
+        key = name, kind, number
+        array = self._arrays.get(key)
+        if array is None:
+            array = self._arrays[key] = device.allocate(kind)
+        return array
+
+
 class LocalProgram:
     """A partitioned step as a program.
 
@@ -111,12 +149,14 @@ class LocalProgram:
         fetches: how many of the step's fetches are returned, if not all.
         apart: whether the devices have processors of their own.
         explain: says why its nodes are where they are.
+        kept: memory that it shares with other programs of its session.
     """
 
     def __init__(
         self, step: Step, partition: Partition, devices: Mapping[str, Device],
         fetches: int | None = None, apart: bool = True,
         explain: Callable[[], PlacementExplanation] | None = None,
+        kept: KeptMemory | None = None,
     ) -> None:  # fmt: skip
         self.step: Final = step
         self.explain: Final = explain
@@ -125,12 +165,7 @@ class LocalProgram:
         partition, self._lent = lend(partition, in_turn)
         self.partition: Final = partition
         self._staged: Final = StagedProgram(partition, devices, in_turn=in_turn)
-        self._kept: dict[int, Buffer] = {
-            number: devices[stage.device].allocate(partition.types[number])
-            for stage in partition.stages
-            for number in stage.outputs
-            if number not in self._fetches and not is_stack(partition.types[number].shape)
-        }
+        self._kept: Final = (kept or KeptMemory(devices)).of(partition, self._fetches)
 
     def run(self, arrays: Sequence[Buffer], state: DeviceStates) -> list[Any]:
         """Runs the step once; fresh arrays."""
