@@ -20,11 +20,14 @@ from weft.passes.placement.choose import chosen
 from weft.passes.placement.place import place
 from weft.passes.step import Step
 from weft.runtime import local_devices
+from weft.runtime.device.kept_memory import KeptMemory
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, KeptMemory, LocalProgram, watch_stages
-from weft.runtime.staged import Box, StageTime
+from weft.runtime.local_devices import LocalProgram
+from weft.runtime.stage_times import StageTime, watch_stages
+from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
 DEVICES = {str(d.name): d for d in cpu_devices(2, 1)}

@@ -16,10 +16,12 @@ from weft.passes.placement.place import Placed
 from weft.passes.step import Request, Step
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
+from weft.runtime.device.kept_memory import KeptMemory
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, KeptMemory, LocalProgram
+from weft.runtime.local_devices import LocalProgram
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
 from weft.tf1.session.options import ConfigProto
