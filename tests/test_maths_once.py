@@ -138,6 +138,7 @@ LEFT = {
     "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
     "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
     "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,
+    "tf1/variable/store.py:_counts": NUMBERS,
 }
 
 
