@@ -132,12 +132,16 @@ LEFT = {
     "tf1/train/batched.py:batched": NUMBERS,
     "tf1/train/batched.py:_summarize": OWN,
     "tf1/train/coordinator.py:Coordinator.join": NUMBERS,
+    "tf1/train/monitored/session_manager.py:SessionManager._restored": NUMBERS,
+    "tf1/train/monitored/session_manager.py:SessionManager.wait_for_session": NUMBERS,
+    "tf1/train/moving_averages.py:ExponentialMovingAverage._update_debiased": VARIABLES,
     "tf1/variable/counting.py:count_up_to": VARIABLES,
     "tf1/train/moving_averages.py:ExponentialMovingAverage.apply": VARIABLES,
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
     "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
     "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
     "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,
+    "tf1/variable/store.py:_counts": NUMBERS,
 }
 
 

@@ -244,3 +244,19 @@ def test_sparse_updates_touch_only_their_rows(make: Callable[[], Any]) -> None:
         assert np.array_equal(session.run(table)[:3], after[:3])
     assert np.nonzero((before != after).any(1))[0].tolist() == [3, 7, 49_999]
     assert "copy" not in report  # the table is changed in place
+
+
+def test_averages_of_tensors_without_their_beginning() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    plain = tf.train.ExponentialMovingAverage(0.9, name="plain")
+    debiased = tf.train.ExponentialMovingAverage(0.9, zero_debias=True, name="debiased")
+    update = tf.group(plain.apply([x]), debiased.apply([x]))
+    names = {v.op.name for v in tf.global_variables()}
+    assert {"Placeholder/debiased/biased", "Placeholder/debiased/local_step"} <= names
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for value in (10.0, 20.0):
+            session.run(update, {x: [value, -value]})
+        found = session.run([plain.average(x), debiased.average(x)])
+    np.testing.assert_allclose(found[0], [2.9, -2.9], rtol=1e-6)  # 0.9 * 1 + 0.1 * 20
+    np.testing.assert_allclose(found[1], np.array([2.9, -2.9]) / (1 - 0.9**2), rtol=1e-6)
