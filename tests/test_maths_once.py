@@ -135,7 +135,6 @@ LEFT = {
     "tf1/variable/initializer.py:VarianceScaling._scaled": NUMBERS,
     "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
     "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,
-    "tf1/variable/variable.py:_set_rows": VARIABLES,
 }
 
 
