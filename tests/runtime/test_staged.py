@@ -52,9 +52,7 @@ class Local:
             self.programs.append(LocalProgram(whole, parts, DEVICES, count))
             return self.programs[-1]
 
-        return Function(
-            self.graph, fetches, targets, self.feeds, 1, finish, placed=placed.devices
-        )
+        return Function(self.graph, fetches, targets, self.feeds, 1, finish, placed=placed.devices)
 
     def one(self, fetches: Sequence[Value], targets: Sequence[Node] = ()) -> Function:
         return Function(self.graph, fetches, targets, self.feeds, 1)
@@ -287,9 +285,7 @@ def test_results_go_to_memory_that_the_box_gives_and_are_sent():
     memory = {v: np.zeros(3, np.float32) for v in (1, 2)}
     sent: list[tuple[int, Array]] = []
     times: list[StageTime] = []
-    box = Box(
-        3, lambda value, kind: memory[value], lambda *pair: sent.append(pair), times.append
-    )
+    box = Box(3, lambda value, kind: memory[value], lambda *pair: sent.append(pair), times.append)
     box.put(0, np.ones(3, np.float32))
     program._staged.run(box, local.state.states)  # pyright: ignore[reportPrivateUsage]
     assert [v for v, _ in sent] == [1, 2] and sent[1][1] is memory[2] is box.get(2)
