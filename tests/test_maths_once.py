@@ -132,8 +132,6 @@ LEFT = {
     "tf1/train/batched.py:batched": NUMBERS,
     "tf1/train/batched.py:_summarize": OWN,
     "tf1/train/coordinator.py:Coordinator.join": NUMBERS,
-    "tf1/train/monitored/session_manager.py:SessionManager._restored": NUMBERS,
-    "tf1/train/monitored/session_manager.py:SessionManager.wait_for_session": NUMBERS,
     "tf1/train/moving_averages.py:ExponentialMovingAverage._update_debiased": VARIABLES,
     "tf1/variable/counting.py:count_up_to": VARIABLES,
     "tf1/train/moving_averages.py:ExponentialMovingAverage.apply": VARIABLES,
