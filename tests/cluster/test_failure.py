@@ -1,8 +1,12 @@
 """Tasks that die, stop or come back: errors name them within seconds, and new sessions work."""
 
+import contextlib
+import functools
 import signal
 import threading
 import time
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +15,7 @@ import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
 from weft.cluster.rpc import RpcOptions
-from weft.errors import DeniedError
+from weft.errors import DeniedError, UnavailableError
 
 
 @pytest.fixture(scope="module")
@@ -172,3 +176,37 @@ def test_servers_that_do_not_fit_together():
     finally:
         ps.stop()
         worker.stop()
+
+
+def test_values_that_do_not_arrive(monkeypatch):
+    """Two tasks cannot reach each other; the part of the sender has ended before it knows."""
+    ps, worker = free_addresses(2), free_addresses(1)
+    cluster = {"ps": ps, "worker": worker}
+    with contextlib.ExitStack() as stack:
+        tasks = [tf.train.Server(cluster, "ps", i) for i in range(2)]
+        master = tf.train.Server(cluster, "worker", 0)
+        for server in (*tasks, master):
+            stack.callback(server.stop)
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                first = tf.exp(tf.Variable(tf.ones([4]), name="v"))
+            with tf.device("/job:ps/task:1"):
+                second = tf.sin(first) + tf.cos(first)
+            with tf.Session(master.target) as session:
+                session.run(tf.global_variables_initializer())
+                session.run(second)
+                lost = functools.partial(_lost, to="/job:ps/replica:0/task:1")
+                links = tasks[0]._server.worker.links
+                monkeypatch.setattr(links, "to", functools.partial(lost, links.to))
+                limit = tf.RunOptions(timeout_in_ms=10_000)
+                with pytest.raises(tf.errors.UnavailableError, match="cut off"):
+                    session.run(second, options=limit)
+
+
+def _lost(found, task, to):
+    """A link whose messages are lost, and whose sender learns it later."""
+    if task != to:
+        return found(task)
+    future = Future()
+    threading.Timer(0.5, future.set_exception, [UnavailableError(f"{to}: cut off")]).start()
+    return SimpleNamespace(channel=SimpleNamespace(start=lambda message: future))

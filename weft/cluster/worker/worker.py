@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -14,13 +15,13 @@ import numpy as np
 from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.failure import from_message, travels
+from weft.cluster.rpc.failure import from_message, to_message, travels
 from weft.cluster.wait import Wait
 from weft.cluster.worker.part import Part
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
-from weft.errors import AbortedError
+from weft.errors import AbortedError, WeftError
 from weft.host.crew import Crew
 from weft.ops.boundary.state import LinAlgError
 from weft.runtime.device.cpu import CpuDevice
@@ -88,7 +89,8 @@ class Worker:
                 f"{self.task} does not know the session: it has restarted since, or the session "
                 f"was closed; open a new one"
             )
-        part = Part(program, head["step"], self._deliver, shared, bool(head.get("trace")))
+        deliver = partial(self._deliver, program.master)
+        part = Part(program, head["step"], deliver, shared, bool(head.get("trace")))
         self.rendezvous.begin(part.step, part.box)
         part.feed(program.route.feeds, message.arrays)
         self._parts[part.step] = part
@@ -170,12 +172,20 @@ class Worker:
 
     # -- what it sends
 
-    def _deliver(self, step: str, post: Post, arrays: list[Array]) -> None:
+    def _deliver(self, master: str, step: str, post: Post, arrays: list[Array]) -> None:
         message = Message("deliver", {"step": step, "values": post.values}, arrays)
         link = self.links.to(post.to)
-        link.channel.start(message).add_done_callback(partial(self._delivered, step))
+        link.channel.start(message).add_done_callback(partial(self._delivered, master, step))
 
-    def _delivered(self, step: str, future: Future[Message]) -> None:
+    def _delivered(self, master: str, step: str, future: Future[Message]) -> None:
         error = None if future.cancelled() else future.exception()
         if error is not None:
             self.rendezvous.abort(step, error)
+            # this task's part may have ended, while another one waits for the values
+            self._crew.do(partial(self._tell, master, step, error))
+
+    def _tell(self, master: str, step: str, error: BaseException) -> None:
+        """Have the master of a step give it up."""
+        message = Message("abort", {"step": step, "error": to_message(error).head})
+        with contextlib.suppress(WeftError):  # without its master, a step ends by itself
+            self.links.to(master).channel.start(message)
