@@ -30,13 +30,15 @@ class Call:
         answer: what it will answer.
         sent: when it was sent.
         received: when the answer came, if that is recorded.
+        done: whether it came.
     """
 
-    __slots__ = ("answer", "received", "sent", "task")
+    __slots__ = ("answer", "done", "received", "sent", "task")
 
     def __init__(self, task: str, answer: Answer) -> None:
         self.task, self.answer = task, answer
         self.sent, self.received = time.perf_counter_ns(), 0
+        self.done = False
 
 
 class Flight(Box):
@@ -80,6 +82,7 @@ class Flight(Box):
     def _answered(self, call: Call, answer: Answer) -> None:
         if self.watch is not None:
             call.received = time.perf_counter_ns()
+        call.done = True
         error = None if answer.cancelled() else answer.exception()
         if error is not None:
             self.abort(error)
@@ -114,7 +117,7 @@ class Flight(Box):
 
     def wait_now(self) -> Wait:
         """For which tasks it waits now."""
-        tasks = sorted({call.task for call in list(self.calls) if not call.answer.done()})
+        tasks = sorted({call.task for call in list(self.calls) if not call.done})
         return Wait(f"step {self.step}", tasks, time.monotonic() - self.begin)
 
     def _result(self, answer: Answer) -> Message:
