@@ -210,3 +210,32 @@ def _lost(found, task, to):
     future = Future()
     threading.Timer(0.5, future.set_exception, [UnavailableError(f"{to}: cut off")]).start()
     return SimpleNamespace(channel=SimpleNamespace(start=lambda message: future))
+
+
+def test_a_connection_that_ends_late():
+    """A task may learn of the end of a master's old connection when there is a new one."""
+    cluster = {"ps": free_addresses(1), "worker": free_addresses(1)}
+    with contextlib.ExitStack() as stack:
+        ps, master = (tf.train.Server(cluster, job, 0) for job in cluster)
+        for server in (ps, master):
+            stack.callback(server.stop)
+        links = master._server.worker.links
+        old = links._joined("/job:ps/replica:0/task:0", None).channel
+        with tf.Graph().as_default(), tf.device("/job:ps"):
+            v = tf.Variable(tf.ones([3]))
+            more = v.assign_add(tf.ones([3]))
+            with tf.Session(master.target) as session:
+                session.run(v.initializer)
+                session.run(more)
+                left = threading.Event()
+                worker = ps._server.worker
+                close = worker.left
+
+                def noted(owner):
+                    close(owner)
+                    left.set()
+
+                worker.left = noted
+                old.close()
+                assert left.wait(5)
+                assert session.run(more).tolist() == [3, 3, 3]

@@ -105,10 +105,7 @@ class Links:
     def _joined(self, task: str, timeout: float | None) -> Link:
         channel = self._connected(task, timeout or self.options.connect_timeout)
         try:
-            head = {
-                "from": self.own, "to": task, "spec": self.spec.told(),
-                "incarnation": self.incarnation,
-            }  # fmt: skip
+            head = {"from": self.own, "to": task, "spec": self.spec.told()}
             answer = channel.call(Message("join", head), self.options.connect_timeout).head
         except BaseException:
             channel.close()

@@ -32,9 +32,14 @@ travels(LinAlgError)
 
 
 class _Session:
-    """What a session of a master has registered here."""
+    """What a session of a master has registered here.
 
-    def __init__(self) -> None:
+    Attributes:
+        owner: the connection that it came over, with which it ends.
+    """
+
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
         self.programs: dict[int, Program] = {}
         self.constants: dict[str, Array] = {}
 
@@ -63,14 +68,27 @@ class Worker:
 
     # -- what masters ask for
 
-    def register(self, message: Message) -> Future[Message]:
-        """Compile this task's stages of a program."""
-        return self._crew.submit(self._register, message)
+    def register(self, message: Message, owner: object) -> Future[Message]:
+        """Compile this task's stages of a program.
 
-    def _register(self, message: Message) -> Message:
-        head = message.head
+        Args:
+            message: tells of them.
+            owner: the connection that it came over.
+        """
+        made = self._session(message, owner)
+        return self._crew.submit(self._register, message, made)
+
+    def call(self, message: Message, owner: object) -> Future[Message]:
+        """Call a method of a resource of this task; see `register`."""
+        self._session(message, owner)
+        return self.store.call(message)
+
+    def _session(self, message: Message, owner: object) -> _Session:
         with self._lock:
-            made = self._sessions.setdefault(head["session"], _Session())
+            return self._sessions.setdefault(message.head["session"], _Session(owner))
+
+    def _register(self, message: Message, made: _Session) -> Message:
+        head = message.head
         made.programs[head["program"]] = program_of(message, made.constants, self.devices)
         return Message("registered")
 
@@ -159,10 +177,11 @@ class Worker:
         self.rendezvous.abort_all(f"{session}/", error)
         self.store.release(session)
 
-    def master_left(self, incarnation: str) -> None:
-        """Release the sessions of a master that has ended, or does not answer."""
-        for session in [s for s in list(self._sessions) if s.startswith(f"{incarnation}.")]:
-            self.release(session)
+    def left(self, owner: object) -> None:
+        """Release the sessions that came over a connection which has ended."""
+        for name, session in list(self._sessions.items()):
+            if session.owner is owner:
+                self.release(name)
 
     def close(self) -> None:
         """Give up all steps, and end all waits."""
