@@ -153,6 +153,35 @@ def test_a_client_without_the_token():
         server.stop()
 
 
+def test_nothing_is_left_of_sessions_and_servers():
+    before = set(threading.enumerate())
+    addresses = free_addresses(2)
+    cluster = {"ps": addresses[:1], "worker": addresses[1:]}
+    ps, worker = (tf.train.Server(cluster, job, 0) for job in cluster)
+    with tf.Graph().as_default():
+        with tf.device("/job:ps"):
+            v = tf.Variable(tf.zeros([5]))
+        with tf.device("/job:worker"):
+            noise = tf.random_normal([5])
+        step = v.assign_add(noise)
+        with tf.Session(worker.target) as session:
+            session.run(v.initializer)
+            session.run(step.op)
+            registered = ps._server.worker
+            assert len(registered._sessions) == 1 and not registered._parts
+    assert not registered._sessions and not registered.rendezvous._boxes
+    assert next(iter(ps._server.worker.store.states.values())).keys() == {"Variable"}
+    assert not next(iter(worker._server.worker.store.states.values())).keys()  # no counter either
+    ps.stop()
+    worker.stop()
+    end = time.monotonic() + 5
+    while left := [t for t in set(threading.enumerate()) - before if t.name.startswith("weft-")]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+    with pytest.raises(ValueError, match="is stopped; make another one"):
+        ps.start()
+
+
 def test_servers_that_do_not_fit_together():
     addresses = free_addresses(3)
     quick = RpcOptions(connect_timeout=0.3)

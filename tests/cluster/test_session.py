@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ClosedError
+from weft.errors import ClosedError, CompileError
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(50, 20).astype(np.float32)
@@ -168,8 +168,9 @@ def test_random_streams_belong_to_sessions(cluster):
             assert np.array_equal(one.run(drawn), expected[0])
             assert np.array_equal(other.run(drawn), expected[0])
             assert np.array_equal(one.run(drawn), expected[1])
-        with tf.Session(cluster.target("worker")) as later:
-            assert np.array_equal(later.run(drawn), expected[0])
+        for job in ("worker", "ps"):  # where it is, and on another task
+            with tf.Session(cluster.target(job)) as later:
+                assert np.array_equal(later.run(drawn), expected[0])
 
 
 def test_python_runs_in_the_client(cluster):
@@ -192,3 +193,17 @@ def test_results_belong_to_the_caller(cluster):
             found = session.run(value)
             found[:] = 7
             assert not session.run(value).any() and not session.run(v).any()
+
+
+def test_what_becomes_of_a_run(cluster):
+    with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
+        with tf.device("/job:ps"):
+            v = tf.Variable(tf.zeros([1000]), name="explained")
+        total = tf.reduce_sum(v, name="total")
+        with tf.device("/job:worker"):
+            y = total + 1.0
+        session.run(v.initializer)
+        text = str(session.explain(y))
+        assert "total on /job:ps/replica:0/task:0/device:CPU:0: its inputs of 4,000 bytes" in text
+        with pytest.raises(CompileError, match="FULL_TRACE"):
+            session.profile(y)

@@ -22,8 +22,9 @@ BIN = Path(sys.executable).parent
 @pytest.fixture(scope="module")
 def one_node():
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    path = f"{os.getcwd()}:{Path(__file__).parent}"
     ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False,
-             runtime_env={"env_vars": {"PYTHONPATH": f"{os.getcwd()}:{Path(__file__).parent}"}})  # fmt: skip
+             runtime_env={"env_vars": {"PYTHONPATH": path}})  # fmt: skip
     yield
     ray.shutdown()
 
@@ -181,13 +182,17 @@ def two_hosts():
         yield names, addresses
     finally:
         for name in names:
+            found = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True)
+            for process in found.stdout.split():  # Ray's, which sessions of their own outlive
+                os.kill(int(process), signal.SIGKILL)
             ip("netns", "del", name, check=False)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 def test_two_nodes(two_hosts, tmp_path):
     names, addresses = two_hosts
-    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": os.getcwd()}
+    more = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": os.getcwd()}
+    env = {**os.environ, **more}
     head = f"{addresses[0]}:6379"
     roles = [["--head", "--port=6379", "--include-dashboard=false"], [f"--address={head}"]]
     nodes = []
@@ -211,6 +216,5 @@ def test_two_nodes(two_hosts, tmp_path):
         assert ranks == ["[10.0, 10.0, 10.0]"] * 4
     finally:
         for node in nodes:
-            os.killpg(node.pid, signal.SIGTERM)
-        for node in nodes:
+            os.killpg(node.pid, signal.SIGKILL)
             node.wait(30)

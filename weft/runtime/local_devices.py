@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, size
+from weft.ops.declaration import is_hosted
 from weft.passes.partition import Partition
 from weft.passes.placement.cost import node_ns
 from weft.passes.placement.explanation import PlacementExplanation
@@ -120,7 +121,7 @@ class LocalProgram:
         self.step: Final = step
         self.explain: Final = explain
         self._fetches: Final = partition.fetches[:fetches]
-        in_turn = not apart or gain_ns(partition) < WORTH_NS
+        in_turn = not apart or _calls_python(partition) or gain_ns(partition) < WORTH_NS
         partition, self._lent = lend(partition, in_turn)
         self.partition: Final = partition
         self._staged: Final = StagedProgram(partition, devices, in_turn=in_turn)
@@ -175,6 +176,11 @@ def _memory_of(lent: Lent, state: State) -> HostArray:
 
 WORTH_NS: Final = 100_000.0
 """What must be gained by running devices at the same time, as threads have to wake up."""
+
+
+def _calls_python(partition: Partition) -> bool:
+    """Whether Python is called, which is done by the caller's thread: it may run other steps."""
+    return any([is_hosted(n) for stage in partition.stages for n in stage.step.graph.nodes])
 
 
 def gain_ns(partition: Partition) -> float:

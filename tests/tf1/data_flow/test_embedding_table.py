@@ -84,3 +84,11 @@ def test_what_is_refused():
         assert session.run(table.lookup([1], insert=False)).tolist() == [[0, 0]]
         with pytest.raises(ValueError, match="expected width of at least 1"):
             tf.contrib.lookup.EmbeddingTable(0)
+
+
+def test_rows_are_made_though_their_gradient_does_not_depend_on_them():
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.contrib.lookup.EmbeddingTable(2, SGD(1.0), Constant(3.0))
+        rows = table.lookup([5, 1 << 40, 5])
+        session.run(table.minimize(tf.reduce_sum(rows)))
+        assert session.run(rows).tolist() == [[1, 1], [2, 2], [1, 1]]

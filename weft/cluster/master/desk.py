@@ -88,11 +88,22 @@ class Desk:
                 found = function(message.arrays, guest.session.variables)
         return Message("values", head, list(map(np.asarray, found)))
 
-    def ask(self, message: Message) -> Message:
+    def describe(self, message: Message) -> Message:
+        """What becomes of a function, or where its time goes, as text."""
+        guest, head = self._guest(message), message.head
+        function: Any = guest.functions[head["function"]]
+        given = message.arrays, guest.session.variables
+        if head["what"] == "profile":
+            return Message("text", {"text": function.profile(*given, head["runs"])})
+        return Message("text", {"text": str(function.explain(*given))})
+
+    def ask(self, message: Message, peer: Peer) -> Message:
         """Ask a device about variables."""
         head = message.head
         session = self._guest(message).session
-        answer, arrays = session.ask(head["device"], head["do"], head["keys"], message.arrays)
+        answer, arrays = session.ask(
+            head["device"], head["do"], head["keys"], message.arrays, peer.moved
+        )
         return Message("state", dict(answer), arrays)
 
     def call(self, message: Message) -> Future[Message]:

@@ -11,14 +11,13 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from weft.cluster.copies import fresh, shared_memory
 from weft.cluster.links import Link
 from weft.cluster.master.flight import Flight
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.timeline import StageRow, Timeline, current, shifted
-from weft.cluster.worker.part import shared_memory
-from weft.cluster.worker.rendezvous import Rendezvous
 from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.ir.node import TensorType
 from weft.passes.partition import Partition
@@ -36,12 +35,7 @@ class Owner(Protocol):
 
     name: str
     links: dict[str, Link]
-    rendezvous: Rendezvous
     states: Mapping[str, Any]
-
-    def check(self) -> None:
-        """Raises if a task has failed."""
-        ...
 
     def begin(self, flight: Flight) -> None:
         """A step begins: it fails when a task does."""
@@ -208,18 +202,6 @@ class ClusterProgram:
             "profile: the step runs on several tasks; run it with "
             "RunOptions(trace_level=RunOptions.FULL_TRACE) for a timeline of all of them"
         )
-
-
-def fresh(array: Array, shared: bool = False) -> Any:
-    """A result that its receiver may change: an array, or a NumPy scalar of rank 0.
-
-    Args:
-        array: a result.
-        shared: whether something else has the same array.
-    """
-    if not array.ndim:
-        return array[()]
-    return array.copy() if shared or not array.flags.writeable else array
 
 
 def _shared(partition: Partition) -> list[bool]:

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -40,6 +40,8 @@ from weft.runtime.finish import finish, partitioned
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
+CLOSE_SECONDS: Final = 2.0
+"""How long a session that is closed waits for other tasks to free what it has registered."""
 
 
 class MasterSession(ClusterSession):
@@ -73,6 +75,7 @@ class MasterSession(ClusterSession):
         self._lock = threading.Lock()
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
+        self._is_closed = False
         self._pending = Pending()
         self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
@@ -142,18 +145,25 @@ class MasterSession(ClusterSession):
         devices = {device for device in self.devices if task_of(device) == route.task}
         head, arrays = registration(cut, route, devices, self._sent[route.task])
         head |= {"session": self.name, "program": number, "master": self.task}
+        head["counters"] = self._counters
         return Message("register", head, arrays)
 
     # -- variables and resources
 
     def ask(
-        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
-    ) -> tuple[Mapping[str, Any], Sequence[Array]]:
-        """Ask a device about its variables."""
+        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = (),
+        shared: bool = False,
+    ) -> tuple[Mapping[str, Any], Sequence[Array]]:  # fmt: skip
+        """Ask a device about its variables.
+
+        Args:
+            device, do, keys, arrays: as in `ClusterSession.ask`.
+            shared: whether a client in another process asks, which shares memory with this one.
+        """
         self.check()
         message = Message("state", {"device": device, "do": do, "keys": list(keys)}, arrays)
         if device in self.states:
-            answer = self._worker.store.ask(message)
+            answer = self._worker.store.ask(message, shared)
         else:
             answer = self._link(device).channel.call(message)
         return answer.head, answer.arrays
@@ -208,16 +218,25 @@ class MasterSession(ClusterSession):
         """The steps that are under way, and the tasks that they wait for."""
         return [flight.wait_now() for flight in list(self._flights)]
 
-    def close(self) -> None:
-        """Give up what runs and waits, and free what the session has registered."""
-        error = ClosedError("session: expected an open session, got a closed one")
+    def close(self, why: str = "") -> None:
+        """Give up what runs and waits, and free what the session has registered.
+
+        Args:
+            why: what ended it, if that was not its client.
+        """
         with self._lock:
-            if isinstance(self._failure, ClosedError):
+            if self._is_closed:
                 return
-        self._fail(AbortedError("the session was closed"), error)
-        for link in self.links.values():
-            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
-                link.channel.start(Message("release", {"session": self.name}))
+            self._is_closed = True
+        closed = ClosedError("session: expected an open session, got a closed one")
+        error = AbortedError(f"the session was closed{why}")
+        self._fail(error, error if why else closed)
+        message = Message("release", {"session": self.name})
+        open_links = [link for link in self.links.values() if not link.channel.closed]
+        released = [link.channel.start(message) for link in open_links]
+        for future in released:  # a later session may have the same random streams
+            with contextlib.suppress(UnavailableError, TimeoutError):
+                future.result(CLOSE_SECONDS)
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)
         self._closed(self)

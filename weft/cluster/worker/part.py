@@ -5,22 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from weft.cluster.copies import shared_memory
 from weft.cluster.route import Post
-from weft.cluster.rpc.segment import pool
 from weft.cluster.wait import Wait
 from weft.cluster.worker.outbox import Outbox
 from weft.cluster.worker.program import Program
 from weft.ir.node import TensorType
-from weft.ir.shape import is_stack, known, size
 from weft.runtime.staged import Box, StageTime, no_memory
 
 Array = np.ndarray[Any, Any]
-SHARED_BYTES: Final = 1 << 14
-"""Values of so many bytes are computed in memory that tasks share; smaller ones are copied."""
 
 
 class Part:
@@ -72,13 +69,6 @@ class Part:
         times = [(numbers[t.stage], *t[2:]) for t in self._times]
         self._times.clear()
         return {"times": times, "now": time.perf_counter_ns()}
-
-
-def shared_memory(kind: TensorType) -> Array | None:
-    """Memory that tasks of this host share, for a large value; `None` for others."""
-    if is_stack(kind.shape) or size(kind.shape) * kind.dtype.size < SHARED_BYTES:
-        return None
-    return pool().allocate(known(kind.shape), kind.dtype.numpy)
 
 
 def _memory(outside: frozenset[int], value: int, kind: TensorType) -> Array | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.cluster.copies import lent
 from weft.cluster.rpc import Message
 from weft.cluster.wait import Wait
 from weft.cluster.waiting import Calls
@@ -47,10 +48,14 @@ class Store:
 
     # -- variables
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: Message, shared: bool = False) -> Message:
         """Answer a message about variables: `contains`, `get`, `set`, `delete` or `keys`.
 
         Its head names a device and keys. All values of a `get` are from one moment.
+
+        Args:
+            message: as above.
+            shared: whether whoever asks shares memory with this task.
 
         Raises:
             ArgumentError: there is no such device.
@@ -64,7 +69,7 @@ class Store:
             case "contains":
                 return Message("state", {"found": [key in state for key in keys]})
             case "get":
-                return _values(state, keys)
+                return _values(state, keys, shared)
             case "set":
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
@@ -145,11 +150,12 @@ def _forget(state: Any, keys: Sequence[str]) -> None:
             del state[key]
 
 
-def _values(state: Any, keys: Sequence[str]) -> Message:
+def _values(state: Any, keys: Sequence[str], shared: bool) -> Message:
     """The values of those of these variables that have one, of one moment."""
     with state.lock:
         found = [key for key in keys if key in state]
-        return Message("state", {"found": found}, [state[key] for key in found])
+        arrays = [lent(state.memory(key), shared) for key in found]
+    return Message("state", {"found": found}, arrays)
 
 
 def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:

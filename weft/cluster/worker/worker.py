@@ -36,10 +36,12 @@ class _Session:
 
     Attributes:
         owner: the connection that it came over, with which it ends.
+        counters: what the keys of its random streams begin with, once it has programs.
     """
 
     def __init__(self, owner: object) -> None:
         self.owner = owner
+        self.counters = ""
         self.programs: dict[int, Program] = {}
         self.constants: dict[str, Array] = {}
 
@@ -89,6 +91,7 @@ class Worker:
 
     def _register(self, message: Message, made: _Session) -> Message:
         head = message.head
+        made.counters = head["counters"]
         made.programs[head["program"]] = program_of(message, made.constants, self.devices)
         return Message("registered")
 
@@ -170,12 +173,14 @@ class Worker:
 
     def release(self, session: str) -> None:
         """Forget what a session has registered, and give up its steps."""
-        self._sessions.pop(session, None)
+        registered = self._sessions.pop(session, None)
         error = AbortedError("the session was closed")
         for step in [s for s in list(self._parts) if s.startswith(f"{session}/")]:
             self._abort(step, error)
         self.rendezvous.abort_all(f"{session}/", error)
         self.store.release(session)
+        if registered is not None and registered.counters:
+            self.store.forget_counters(registered.counters)
 
     def left(self, owner: object) -> None:
         """Release the sessions that came over a connection which has ended."""

@@ -16,10 +16,10 @@ from weft.tf1.data_flow.id_table import index_table_from_file as index_table_fro
 from weft.tf1.data_flow.id_table import (
     index_to_string_table_from_file as index_to_string_table_from_file,
 )
-from weft.tf1.data_flow.table import DenseHashTable as _DenseHashTable
+from weft.tf1.data_flow.mutable_table import DenseHashTable as _DenseHashTable
+from weft.tf1.data_flow.mutable_table import MutableHashTable as MutableHashTable
 from weft.tf1.data_flow.table import HashTable as HashTable
 from weft.tf1.data_flow.table import LookupInterface as LookupInterface
-from weft.tf1.data_flow.table import MutableHashTable as MutableHashTable
 from weft.tf1.data_flow.table_initializer import (
     KeyValueTensorInitializer as KeyValueTensorInitializer,
 )

@@ -12,6 +12,7 @@ from weft.table import resource as kinds
 from weft.table.embedding_table import TableOptions
 from weft.table.first_row import FirstRow, Uniform
 from weft.table.optimizer import SGD, RowOptimizer
+from weft.tf1.control.dependency import control_dependencies
 from weft.tf1.control.gradient import gradients
 from weft.tf1.data_flow.handle import resource
 from weft.tf1.framework import dtypes
@@ -122,7 +123,10 @@ class EmbeddingTable:
                     f"{self.name}: expected a loss that depends on a lookup, got {loss}",
                 )
             ids = concat([reshape(i, [-1]) for i, _ in pairs], 0)
-            return self.update(ids, concat([reshape(g, [-1, width]) for _, g in pairs], 0), lr)
+            joint = concat([reshape(g, [-1, width]) for _, g in pairs], 0)
+            # A gradient that does not depend on the rows would not have them made
+            with control_dependencies([rows for _, rows in self._lookups]):
+                return self.update(ids, joint, lr)
 
     def size(self, name: str | None = None) -> Tensor:
         """How many ids have been seen, int64.

@@ -143,7 +143,7 @@ class IdTableWithHashBuckets(LookupInterface):
             found = self.lookup(keys.values, name)
             return SparseTensor(keys.indices, found, keys.dense_shape)
         with name_scope(name, f"{self.name}_Lookup"):
-            words = self._keys(keys)
+            words = self.keys_of(keys)
             if self._table is not None and self._table.key_dtype == int64:
                 words = cast(words, int64)
             if self._buckets == 0:
