@@ -2,8 +2,8 @@
 
 `python -m bench resnet50 --rounds 3 --only torch_compile` trains one network beside one peer;
 `agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`, and
-`loops` and `cluster` take rows: `python -m bench loops lstm unrolled`. These and the networks update
-`bench/results.md`.
+`loops` and `cluster` take rows: `python -m bench loops lstm unrolled`. These and the networks
+update `bench/results.md`.
 """
 
 from __future__ import annotations

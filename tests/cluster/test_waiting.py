@@ -1,8 +1,6 @@
 """Calls that are given up at the worst moment: before they arrive, or as their answer does."""
 
 import threading
-import time
-from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from weft.cluster.links import Link, Links
 from weft.cluster.rpc import Message, RpcOptions
 from weft.cluster.spec import ClusterSpec
-from weft.cluster.waiting import Calls, Pending, answered
+from weft.cluster.waiting import Calls
 from weft.errors import CancelledError
 from weft.host.crew import Crew
 from weft.resource.base import Cancellation
@@ -33,26 +31,6 @@ def test_given_up_before_it_arrives():
     finally:
         ended.set()
         crew.shutdown()
-
-
-def test_given_up_as_the_answer_comes():
-    class Late(Cancellation):
-        """Calls back although the callback was withdrawn at the same moment."""
-
-        def add(self, callback):
-            callbacks.append(callback)
-            return lambda: None
-
-    callbacks = []
-    answer: Future[Message] = Future()
-    answer.set_result(Message("called"))
-    channel = SimpleNamespace(start=lambda message: answer)
-    pending = Pending()
-    assert answered(channel, Message("call"), Late(), "give up", pending).kind == "called"
-    callbacks[0](CancelledError("late"))
-    begin = time.monotonic()
-    pending.wait()  # before a session is closed
-    assert time.monotonic() - begin < 1
 
 
 def test_a_connection_that_is_made_as_all_are_closed(monkeypatch):

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -194,15 +196,18 @@ def test_two_nodes(two_hosts, tmp_path):
     more = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "disabled", "PYTHONPATH": os.getcwd()}
     env = {**os.environ, **more}
     head = f"{addresses[0]}:6379"
-    roles = [["--head", "--port=6379", "--include-dashboard=false"], [f"--address={head}"]]
+    short = tempfile.mkdtemp(prefix="ray", dir="/tmp")  # sockets have names of 107 bytes at most
+    begin = ["--head", "--port=6379", "--include-dashboard=false", f"--temp-dir={short}"]
+    roles = [begin, [f"--address={head}"]]
     nodes = []
     (tmp_path / "rank.py").write_text(RANK)
     (tmp_path / "out").mkdir()
     try:
         for name, address, role in zip(names, addresses, roles, strict=True):
-            command = ["ip", "netns", "exec", name, str(BIN / "ray"), "start", "--block", *role,
-                       f"--node-ip-address={address}", "--num-cpus=4",
-                       f"--temp-dir={tmp_path / name}"]  # fmt: skip
+            command = [
+                "ip", "netns", "exec", name, str(BIN / "ray"), "start", "--block", *role,
+                f"--node-ip-address={address}", "--num-cpus=4",
+            ]  # fmt: skip
             nodes.append(subprocess.Popen(command, env=env, start_new_session=True,
                                           stdout=subprocess.DEVNULL))  # fmt: skip
             time.sleep(8)
@@ -218,3 +223,4 @@ def test_two_nodes(two_hosts, tmp_path):
         for node in nodes:
             os.killpg(node.pid, signal.SIGKILL)
             node.wait(30)
+        shutil.rmtree(short, ignore_errors=True)

@@ -219,3 +219,44 @@ def test_numbers_out_of_range() -> None:
         tf.train.FtrlOptimizer(0.1, l1_regularization_strength=-1)
     with pytest.raises(errors.ArgumentError, match="initial_accumulator_value: expected > 0"):
         tf.train.ProximalAdagradOptimizer(0.1, 0.0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: tf.train.GradientDescentOptimizer(0.1), lambda: tf.train.AdagradOptimizer(0.1),
+    lambda: tf.train.MomentumOptimizer(0.1, 0.9), lambda: tf.train.FtrlOptimizer(0.1),
+    lambda: tf.train.AdadeltaOptimizer(0.1),
+])  # fmt: skip
+def test_sparse_updates_touch_only_their_rows(make: Callable[[], Any]) -> None:
+    table = tf.get_variable("table", [50_000, 8])
+    ids = tf.placeholder(tf.int64, [None])
+    train = make().minimize(tf.reduce_sum(tf.nn.embedding_lookup(table, ids)))
+    given = {ids: np.array([7, 49_999, 7, 3])}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(table)
+        session.run(train, given)
+        after = session.run(table)
+        report = session.profile(train, given, runs=1)
+        session.run(train, {ids: np.zeros(0, np.int64)})
+        assert np.array_equal(session.run(table)[:3], after[:3])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="50000"):
+            session.run(train, {ids: [1, 50_000]})
+        assert np.array_equal(session.run(table)[:3], after[:3])
+    assert np.nonzero((before != after).any(1))[0].tolist() == [3, 7, 49_999]
+    assert "copy" not in report  # the table is changed in place
+
+
+def test_averages_of_tensors_without_their_beginning() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    plain = tf.train.ExponentialMovingAverage(0.9, name="plain")
+    debiased = tf.train.ExponentialMovingAverage(0.9, zero_debias=True, name="debiased")
+    update = tf.group(plain.apply([x]), debiased.apply([x]))
+    names = {v.op.name for v in tf.global_variables()}
+    assert {"Placeholder/debiased/biased", "Placeholder/debiased/local_step"} <= names
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for value in (10.0, 20.0):
+            session.run(update, {x: [value, -value]})
+        found = session.run([plain.average(x), debiased.average(x)])
+    np.testing.assert_allclose(found[0], [2.9, -2.9], rtol=1e-6)  # 0.9 * 1 + 0.1 * 20
+    np.testing.assert_allclose(found[1], np.array([2.9, -2.9]) / (1 - 0.9**2), rtol=1e-6)

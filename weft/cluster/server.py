@@ -164,6 +164,7 @@ class Server:
             "client describe": lambda message, peer: desk.describe(message),
             "client state": desk.ask,
             "client call": lambda message, peer: desk.call(message),
+            "client give up step": lambda message, peer: desk.give_up(message),
             "client give up": lambda message, peer: desk.calls.give_up(message),
             "client close": lambda message, peer: desk.close(message),
             "client reset": self._reset_all,

@@ -30,15 +30,19 @@ class Call:
         answer: what it will answer.
         sent: when it was sent.
         received: when the answer came, if that is recorded.
-        done: whether it came.
     """
 
-    __slots__ = ("answer", "done", "received", "sent", "task")
+    __slots__ = ("answer", "received", "sent", "task")
 
     def __init__(self, task: str, answer: Answer) -> None:
         self.task, self.answer = task, answer
         self.sent, self.received = time.perf_counter_ns(), 0
-        self.done = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether there is no answer yet."""
+        answer: Answer | None = getattr(self, "answer", None)  # gone once the step is over
+        return answer is not None and not answer.done()
 
 
 class Flight(Box):
@@ -82,7 +86,6 @@ class Flight(Box):
     def _answered(self, call: Call, answer: Answer) -> None:
         if self.watch is not None:
             call.received = time.perf_counter_ns()
-        call.done = True
         error = None if answer.cancelled() else answer.exception()
         if error is not None:
             self.abort(error)
@@ -117,7 +120,7 @@ class Flight(Box):
 
     def wait_now(self) -> Wait:
         """For which tasks it waits now."""
-        tasks = sorted({call.task for call in list(self.calls) if not call.done})
+        tasks = sorted({call.task for call in list(self.calls) if call.waits})
         return Wait(f"step {self.step}", tasks, time.monotonic() - self.begin)
 
     def _result(self, answer: Answer) -> Message:

@@ -8,10 +8,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
-from weft.cluster.server import Server, server_at
+from weft.cluster.server import server_at
 from weft.cluster.shards.keeper import Lease, ShardKeeper, ShardSpec
 from weft.cluster.shards.service import KIND, asked
 from weft.errors import ArgumentError
@@ -19,6 +19,15 @@ from weft.errors import ArgumentError
 __all__ = ["Shard", "Shards"]
 
 Items = int | Sequence[Any]
+
+
+class Target(Protocol):
+    """A server, Weft's or TensorFlow's."""
+
+    @property
+    def target(self) -> str:
+        """Its address, as `grpc://host:port`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Shards:
         seed: of the order.
         timeout: seconds after which a shard that was not renewed is given to another. The
             iterators of elements renew it.
-        chief: who gives them out: an address or a `Server`; this process by default.
+        chief: who gives them out: the address of a server, or the server; this process by default.
         options: of the connection.
 
     Example:
@@ -82,7 +91,7 @@ class Shards:
     def __init__(
         self, items: Items, size: int = 1, *, name: str = "train", epochs: int = 1,
         shuffle: bool = True, seed: int = 0, timeout: float = 60.0,
-        chief: str | Server | None = None, options: RpcOptions | None = None,
+        chief: str | Target | None = None, options: RpcOptions | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError.here(f"Shards: expected a size of at least 1, got {size!r}")
@@ -98,16 +107,15 @@ class Shards:
 
     def __iter__(self) -> Iterator[Shard]:
         """The shards that this worker gets."""
-        while (lease := self._take()) is not None:
+        done = 0
+        while (lease := self._take(done)) is not None:
             shard = self._shard(lease)
-            finished = False
+            done = 0
             try:
                 yield shard
-                finished = True
+                done = lease.number
             finally:
-                if finished:
-                    self._chief.ask("done", lease=lease.number)
-                else:  # the loop was left, or raised
+                if not done:  # the loop was left, or raised
                     self._chief.ask("give back", lease=lease.number)
 
     def elements(self, source: Any = None) -> Iterator[Any]:
@@ -159,10 +167,11 @@ class Shards:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _take(self) -> Lease | None:
-        """The next shard; `None` at the end."""
+    def _take(self, done: int) -> Lease | None:
+        """The next shard, after a lease that is done; `None` at the end."""
         while True:  # the chief waits a second at most, so that Ctrl-C takes effect
-            answer = self._chief.ask("take")
+            answer = self._chief.ask("take", done=done)
+            done = 0
             if not isinstance(answer, bool):
                 return Lease(*answer)
             if answer:
@@ -210,12 +219,12 @@ class _There:
 
 
 def _chief(
-    chief: str | Server | None, spec: ShardSpec, worker: str, options: RpcOptions
+    chief: str | Target | None, spec: ShardSpec, worker: str, options: RpcOptions
 ) -> _Here | _There:  # fmt: skip
-    server = server_at(f"grpc://{chief}") if isinstance(chief, str) else chief
-    if server is not None:
-        return _Here(server.shards.keeper(spec), worker)
     if chief is None:
         return _Here(ShardKeeper(spec), worker)
-    assert isinstance(chief, str)
-    return _There(connect(chief, options, "the chief"), spec, worker)
+    address = (chief if isinstance(chief, str) else chief.target).removeprefix("grpc://")
+    server = server_at(f"grpc://{address}")
+    if server is not None:
+        return _Here(server.shards.keeper(spec), worker)
+    return _There(connect(address, options, "the chief"), spec, worker)
