@@ -42,7 +42,7 @@ class RemoteFunction:
         """Run it once; the variables are those of the tasks."""
         del state
         limit, traced = current(), timeline.current()
-        head = self._head if limit is None else {**self._head, "seconds": limit.left}
+        head = self._head if limit is None else {**self._head, "seconds": max(limit.left, 1e-3)}
         if traced is not None:
             return self._traced(traced, {**head, "trace": True}, arrays)
         return list(map(fresh, self._run(head, arrays).arrays))
