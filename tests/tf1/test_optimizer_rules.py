@@ -206,7 +206,7 @@ def test_slots_of_parts_are_parts_and_lie_beside_them() -> None:
         w = tf.get_variable("w", [5, 2], partitioner=tf.fixed_size_partitioner(2))
     optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
     optimizer.minimize(tf.reduce_sum(tf.square(w.as_tensor())))
-    slots = [optimizer.get_slot(part, "momentum") for part in w]
+    slots: list[Any] = [optimizer.get_slot(part, "momentum") for part in w]
     assert [s.slice_info.full_name for s in slots] == ["w/Momentum"] * 2
     assert [s.slice_info.spec for s in slots] == ["5 2 0,3:0,2", "5 2 3,2:0,2"]
     assert {s.device for s in slots} == {"/job:ps/task:1"}
