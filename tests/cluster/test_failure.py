@@ -1,8 +1,12 @@
 """Tasks that die, stop or come back: errors name them within seconds, and new sessions work."""
 
+import contextlib
+import functools
 import signal
 import threading
 import time
+from concurrent.futures import Future
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +16,7 @@ from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
 from weft.cluster.rpc import RpcOptions
 from weft.cluster.status import statuses
-from weft.errors import DeniedError
+from weft.errors import DeniedError, UnavailableError
 
 
 @pytest.fixture(scope="module")
@@ -210,3 +214,66 @@ def test_servers_that_do_not_fit_together():
     finally:
         ps.stop()
         worker.stop()
+
+
+def test_values_that_do_not_arrive(monkeypatch):
+    """Two tasks cannot reach each other; the part of the sender has ended before it knows."""
+    ps, worker = free_addresses(2), free_addresses(1)
+    cluster = {"ps": ps, "worker": worker}
+    with contextlib.ExitStack() as stack:
+        tasks = [tf.train.Server(cluster, "ps", i) for i in range(2)]
+        master = tf.train.Server(cluster, "worker", 0)
+        for server in (*tasks, master):
+            stack.callback(server.stop)
+        with tf.Graph().as_default():
+            with tf.device("/job:ps/task:0"):
+                first = tf.exp(tf.Variable(tf.ones([4]), name="v"))
+            with tf.device("/job:ps/task:1"):
+                second = tf.sin(first) + tf.cos(first)
+            with tf.Session(master.target) as session:
+                session.run(tf.global_variables_initializer())
+                session.run(second)
+                lost = functools.partial(_lost, to="/job:ps/replica:0/task:1")
+                links = tasks[0]._server.worker.links
+                monkeypatch.setattr(links, "to", functools.partial(lost, links.to))
+                limit = tf.RunOptions(timeout_in_ms=10_000)
+                with pytest.raises(tf.errors.UnavailableError, match="cut off"):
+                    session.run(second, options=limit)
+
+
+def _lost(found, task, to):
+    """A link whose messages are lost, and whose sender learns it later."""
+    if task != to:
+        return found(task)
+    future = Future()
+    threading.Timer(0.5, future.set_exception, [UnavailableError(f"{to}: cut off")]).start()
+    return SimpleNamespace(channel=SimpleNamespace(start=lambda message: future))
+
+
+def test_a_connection_that_ends_late():
+    """A task may learn of the end of a master's old connection when there is a new one."""
+    cluster = {"ps": free_addresses(1), "worker": free_addresses(1)}
+    with contextlib.ExitStack() as stack:
+        ps, master = (tf.train.Server(cluster, job, 0) for job in cluster)
+        for server in (ps, master):
+            stack.callback(server.stop)
+        links = master._server.worker.links
+        old = links._joined("/job:ps/replica:0/task:0", None).channel
+        with tf.Graph().as_default(), tf.device("/job:ps"):
+            v = tf.Variable(tf.ones([3]))
+            more = v.assign_add(tf.ones([3]))
+            with tf.Session(master.target) as session:
+                session.run(v.initializer)
+                session.run(more)
+                left = threading.Event()
+                worker = ps._server.worker
+                close = worker.left
+
+                def noted(owner):
+                    close(owner)
+                    left.set()
+
+                worker.left = noted
+                old.close()
+                assert left.wait(5)
+                assert session.run(more).tolist() == [3, 3, 3]

@@ -1,6 +1,8 @@
 """Sessions over servers in other processes: results are those of one process, bit by bit."""
 
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -207,3 +209,30 @@ def test_what_becomes_of_a_run(cluster):
         assert "total on /job:ps/replica:0/task:0/device:CPU:0: its inputs of 4,000 bytes" in text
         with pytest.raises(CompileError, match="FULL_TRACE"):
             session.profile(y)
+
+
+def test_a_step_ends_with_the_wait_of_its_client(cluster):
+    """It would keep its variables from all others until it ends by itself, a minute later."""
+
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    with tf.Graph().as_default(), tf.device("/job:worker"):
+        v = tf.Variable(tf.ones([64, 64]))
+        body = lambda i, x: (i + 1, tf.tanh(tf.matmul(x, v)))  # noqa: E731
+        last = tf.while_loop(lambda i, x: i < 10_000_000, body, [0, v])[1]
+        for others in ([], [last * 2.0]):
+            with tf.device("/job:ps"):
+                found = [tf.reduce_sum(x) for x in others] or last
+            with tf.Session(cluster.target("worker")) as session:
+                session.run(v.initializer)
+                before = signal.signal(signal.SIGALRM, interrupt)
+                signal.setitimer(signal.ITIMER_REAL, 1.5)
+                try:
+                    with pytest.raises(KeyboardInterrupt):
+                        session.run(found)
+                finally:
+                    signal.signal(signal.SIGALRM, before)
+                begin = time.monotonic()
+                assert session.run(tf.reduce_sum(v)) == 64 * 64
+                assert time.monotonic() - begin < 10

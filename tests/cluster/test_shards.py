@@ -17,7 +17,7 @@ from weft.cluster.shards.keeper import ShardKeeper, ShardSpec
 from weft.cluster.shards.shards import Shards
 from weft.cluster.spec import ClusterSpec
 from weft.data import Dataset
-from weft.errors import ArgumentError, DataError, ExistsError
+from weft.errors import ArgumentError, ClosedError, DataError, ExistsError
 
 
 class Clock:
@@ -69,6 +69,26 @@ def test_nobody_waits_for_a_slow_worker_between_epochs():
     assert made.take("fast", 0) is None and not made.is_over()
     made.give_back("slow")
     assert made.take("fast", 0)[1:] == slow[1:]
+
+
+def test_a_worker_that_goes_while_it_waits_gets_nothing():
+    made = ShardKeeper(ShardSpec("s", count=1, timeout=60.0))
+    lease, found = made.take("slow"), []
+
+    def wait():
+        try:
+            found.append(made.take("gone", 5.0))
+        except ClosedError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    time.sleep(0.1)
+    made.give_back("gone")
+    made.give_back("slow", lease.number)
+    thread.join()
+    assert isinstance(found[0], ClosedError)
+    assert made.take("slow", 0).shard == 0
 
 
 def test_orders():

@@ -348,3 +348,23 @@ def test_loops_of_fed_sizes_are_compiled(session: Any, monkeypatch: pytest.Monke
         found = session.run([y, z, *tf.gradients(y, x)], {x: np.ones((k, 3)), n: k})
         assert [a.shape for a in found] == [(k, 3), (k,), (k, 3)]
         assert found[2].tolist() == [[2.0**k] * 3] * k
+
+
+def test_a_batch_of_any_size_in_parts():
+    x = tf.placeholder(tf.float32, [None, 3])
+    z = tf.placeholder(tf.float32, [2, None, None])
+    first, second = tf.split(x, 2, name="parts")
+    assert second.name == "parts:1" and second.op.type == "Split"
+    assert second.shape.as_list() == [None, 3]
+    middle = tf.split(z, 3, axis=-2)
+    (slope,) = tf.gradients(tf.reduce_sum(first) + tf.reduce_sum(2 * second), x)
+    with tf.Session() as session:
+        for rows in (4, 6, 0):
+            a = np.arange(3.0 * rows).reshape(rows, 3)
+            found = session.run([first, second, slope], {x: a})
+            assert np.array_equal(np.concatenate(found[:2]), a)
+            assert found[2][:, 0].tolist() == [1.0] * (rows // 2) + [2.0] * (rows // 2)
+        b = np.arange(24.0).reshape(2, 6, 2)
+        assert all(map(np.array_equal, session.run(middle, {z: b}), np.split(b, 3, 1)))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="parts"):
+            session.run(first, {x: np.zeros((3, 3))})

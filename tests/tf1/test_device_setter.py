@@ -107,3 +107,16 @@ def test_a_group_over_devices_has_one_signal_from_each() -> None:
     assert [(op.name, op.device) for op in done.control_inputs] == [
         ("done/NoOp", "/job:ps/task:0"), ("done/NoOp_1", "/job:ps/task:1"),
     ]  # fmt: skip
+
+
+def test_tables_beside_variables_that_are_placed_by_bytes() -> None:
+    by_bytes = tf.contrib.training.GreedyLoadBalancingStrategy(
+        2, tf.contrib.training.byte_size_load_fn
+    )
+    setter = tf.train.replica_device_setter(2, ps_strategy=by_bytes)
+    with tf.Graph().as_default(), tf.device(setter):
+        v = tf.Variable(tf.zeros([9]))
+        table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+        w = tf.Variable(tf.zeros([9]))
+    found = [v.device, table.resource_handle.device, w.device]
+    assert found == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:1"]

@@ -138,6 +138,7 @@ def test_saved_whole_restored_in_other_parts(tmp_path: Path, options: Any) -> No
             tf.Variable(tf.ones([3]), name="u")
         with tf.device("/cpu:1"):
             _table("div")
+            tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)  # saved as well
         session.run(tf.global_variables_initializer())
         tf.train.Saver(**options).save(session, path)
     assert len(list(tmp_path.glob("model.data*"))) == {0: 0, 1: 1}[len(options)] + (

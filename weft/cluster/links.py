@@ -94,17 +94,18 @@ class Links:
 
     def _make(self, task: str, future: Future[Link], timeout: float | None) -> None:
         try:
-            future.set_result(self._joined(task, timeout))
+            link = self._joined(task, timeout)
         except BaseException as error:
             future.set_exception(error)
+            return
+        future.set_result(link)
+        if self._closed:  # meanwhile
+            link.channel.close()
 
     def _joined(self, task: str, timeout: float | None) -> Link:
         channel = self._connected(task, timeout or self.options.connect_timeout)
         try:
-            head = {
-                "from": self.own, "to": task, "spec": self.spec.told(),
-                "incarnation": self.incarnation,
-            }  # fmt: skip
+            head = {"from": self.own, "to": task, "spec": self.spec.told()}
             answer = channel.call(Message("join", head), self.options.connect_timeout).head
         except BaseException:
             channel.close()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from weft.cluster import timeline
 from weft.cluster.copies import fresh
 from weft.cluster.rpc import Message
-from weft.errors import CompileError
+from weft.errors import CompileError, WeftError
 from weft.resource.limit import current
 
 Array = np.ndarray[Any, Any]
+_runs: Final = itertools.count()
 
 
 class Text(str):
@@ -39,17 +42,28 @@ class RemoteFunction:
         """Run it once; the variables are those of the tasks."""
         del state
         limit, traced = current(), timeline.current()
-        head = self._head if limit is None else {**self._head, "seconds": limit.left}
+        head = self._head if limit is None else {**self._head, "seconds": max(limit.left, 1e-3)}
         if traced is not None:
             return self._traced(traced, {**head, "trace": True}, arrays)
-        return list(map(fresh, self._send(Message("client step", head, arrays)).arrays))
+        return list(map(fresh, self._run(head, arrays).arrays))
+
+    def _run(self, head: dict[str, Any], arrays: Sequence[Array]) -> Message:
+        run = str(next(_runs))
+        try:
+            return self._send(Message("client step", {**head, "run": run}, arrays))
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C: the step would hold its variables until it ends
+            with contextlib.suppress(WeftError):
+                self._send(Message("client give up step", {**self._head, "run": run}))
+            raise
 
     def _traced(
         self, traced: timeline.Timeline, head: dict[str, Any], arrays: Sequence[Array]
     ) -> list[Any]:
         """Runs a step whose timeline the master records."""
         sent = time.perf_counter_ns()
-        answer = self._send(Message("client step", head, arrays))
+        answer = self._run(head, arrays)
         shift = timeline.shift_of(answer.head["now"], sent, time.perf_counter_ns())
         traced.add_told(answer.head["timeline"], shift)
         return list(map(fresh, answer.arrays))

@@ -144,14 +144,14 @@ class Server:
         return {
             "join": self._join,
             "ping": lambda message, peer: Message("pong"),
-            "register": lambda message, peer: worker.register(message),
+            "register": lambda message, peer: worker.register(message, peer),
             "run": lambda message, peer: worker.run(message, peer.moved),
             "deliver": lambda message, peer: worker.deliver(message),
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message, peer.moved),
-            "resource": lambda message, peer: worker.store.call(message),
+            "resource": lambda message, peer: worker.call(message, peer),
             "give up": lambda message, peer: worker.store.calls.give_up(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
@@ -164,6 +164,7 @@ class Server:
             "client describe": lambda message, peer: desk.describe(message),
             "client state": desk.ask,
             "client call": lambda message, peer: desk.call(message),
+            "client give up step": lambda message, peer: desk.give_up(message),
             "client give up": lambda message, peer: desk.calls.give_up(message),
             "client close": lambda message, peer: desk.close(message),
             "client reset": self._reset_all,
@@ -189,7 +190,7 @@ class Server:
                 f"cluster: the spec of {self.task} differs from that of {head['from']}: "
                 f"{difference}; start all tasks with one spec"
             )
-        peer.on_close(lambda: self.worker.master_left(head["incarnation"]))
+        peer.on_close(lambda: self.worker.left(peer))
         devices = [device.attributes for device in self.worker.devices.values()]
         return Message("joined", {"incarnation": self.worker.incarnation, "devices": devices})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -38,7 +39,11 @@ def status_of(worker: Worker, sessions: int, waits: Sequence[Wait]) -> dict[str,
 
 def sizes(state: Any) -> list[tuple[str, int]]:
     """The keys of variables, and their bytes."""
-    return [(key, state.memory(key).nbytes) for key in list(state)]
+    found: list[tuple[str, int]] = []
+    for key in state:
+        with contextlib.suppress(KeyError):  # it was forgotten meanwhile
+            found.append((key, state.memory(key).nbytes))
+    return found
 
 
 def statuses(address: str, options: RpcOptions | None = None) -> list[Row]:

@@ -10,6 +10,7 @@ import itertools
 import secrets
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
@@ -23,6 +24,8 @@ from weft.resource.base import Array, Cancellation
 
 PATIENCE: Final = 5.0
 """Seconds that the answer to a call that was given up may take."""
+MOST_GIVEN_UP: Final = 1024
+"""How many calls are remembered that were given up before they came, or after they had ended."""
 _process: Final = secrets.token_hex(8)
 _numbers: Final = itertools.count()
 
@@ -107,6 +110,8 @@ class Calls:
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._all: dict[str, Cancellation] = {}
+        self._given_up: OrderedDict[str, None] = OrderedDict()  # some that were not under way
+        self._lock = threading.Lock()
 
     def start(
         self, message: Message, parent: Cancellation,
@@ -120,7 +125,12 @@ class Calls:
             call: makes it.
         """
         name: str = message.head["call"]
-        cancel = self._all[name] = Cancellation(parent)
+        cancel = Cancellation(parent)
+        with self._lock:
+            self._all[name] = cancel
+            early = name in self._given_up
+        if early:
+            cancel.cancel()
         future: Future[Message] = Future()
         future.add_done_callback(lambda done: cancel.cancel() if done.cancelled() else None)
 
@@ -138,8 +148,14 @@ class Calls:
         return future
 
     def give_up(self, message: Message) -> Message:
-        """End a call, if it still waits; its own answer tells."""
-        found = self._all.get(message.head["call"])
+        """End a call, if it still waits, or once it comes; its own answer tells."""
+        name: str = message.head["call"]
+        with self._lock:
+            found = self._all.get(name)
+            if found is None:  # messages may overtake each other
+                self._given_up[name] = None
+                if len(self._given_up) > MOST_GIVEN_UP:
+                    self._given_up.popitem(last=False)
         if found is not None:
             found.cancel()
         return Message("given up")

@@ -17,16 +17,18 @@ class TimeLimit(Cancellation):
     """Is cancelled after some seconds.
 
     Args:
-        seconds: from now.
+        seconds: from now; 0: never.
+        parent: is cancelled with it.
     """
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
+    def __init__(self, seconds: float, parent: Cancellation | None = None) -> None:
+        super().__init__(parent)
         self._until = time.monotonic() + seconds
         self._seconds = seconds
         self._timer = threading.Timer(seconds, self._expire)
         self._timer.daemon = True
-        self._timer.start()
+        if seconds:
+            self._timer.start()
 
     def _expire(self) -> None:
         self.cancel(self.late())
@@ -37,7 +39,7 @@ class TimeLimit(Cancellation):
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
+        """Seconds that are left; 0 if there is no limit."""
         return max(0.0, self._until - time.monotonic())
 
     def close(self) -> None:
@@ -52,8 +54,14 @@ def current() -> TimeLimit | None:
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[TimeLimit | None]:
+def time_limit(
+    seconds: float, parent: Cancellation | None = None
+) -> Iterator[TimeLimit | None]:  # fmt: skip
     """Limit what this thread runs inside; 0 seconds are no limit.
+
+    Args:
+        seconds: from now.
+        parent: ends it as well.
 
     >>> with time_limit(1.0) as limit:
     ...     print(current() is limit)
@@ -62,10 +70,10 @@ def time_limit(seconds: float) -> Iterator[TimeLimit | None]:
     True
     """
     before = current()
-    if not seconds:
+    if not seconds and parent is None:
         yield before
         return
-    limit = TimeLimit(seconds)
+    limit = TimeLimit(seconds, parent)
     with limit:
         _local.limit = limit
         try:

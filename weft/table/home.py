@@ -16,6 +16,8 @@ from weft.table.host import Reply, TableHost, UnknownGroupError
 
 Array = np.ndarray[Any, Any]
 Record = tuple[str, Mapping[str, Any]]
+Result = Callable[[], Reply]
+"""Waits for an answer."""
 
 
 class Home(abc.ABC):
@@ -34,8 +36,8 @@ class Home(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
-        """Sends a request; the answer, or its error."""
+    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Result:
+        """Sends a request; what it returns waits for the answer, or raises its error."""
 
     def close(self) -> None:  # noqa: B027 - most have none
         """Ends the connection, if there is one."""
@@ -64,14 +66,14 @@ class HomeHere(Home):
         self._check()
         return self._host
 
-    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
+    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Result:
         """Does it at once."""
         answer: Future[Reply] = Future()
         try:
             answer.set_result(self.near.call(method, head, arrays))
         except Exception as error:
             answer.set_exception(error)
-        return answer
+        return answer.result
 
 
 class Group:
@@ -90,7 +92,7 @@ class Group:
     def open(self) -> None:
         """Makes the tables, or finds that they exist with other options."""
         answer = self.home.start("open", {"tables": self._tables}, [])
-        self._number = answer.result().head["group"]
+        self._number = answer().head["group"]
 
     @property
     def near(self) -> TableGroup | None:
@@ -117,9 +119,8 @@ class Group:
 class Answer:
     """The answer to a request."""
 
-    def __init__(self, group: Group, future: Future[Reply]) -> None:
-        self._group = group
-        self._future = future
+    def __init__(self, group: Group, result: Result) -> None:
+        self._group, self._result = group, result
 
     def result(self) -> Reply:
         """Waits for the answer.
@@ -129,7 +130,7 @@ class Answer:
             WeftError: what the request raised.
         """
         try:
-            return self._future.result()
+            return self._result()
         except UnknownGroupError as error:
             self._group.forget()
             raise AbortedError(

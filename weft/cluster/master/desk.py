@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
@@ -35,6 +37,22 @@ class _Guest:
         self.constants: dict[str, Array] = {}
         self.numbers = itertools.count()
         self.cancellation = Cancellation()
+        self.steps: dict[str, Cancellation] = {}
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[Cancellation]:
+        """Ends a step with the session, or when its client gives it up."""
+        cancel = self.steps[name] = Cancellation()
+        try:
+            yield cancel
+        finally:
+            del self.steps[name]
+
+    def give_up(self, names: Iterable[str], why: str) -> None:
+        """End steps, if they are under way."""
+        for name in names:
+            if (cancel := self.steps.get(name)) is not None:
+                cancel.cancel(AbortedError(why))
 
 
 class Desk:
@@ -79,7 +97,7 @@ class Desk:
         guest, seconds = self._guest(message), message.head.get("seconds", 0.0)
         function = guest.functions[message.head["function"]]
         head: dict[str, Any] = {}
-        with time_limit(seconds):
+        with guest.step(message.head["run"]) as cancel, time_limit(seconds, cancel):
             if message.head.get("trace"):
                 with recorded() as timeline:
                     found = function(message.arrays, guest.session.variables)
@@ -115,6 +133,11 @@ class Desk:
             lambda cancel: guest.session.call(head["device"], *heard(head), message.arrays, cancel),
         )
 
+    def give_up(self, message: Message) -> Message:
+        """End a step that its client does not wait for any more."""
+        self._guest(message).give_up([message.head["run"]], "the client gave the step up")
+        return Message("given up")
+
     def close(self, message: Message) -> Message:
         """Close a session."""
         self._close(message.head["session"])
@@ -124,6 +147,7 @@ class Desk:
         guest = self._guests.pop(name, None)
         if guest is not None:
             guest.cancellation.cancel()
+            guest.give_up(list(guest.steps), "the session was closed")
             guest.session.close()
 
     def _guest(self, message: Message) -> _Guest:

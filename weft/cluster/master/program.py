@@ -19,10 +19,12 @@ from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.timeline import StageRow, Timeline, current, shifted
 from weft.errors import AbortedError, CompileError, UnavailableError
+from weft.host.interrupt import abandonable
 from weft.ir.node import TensorType
 from weft.passes.partition import Partition
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.step import Step
+from weft.resource.limit import current as time_limit
 from weft.resource.limit import limited
 from weft.runtime.executable import Executable
 from weft.runtime.staged import StagedProgram, StageTime
@@ -62,11 +64,12 @@ class OwnProgram:
     def run(self, arrays: Sequence[Array], state: Any) -> list[Any]:
         """Runs the step once, on the variables of the device."""
         del state
-        timeline = current()
-        if timeline is None:
-            return self._run(arrays, self._state)
+        timeline, limit = current(), time_limit()
         begin = time.perf_counter_ns()
-        found = self._run(arrays, self._state)
+        with contextlib.nullcontext() if limit is None else abandonable(limit.check):
+            found = self._run(arrays, self._state)
+        if timeline is None:
+            return found
         timeline.add(self._device, "compute", "step", begin, time.perf_counter_ns())
         return found
 

@@ -143,7 +143,8 @@ class MasterSession(ClusterSession):
     def _registration(self, cut: Partition, route: Any, number: int) -> Message:
         devices = {device for device in self.devices if task_of(device) == route.task}
         head, arrays = registration(cut, route, devices, self._sent[route.task])
-        head |= {"session": self.name, "program": number, "counters": self._counters}
+        head |= {"session": self.name, "program": number, "master": self.task}
+        head["counters"] = self._counters
         return Message("register", head, arrays)
 
     # -- variables and resources

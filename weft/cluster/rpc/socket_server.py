@@ -48,6 +48,7 @@ class _Connection:
             while self._begin_waiting():
                 packet = packets.receive(self._link.socket, buffer)
                 if packet is None:
+                    self._peer.close()  # now: another thread may run a long handler for it
                     break
                 self._end_waiting()
                 try:

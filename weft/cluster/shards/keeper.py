@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final, NamedTuple
 
 from weft.cluster.shards.order import order_of
-from weft.errors import ArgumentError, DataError
+from weft.errors import ArgumentError, ClosedError, DataError
 
 PATIENCE: Final = 1.0
 """Seconds that `take` waits at most, so that whoever asks can be interrupted in between."""
@@ -82,6 +82,7 @@ class ShardKeeper:
         self._clock = clock
         self._changed = threading.Condition()
         self._waiting: deque[tuple[int, int]] = deque()  # (epoch, shard) that nobody has
+        self._gone: set[str] = set()  # workers, of which some may still wait here
         self._given: dict[int, _Given] = {}
         self._numbers = itertools.count(1)
         self._begun = 0  # epochs whose shards were put in order
@@ -95,10 +96,15 @@ class ShardKeeper:
         Args:
             worker: its name.
             patience: seconds.
+
+        Raises:
+            ClosedError: the worker is gone.
         """
         end = self._clock() + patience
         with self._changed:
             while True:
+                if worker in self._gone:
+                    raise ClosedError(f"shards: {worker} is gone; it gets no more")
                 lease = self._next(worker)
                 left = end - self._clock()
                 if lease is not None or left <= 0 or self._is_over():
@@ -137,6 +143,8 @@ class ShardKeeper:
     def give_back(self, worker: str, number: int | None = None) -> None:
         """A worker is gone, or does not do the shard of a lease: what it has is for others."""
         with self._changed:
+            if number is None:
+                self._gone.add(worker)
             for key, given in list(self._given.items()):
                 if given.worker == worker and number in (None, key):
                     self._return(key)

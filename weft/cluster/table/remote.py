@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect, travels
 from weft.table import resource as resource  # declares what graphs call, on each server
-from weft.table.home import Home
+from weft.table.home import Home, Result
 from weft.table.host import Reply, TableHost, UnknownGroupError
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +34,7 @@ class RemoteHome(Home):
         self._address, self._options = address, options
         self._channel: Channel = connect(address, options, name)
 
-    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Future[Reply]:
+    def start(self, method: str, head: Mapping[str, Any], arrays: list[Array]) -> Result:
         """Sends a message.
 
         Raises:
@@ -42,22 +43,16 @@ class RemoteHome(Home):
         if self._channel.closed:
             self._channel = connect(self._address, self._options, self.name)
         sent = self._channel.start(Message(KIND, {**head, "method": method}, arrays))
-        answer: Future[Reply] = Future()
-        sent.add_done_callback(lambda done: _pass_on(done, answer))
-        return answer
+        return partial(_reply, sent)  # whoever waits for the call itself receives the answer
 
     def close(self) -> None:
         """Ends the connection."""
         self._channel.close()
 
 
-def _pass_on(done: Future[Message], answer: Future[Reply]) -> None:
-    error = done.exception()
-    if error is not None:
-        answer.set_exception(error)
-    else:
-        message = done.result()
-        answer.set_result(Reply(message.head, list(message.arrays)))
+def _reply(sent: Future[Message]) -> Reply:
+    message = sent.result()
+    return Reply(message.head, list(message.arrays))
 
 
 def answered(host: TableHost, message: Message) -> Message:

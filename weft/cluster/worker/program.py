@@ -30,6 +30,7 @@ class Program:
 
     Attributes:
         route: what they receive and send.
+        master: the task that runs the program.
         types: of the values of the partition.
         stages: run at `run`.
         early: their positions in the partition.
@@ -39,6 +40,7 @@ class Program:
     """
 
     route: Route
+    master: str
     types: Sequence[TensorType]
     stages: StagedProgram
     early: tuple[int, ...]
@@ -89,7 +91,8 @@ def program_of(
     givers = {v: task_of(s.device) for s in partition.stages for v in s.outputs}
     read = {v for i in own for v in partition.stages[i].inputs}
     given = {v: task for v, task in givers.items() if v in read and task != route.task}
-    return Program(route, partition.types, stages, tuple(first), later, outside, given)
+    master = head["master"]
+    return Program(route, master, partition.types, stages, tuple(first), later, outside, given)
 
 
 def _staged(

@@ -63,10 +63,6 @@ class Rendezvous:
         for value, array in pairs:
             box.put(value, array)
 
-    def is_over(self, step: str) -> bool:
-        """Whether a step has ended here, or was given up."""
-        return step in self._ended
-
     def abort(self, step: str, error: BaseException) -> None:
         """Give a step up: whoever waits for its values gets the error."""
         with self._lock:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -73,8 +74,7 @@ class Store:
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
             case "delete":
-                for key in keys:
-                    state.pop(key, None)
+                _forget(state, keys)
             case unknown:
                 raise ArgumentError(f"state: unknown request {unknown!r}")
         return Message("state")
@@ -88,16 +88,14 @@ class Store:
     def forget_counters(self, prefix: str) -> None:
         """Forget the random streams of a session."""
         for state in self.states.values():
-            for key in [key for key in list(state) if key.startswith(prefix)]:
-                state.pop(key, None)
+            _forget(state, [key for key in state if key.startswith(prefix)])
 
     def reset(self, containers: Collection[str]) -> None:
         """Forget the variables and resources of these containers; of all if none is named."""
         self.containers.reset(containers)
         for state in self.states.values():
-            for key in list(state):
-                if not containers or container_of(key) in containers:
-                    state.pop(key, None)
+            gone = [key for key in state if not containers or container_of(key) in containers]
+            _forget(state, gone)
 
     # -- resources
 
@@ -143,6 +141,13 @@ class Store:
         for session in list(self._cancellations):
             self.release(session)
         self.containers.reset()
+
+
+def _forget(state: Any, keys: Sequence[str]) -> None:
+    """Remove those of these variables that are there, without a copy."""
+    for key in keys:
+        with contextlib.suppress(KeyError):
+            del state[key]
 
 
 def _values(state: Any, keys: Sequence[str], shared: bool) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -14,13 +15,13 @@ import numpy as np
 from weft.cluster.links import Links
 from weft.cluster.route import Post
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.failure import from_message, travels
+from weft.cluster.rpc.failure import from_message, to_message, travels
 from weft.cluster.wait import Wait
 from weft.cluster.worker.part import Part
 from weft.cluster.worker.program import Program, program_of
 from weft.cluster.worker.rendezvous import Rendezvous
 from weft.cluster.worker.store import Store
-from weft.errors import AbortedError
+from weft.errors import AbortedError, WeftError
 from weft.host.crew import Crew
 from weft.ops.boundary.state import LinAlgError
 from weft.runtime.device.cpu import CpuDevice
@@ -33,12 +34,14 @@ travels(LinAlgError)
 class _Session:
     """What a session of a master has registered here.
 
-    Args:
-        counters: what the keys of its random streams begin with.
+    Attributes:
+        owner: the connection that it came over, with which it ends.
+        counters: what the keys of its random streams begin with, once it has programs.
     """
 
-    def __init__(self, counters: str) -> None:
-        self.counters = counters
+    def __init__(self, owner: object) -> None:
+        self.owner = owner
+        self.counters = ""
         self.programs: dict[int, Program] = {}
         self.constants: dict[str, Array] = {}
 
@@ -67,14 +70,28 @@ class Worker:
 
     # -- what masters ask for
 
-    def register(self, message: Message) -> Future[Message]:
-        """Compile this task's stages of a program."""
-        return self._crew.submit(self._register, message)
+    def register(self, message: Message, owner: object) -> Future[Message]:
+        """Compile this task's stages of a program.
 
-    def _register(self, message: Message) -> Message:
-        head = message.head
+        Args:
+            message: tells of them.
+            owner: the connection that it came over.
+        """
+        made = self._session(message, owner)
+        return self._crew.submit(self._register, message, made)
+
+    def call(self, message: Message, owner: object) -> Future[Message]:
+        """Call a method of a resource of this task; see `register`."""
+        self._session(message, owner)
+        return self.store.call(message)
+
+    def _session(self, message: Message, owner: object) -> _Session:
         with self._lock:
-            made = self._sessions.setdefault(head["session"], _Session(head["counters"]))
+            return self._sessions.setdefault(message.head["session"], _Session(owner))
+
+    def _register(self, message: Message, made: _Session) -> Message:
+        head = message.head
+        made.counters = head["counters"]
         made.programs[head["program"]] = program_of(message, made.constants, self.devices)
         return Message("registered")
 
@@ -93,7 +110,8 @@ class Worker:
                 f"{self.task} does not know the session: it has restarted since, or the session "
                 f"was closed; open a new one"
             )
-        part = Part(program, head["step"], self._deliver, shared, bool(head.get("trace")))
+        deliver = partial(self._deliver, program.master)
+        part = Part(program, head["step"], deliver, shared, bool(head.get("trace")))
         self.rendezvous.begin(part.step, part.box)
         part.feed(program.route.feeds, message.arrays)
         self._parts[part.step] = part
@@ -161,13 +179,14 @@ class Worker:
             self._abort(step, error)
         self.rendezvous.abort_all(f"{session}/", error)
         self.store.release(session)
-        if registered is not None:
+        if registered is not None and registered.counters:
             self.store.forget_counters(registered.counters)
 
-    def master_left(self, incarnation: str) -> None:
-        """Release the sessions of a master that has ended, or does not answer."""
-        for session in [s for s in list(self._sessions) if s.startswith(f"{incarnation}.")]:
-            self.release(session)
+    def left(self, owner: object) -> None:
+        """Release the sessions that came over a connection which has ended."""
+        for name, session in list(self._sessions.items()):
+            if session.owner is owner:
+                self.release(name)
 
     def close(self) -> None:
         """Give up all steps, and end all waits."""
@@ -177,12 +196,20 @@ class Worker:
 
     # -- what it sends
 
-    def _deliver(self, step: str, post: Post, arrays: list[Array]) -> None:
+    def _deliver(self, master: str, step: str, post: Post, arrays: list[Array]) -> None:
         message = Message("deliver", {"step": step, "values": post.values}, arrays)
         link = self.links.to(post.to)
-        link.channel.start(message).add_done_callback(partial(self._delivered, step))
+        link.channel.start(message).add_done_callback(partial(self._delivered, master, step))
 
-    def _delivered(self, step: str, future: Future[Message]) -> None:
+    def _delivered(self, master: str, step: str, future: Future[Message]) -> None:
         error = None if future.cancelled() else future.exception()
         if error is not None:
             self.rendezvous.abort(step, error)
+            # this task's part may have ended, while another one waits for the values
+            self._crew.do(partial(self._tell, master, step, error))
+
+    def _tell(self, master: str, step: str, error: BaseException) -> None:
+        """Have the master of a step give it up."""
+        message = Message("abort", {"step": step, "error": to_message(error).head})
+        with contextlib.suppress(WeftError):  # without its master, a step ends by itself
+            self.links.to(master).channel.start(message)

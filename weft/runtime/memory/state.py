@@ -67,7 +67,7 @@ class State(MutableMapping[str, Array]):
             self.version += 1
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
+        return iter(list(self._arrays))  # other threads may add some meanwhile
 
     def __len__(self) -> int:
         return len(self._arrays)

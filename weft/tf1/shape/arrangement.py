@@ -176,9 +176,27 @@ def split(
         if wanted is None:
             raise fail(GraphError, "split: expected sizes that are known now")
         kind = "Split" if wanted.ndim == 0 else "SplitV"
-        sizes = _split_sizes(tensor.shape[along].value, wanted)
         graph = get_default_graph()
+        total = tensor.shape[along].value
+        if total is None and wanted.ndim == 0:
+            count, axis = int(wanted), along % len(tensor.shape)
+            parts = _in_parts(tensor, count, axis)
+            return graph.emit(kind, [parts], "unstack", count=count, axis=axis, name=scope).outputs
+        sizes = _split_sizes(total, wanted)
         return graph.emit(kind, [tensor], "split", sizes=sizes, axis=along, name=scope).outputs
+
+
+def _in_parts(tensor: Tensor, count: int, axis: int) -> Tensor:
+    """The tensor with an axis of a size that only a run knows in parts: an axis for them before it.
+
+    A run in which the size is not divisible by `count` fails.
+    """
+    dims = shape(tensor)
+    parts = concat([dims[:axis], [count, -1], dims[axis + 1 :]], 0)
+    result = reshape(tensor, parts)
+    known = tensor.shape.as_list()
+    result.set_shape([*known[:axis], count, None, *known[axis + 1 :]])
+    return result
 
 
 def _split_sizes(total: int | None, wanted: Any) -> tuple[int, ...]:

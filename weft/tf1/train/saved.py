@@ -89,10 +89,11 @@ def _variables(given: Any) -> list[Variable]:
 
 
 def shards_of(items: Mapping[str, Item]) -> tuple[Callable[[str, int], int], int]:
-    """The data file of each part, one for each device that variables are assigned to."""
+    """The data file of each part, one for each device of variables; tables are in the first."""
     devices = sorted({part.device for item in items.values() for part in item.parts})
 
     def shard(name: str, piece: int) -> int:
-        return devices.index(items[name].parts[piece].device)
+        item = items.get(name)
+        return 0 if item is None else devices.index(item.parts[piece].device)
 
     return shard, max(len(devices), 1)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 
-from weft.errors import ArgumentError
+from weft.errors import GraphError
 from weft.ir.shape import is_static, known, size
 from weft.tf1.framework.dtypes import as_dtype
-from weft.tf1.framework.graph import fail
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.framework.tensor_shape import as_shape
 
@@ -60,16 +59,13 @@ class RandomStrategy:
 
 
 def byte_size_load_fn(op: Operation) -> int:
-    """The size of a variable in bytes.
+    """The size of a variable in bytes; of a table, whose size changes, 1.
 
     Args:
-        op: the operation of a variable.
-
-    Raises:
-        ArgumentError: it is none of known shape.
+        op: the operation of a variable or table, which may have no outputs yet.
     """
-    dims = as_shape(op.get_attr("shape")).as_dims()
-    if not is_static(dims):
-        text = f"byte_size_load_fn: expected a variable of known shape, got {op.name}"
-        raise fail(ArgumentError, text)
-    return size(known(dims)) * as_dtype(op.get_attr("dtype")).size
+    try:
+        dims = as_shape(op.get_attr("shape")).as_dims()
+    except GraphError:
+        return 1
+    return (size(known(dims)) if is_static(dims) else 1) * as_dtype(op.get_attr("dtype")).size
