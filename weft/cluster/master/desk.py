@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message, Peer
 from weft.cluster.session import Run
 from weft.cluster.timeline import recorded
+from weft.cluster.waiting import awaited
 from weft.cluster.wire import request_of
 from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
@@ -93,10 +95,8 @@ class Desk:
     def call(self, message: Message) -> Future[Message]:
         """Call a method of a resource; cancelled with the message."""
         guest, head = self._guest(message), message.head
-        cancel = Cancellation()
-        future = self._master.crew.submit(self._called, guest.session, head, message.arrays, cancel)
-        future.add_done_callback(lambda done: cancel.cancel())
-        return future
+        called = partial(self._called, guest.session, head, message.arrays)
+        return awaited(self._master.crew, called)
 
     def _called(
         self, session: MasterSession, head: dict[str, Any], arrays: Sequence[Array],

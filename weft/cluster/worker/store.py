@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
 from weft.cluster.rpc import Message
-from weft.cluster.rpc.channel import settle
 from weft.cluster.wait import Wait
-from weft.errors import ArgumentError
+from weft.cluster.waiting import awaited
+from weft.errors import AbortedError, ArgumentError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec, container_of
 from weft.resource.base import Cancellation, Containers
 from weft.runtime.device.base import Device
 
 Array = np.ndarray[Any, Any]
+MOST_RELEASED: Final = 1024
+"""How many sessions are remembered as closed, for calls that come too late."""
 
 
 class Store:
@@ -41,6 +45,7 @@ class Store:
         self._crew = crew
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
+        self._released: OrderedDict[str, None] = OrderedDict()
         self._calls: dict[object, tuple[str, float]] = {}  # that are under way
 
     # -- variables
@@ -97,25 +102,13 @@ class Store:
 
     def call(self, message: Message) -> Future[Message]:
         """Call a method of a resource; waits on a thread, until the session is released."""
-        cancel = Cancellation(self._session(message.head["session"]))
-        future: Future[Message] = Future()
-        future.add_done_callback(lambda done: _given_up(done, cancel))
-        self._crew.do(lambda: self._call(message, future, cancel))
-        return future
+        session = self._session(message.head["session"])
+        return awaited(self._crew, partial(self._called, message), session)
 
-    def _call(self, message: Message, future: Future[Message], cancel: Cancellation) -> None:
-        try:
-            with cancel:
-                found = self.called(message, cancel)
-        except BaseException as error:  # it travels to the caller
-            settle(future, error)
-        else:
-            settle(future, Message("called", {}, found))
-
-    def called(self, message: Message, cancel: Cancellation) -> list[Array]:
-        """Call a method of a resource in this thread."""
+    def _called(self, message: Message, cancel: Cancellation) -> Message:
         spec, method, options = heard(message.head)
-        return self.call_here(spec, method, options, message.arrays, cancel)
+        found = self.call_here(spec, method, options, message.arrays, cancel)
+        return Message("called", {}, found)
 
     def call_here(
         self, spec: ResourceSpec, method: str, options: Mapping[str, Any],
@@ -135,12 +128,18 @@ class Store:
         return [Wait(what, [], now - begin) for what, begin in list(self._calls.values())]
 
     def _session(self, session: str) -> Cancellation:
+        """What ends the waits of a session; a call may come after the session was closed."""
         with self._lock:
+            if session in self._released:
+                raise AbortedError("the session was closed")
             return self._cancellations.setdefault(session, Cancellation())
 
     def release(self, session: str) -> None:
         """End the waits of a session that is closed."""
         with self._lock:
+            self._released[session] = None
+            if len(self._released) > MOST_RELEASED:
+                self._released.popitem(last=False)
             found = self._cancellations.pop(session, None)
         if found is not None:
             found.cancel()
@@ -175,7 +174,3 @@ def _tuples(value: Any) -> Any:
     """Lists of a JSON text as the tuples that they were."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
-
-def _given_up(future: Future[Message], cancel: Cancellation) -> None:
-    if future.cancelled():
-        cancel.cancel()
