@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
@@ -39,12 +39,8 @@ class Owner(Protocol):
     rendezvous: Rendezvous
     states: Mapping[str, Any]
 
-    def check(self) -> None:
-        """Raises if a task has failed."""
-        ...
-
-    def begin(self, flight: Flight) -> None:
-        """A step begins: it fails when a task does."""
+    def begin(self, flight: Flight, tasks: Collection[str]) -> None:
+        """A step of these other tasks begins; raises if one has failed."""
         ...
 
     def end(self, flight: Flight) -> None:
@@ -130,7 +126,7 @@ class ClusterProgram:
             None if timeline is None else times.append,
         )  # fmt: skip
         try:
-            owner.begin(flight)
+            owner.begin(flight, self._routes)
             with limited(flight.abort):
                 found = self._run(arrays, flight)
                 if timeline is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -168,26 +168,27 @@ class MasterSession(ClusterSession):
         if task not in self.links:
             known = ", ".join([self.task, *self.links])
             raise UnavailableError(f"session: no task {task}; expected one of {known}")
+        self.check([task])
         return self.links[task]
 
     # -- its life
 
-    def check(self) -> None:
-        """Raises if the session is closed, or one of its tasks has failed."""
+    def check(self, tasks: Collection[str] = ()) -> None:
+        """Raises if the session is closed, or one of these other tasks has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
-        for task, link in self.links.items():
-            if link.channel.closed:
+        for task in tasks:
+            if self.links[task].channel.closed:
                 raise AbortedError(
                     f"the session lost {task}, which has ended or did not answer: open a new one"
                 )
 
-    def begin(self, flight: Flight) -> None:
-        """A step begins: it fails when a task does."""
+    def begin(self, flight: Flight, tasks: Collection[str]) -> None:
+        """A step of these other tasks begins; raises if one has failed."""
         with self._lock:
             self._flights[flight] = None
         self.rendezvous.begin(flight.step, flight)
-        self.check()
+        self.check(tasks)
 
     def end(self, flight: Flight) -> None:
         """A step is over."""
