@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -131,7 +130,7 @@ def crowd(own, start, method, each):
             assert session.run(size) == 0
             tf.Session.reset(own.target("ps"))
     assert [failed for failed, _ in found] == [[]] * 4
-    taken = sorted(sum([values for _, values in found], []))
+    taken = sorted([value for _, values in found for value in values])
     given = [(4 * i + which) * each + n for i in range(4) for which in (0, 1) for n in range(each)]
     assert taken == sorted(given)
     assert waiting(own) == 0

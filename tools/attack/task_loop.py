@@ -5,6 +5,7 @@ Workers and clients train until the folder has a file `stop`, and write what the
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -114,7 +115,8 @@ def main() -> None:
         assert server is not None
         server.join()
         return
-    (recovering if monitored or sync else plain)(target, config)
+    with contextlib.suppress(KeyboardInterrupt):  # a step waits for others that have ended
+        (recovering if monitored or sync else plain)(target, config)
     say("ended")
     while not (folder / "leave").exists():  # others may still need this server
         time.sleep(0.02)

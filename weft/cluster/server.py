@@ -151,6 +151,7 @@ class Server:
             "abort": lambda message, peer: worker.abort(message),
             "release": self._release,
             "state": lambda message, peer: worker.store.ask(message),
+            "withdraw": lambda message, peer: worker.store.calls.withdraw(message),
             "resource": lambda message, peer: worker.store.call(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),

@@ -17,7 +17,6 @@ from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message, Peer
 from weft.cluster.session import Run
 from weft.cluster.timeline import recorded
-from weft.cluster.waiting import awaited
 from weft.cluster.wire import request_of
 from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
@@ -96,7 +95,7 @@ class Desk:
         """Call a method of a resource; cancelled with the message."""
         guest, head = self._guest(message), message.head
         called = partial(self._called, guest.session, head, message.arrays)
-        return awaited(self._master.crew, called)
+        return self._master.worker.store.calls.begin(message, called)
 
     def _called(
         self, session: MasterSession, head: dict[str, Any], arrays: Sequence[Array],

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.cluster.rpc import Message
 from weft.cluster.wait import Wait
-from weft.cluster.waiting import awaited
+from weft.cluster.waiting import Calls
 from weft.errors import AbortedError, ArgumentError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec, container_of
@@ -37,12 +37,13 @@ class Store:
     Attributes:
         states: the variables of each device.
         containers: queues, tables, accumulators.
+        calls: of resources, for other tasks.
     """
 
     def __init__(self, devices: Sequence[Device], crew: Crew) -> None:
         self.states: dict[str, Any] = {str(d.name): d.variables() for d in devices}
         self.containers = Containers()
-        self._crew = crew
+        self.calls = Calls(crew)
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
         self._released: OrderedDict[str, None] = OrderedDict()
@@ -103,7 +104,7 @@ class Store:
     def call(self, message: Message) -> Future[Message]:
         """Call a method of a resource; waits on a thread, until the session is released."""
         session = self._session(message.head["session"])
-        return awaited(self._crew, partial(self._called, message), session)
+        return self.calls.begin(message, partial(self._called, message), session)
 
     def _called(self, message: Message, cancel: Cancellation) -> Message:
         spec, method, options = heard(message.head)
@@ -173,4 +174,3 @@ def heard(head: Mapping[str, Any]) -> tuple[ResourceSpec, str, dict[str, Any]]:
 def _tuples(value: Any) -> Any:
     """Lists of a JSON text as the tuples that they were."""
     return tuple(map(_tuples, value)) if isinstance(value, list) else value
-
