@@ -31,11 +31,13 @@ def refuses(servers):
     """Runs what `build` gives; it must fail with these words, and then something else works."""
 
     def check(error, words, build):
-        with tf.Graph().as_default(), tf.Session(servers[1].target) as session:
-            with pytest.raises(error, match=words):
-                run, *feeds = build()
-                session.run(tf.global_variables_initializer())
-                session.run(run, *feeds)
+        with (
+            tf.Graph().as_default(), tf.Session(servers[1].target) as session,
+            pytest.raises(error, match=words),
+        ):  # fmt: skip
+            run, *feeds = build()
+            session.run(tf.global_variables_initializer())
+            session.run(run, *feeds)
         with tf.Graph().as_default(), tf.Session(servers[1].target) as session:
             with tf.device(PS):
                 there = tf.constant(2.0) + 1.0

@@ -26,7 +26,7 @@ with tf.Session(sys.argv[1]) as session:
     session.run(queue.enqueue(5))
     print(session.run(got))
 """
-SOON = 5.0  # seconds, on a busy machine
+SOON = 20.0  # seconds; less than one on an idle machine
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,8 @@ def test_a_server_while_steps_run(own, number):
             session.run(step)
             begin = time.monotonic()
             own.send("ps", 0, number)
-            with pytest.raises(tf.errors.UnavailableError, match="/job:ps/replica:0/task:0"):
+            lost = tf.errors.UnavailableError, tf.errors.AbortedError  # in a step, between steps
+            with pytest.raises(lost, match="/job:ps/replica:0/task:0"):
                 while time.monotonic() - begin < 30:
                     session.run(step)
             assert time.monotonic() - begin < SOON
