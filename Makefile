@@ -3,8 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 # One process a core: compiling and drawing shapes are work for one. One that is done takes work of others.
 PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8 --dist=worksteal
+# What needs more than the extra `test`: each has a target of its own.
+OTHERS := --ignore=tests/torch --ignore=tests/ray --ignore=tests/slurm
 
-.PHONY: demo test test-slow test-torch soak attack check format bench clean
+.PHONY: demo test test-slow test-torch test-ray test-slurm soak attack check format bench clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -23,6 +25,10 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8 --dist
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0
 	@touch $@
 
+.venv/ray: .venv/test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[ray]"
+	@touch $@
+
 # Torch first: with it in place, nothing asks for a build with a GPU runtime.
 .venv/bench: .venv/base
 	$(BIN)/pip install --quiet --disable-pip-version-check torch==2.13.0 || true
@@ -33,18 +39,26 @@ demo: .venv/base
 	$(BIN)/python examples/digits.py
 
 test: .venv/test
-	$(PYTEST) -m "not slow" --ignore=tests/torch
+	$(PYTEST) -m "not slow" $(OTHERS)
 
 # Jobs of several processes, attacks, suites of other projects: what takes longest.
 test-slow: .venv/test
-	$(PYTEST) -m slow --ignore=tests/torch
+	$(PYTEST) -m slow $(OTHERS)
 
 test-torch: .venv/torch
 	$(PYTEST) tests/torch
 
+# Clusters on Ray; as root also on two nodes in network namespaces.
+test-ray: .venv/ray
+	$(BIN)/python -m pytest -q tests/ray
+
+# Clusters under Slurm's own daemons: needs root, and apt-get install slurm-wlm munge.
+test-slurm: .venv/test
+	$(BIN)/python -m pytest -q tests/slurm
+
 # Tests of properties draw other cases each time; `make test` draws the same ones always.
 soak: .venv/torch
-	$(PYTEST) --hypothesis-profile=fresh
+	$(PYTEST) --hypothesis-profile=fresh --ignore=tests/ray --ignore=tests/slurm
 
 # Hostile calls, files, kills, signals, caches, limits, drawn programs: five hours on two cores.
 attack: .venv/torch

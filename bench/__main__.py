@@ -2,8 +2,8 @@
 
 `python -m bench resnet50 --rounds 3 --only torch_compile` trains one network beside one peer;
 `agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`, and
-`loops` takes rows: `python -m bench loops lstm unrolled`. These and the networks update
-`bench/results.md`.
+`loops` and `cluster` take rows: `python -m bench loops lstm unrolled`. These and the networks
+update `bench/results.md`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from bench import (
     sections,
     startup,
 )  # fmt: skip
+from bench.cluster import report as cluster
 from bench.contest import contest, report
 from bench.depth import compile_seconds
 from bench.work import graphs as work_of_graphs
@@ -196,7 +197,7 @@ WORK: dict[str, Callable[[int], None]] = {
 
 TOPICS: dict[str, Callable[[Sequence[str], sections.Plan], None]] = {
     "agree": sections.agreement, "loops": control_flow.loops, "first": sections.first,
-    "inference": sections.inference, "roofline": sections.roofline,
+    "inference": sections.inference, "roofline": sections.roofline, "cluster": cluster.report,
 }  # fmt: skip
 
 
@@ -230,7 +231,8 @@ def main() -> None:
     given = parser.parse_args()
     plan = sections.Plan(given.threads, given.rounds, given.seconds, given.only, given.warm)
     names = given.names or known
-    taken = ["loops", *control_flow.NAMES] if names[0] == "loops" else known
+    parts = {"loops": control_flow.NAMES, "cluster": cluster.PARTS}
+    taken = [names[0], *parts[names[0]]] if names[0] in parts else known
     for name in names:
         if name not in taken:
             parser.error(f"expected {', '.join(taken)}, got {name!r}")

@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> float | None:
     parser.add_argument("--sync", action="store_true", help="workers make each step together")
     parser.add_argument("--backup", type=int, default=0, help="gradients that a step can miss")
     parser.add_argument("--checkpoints", help="a folder, from which training goes on")
+    parser.add_argument("--save_every", type=int, default=500, help="steps between checkpoints")
     parser.add_argument("--job_name", choices=("ps", "worker"), help="be one task, not all")
     parser.add_argument("--task_index", type=int, default=0)
     parser.add_argument("--ps_hosts", default="", help="host:port, separated by commas")
@@ -74,9 +75,11 @@ def work(given: Namespace, cluster: tf.train.ClusterSpec, target: str) -> float:
             optimizer = tf.train.SyncReplicasOptimizer(optimizer, count - given.backup, count)
             hooks.append(optimizer.make_session_run_hook(is_chief))
         train = optimizer.minimize(loss, global_step=step)
+        alone = [f"/job:worker/task:{given.task_index}", "/job:ps"]  # who else fails is no matter
         with tf.train.MonitoredTrainingSession(
-            target, is_chief, given.checkpoints, hooks=hooks, log_step_count_steps=None
-        ) as session:
+            target, is_chief, given.checkpoints, hooks=hooks, log_step_count_steps=None,
+            save_checkpoint_steps=given.save_every, config=tf.ConfigProto(device_filters=alone),
+        ) as session:  # fmt: skip
             while not session.should_stop():
                 images, truth = mnist.train.next_batch(BATCH)
                 session.run(train, {x: images, labels: truth})

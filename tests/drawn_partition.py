@@ -104,9 +104,18 @@ class Drawn:
             found[node] = self._pick(near) if stay and not kept else self._pick(names)
         return found
 
-    def one(self, runs: int = 2) -> list[Any]:
-        """On one device: results of each run, variables after each, and the log."""
-        function = Function(self.graph, self.fetches, self.targets, self.feeds, 1)
+    def one(self, runs: int = 2, asked: int = 1) -> list[Any]:
+        """On one device: results of each run, variables after each, and the log.
+
+        Args:
+            asked: how many devices nodes ask for, of which only one exists.
+        """
+        names = [str(d.name) for d in cpu_devices(asked, 1)]
+        placed = {n: "" if d == names[0] else d for n, d in self.placed(names).items()}
+        function = Function(
+            self.graph, self.fetches, self.targets, self.feeds, 1,
+            placed=placed if asked > 1 else {},
+        )  # fmt: skip
         state = State()
         state.update(self.state)
         return self._runs(lambda: function(self.arrays, state), state, runs)
@@ -124,7 +133,7 @@ class Drawn:
 
         def finish(step: Step, threads: int, fetches: int) -> LocalProgram:
             del threads
-            whole, parts = partitioned(step, lambda s: chosen(s, names[0]), homes)
+            whole, parts = partitioned(step, lambda s: chosen(s, names[0]), homes, True, names[0])
             found = LocalProgram(whole, parts, devices, fetches)
             if made is not None:
                 made(found)

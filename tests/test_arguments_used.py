@@ -15,10 +15,18 @@ ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with ta
 ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
 ONE_KIND = "there is one device, and one kind of memory"
+ON_TASKS = "variables are those of the tasks, not of the session"
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
     "autograd/functional.py:hessian(vectorize)": ALWAYS,
     "autograd/gradient.py:grad(only_inputs)": "PyTorch's, deprecated and always true",
+    "cluster/master/program.py:ClusterProgram.run(state)": ON_TASKS,
+    "cluster/master/program.py:OwnProgram.profile(state)": ON_TASKS,
+    "cluster/master/program.py:OwnProgram.run(state)": ON_TASKS,
+    "cluster/remote_function.py:RemoteFunction.__call__(state)": ON_TASKS,
+    "cluster/remote_function.py:RemoteFunction.explain(state)": ON_TASKS,
+    "cluster/remote_function.py:RemoteFunction.profile(state)": ON_TASKS,
+    "cluster/resolver/slurm.py:SlurmClusterResolver.__init__(auto_set_gpu)": ONE_KIND,
     "cuda/__init__.py:is_bf16_supported(including_emulation)": "there is no such device",
     "cuda/__init__.py:manual_seed_all(seed)": "there is no such device",
     "cuda/__init__.py:memory_allocated(device)": "there is no such device",

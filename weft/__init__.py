@@ -20,10 +20,10 @@ _exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops",
 # Loaded on first use, so that `import weft` stays instant: a row is `from module import names`.
 _LAZY = {
     "weft": (
-        "accelerator", "amp", "autograd", "backends", "checkpoint", "cuda", "data", "datasets",
-        "distributed", "fft", "func", "horovod", "linalg", "metrics", "models", "multiprocessing",
-        "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse", "special", "tf1", "train",
-        "utils",
+        "accelerator", "amp", "autograd", "backends", "checkpoint", "cluster", "cuda", "data",
+        "datasets", "distributed", "fft", "func", "horovod", "linalg", "metrics", "models",
+        "multiprocessing", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse", "special",
+        "table", "tf1", "train", "utils",
     ),
     "weft.fft": ("istft", "stft"),
     "weft.func": (

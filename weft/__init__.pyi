@@ -164,6 +164,7 @@ from weft import amp as amp
 from weft import autograd as autograd
 from weft import backends as backends
 from weft import checkpoint as checkpoint
+from weft import cluster as cluster
 from weft import cuda as cuda
 from weft import data as data
 from weft import datasets as datasets
@@ -183,6 +184,7 @@ from weft import scipy as scipy
 from weft import signal as signal
 from weft import sparse as sparse
 from weft import special as special
+from weft import table as table
 from weft import tf1 as tf1
 from weft import train as train
 from weft import utils as utils

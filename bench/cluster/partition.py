@@ -1,5 +1,5 @@
-"""ResNet-50's training step over two local devices, beside the same on one: `python -m bench
-cluster partition`.
+"""ResNet-50's training step over two local devices, beside the same on one:
+`python -m bench.cluster.partition`.
 
 The first blocks are on one device, the last ones and the loss on the other; gradients and updates
 follow. Both run in one process, in turns, with the same threads.
@@ -7,9 +7,10 @@ follow. Both run in one process, in turns, with the same threads.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -100,10 +101,20 @@ def measure(
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def report(threads: int) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the times, and their ratio beside the bar."""
-    one, two = measure(threads)
+    parser = argparse.ArgumentParser(prog="python -m bench.cluster.partition")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--rounds", type=int, default=10)
+    given = parser.parse_args(arguments)
+    one, two = measure(given.threads, given.batch, given.size, rounds=given.rounds)
     print(
-        f"ResNet-50's step, batch 8, {threads} threads: one device {one * 1e3:.0f} ms, two "
-        f"{two * 1e3:.0f} ms, {two / one:.3f} of it (bar: {BAR})"
+        f"ResNet-50's step, batch {given.batch}, {given.threads} threads: one device "
+        f"{one * 1e3:.0f} ms, two {two * 1e3:.0f} ms, {two / one:.3f} of it (bar: {BAR})"
     )
+
+
+if __name__ == "__main__":
+    main()

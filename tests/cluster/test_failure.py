@@ -9,7 +9,9 @@ import pytest
 
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
+from weft.cluster.client import ClientSession
 from weft.cluster.rpc import RpcOptions
+from weft.errors import DeniedError
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,36 @@ def until_it_fails(session, step):
         while time.monotonic() < begin + 30:
             session.run(step)
     return raised.value, time.monotonic() - begin
+
+
+def test_values_go_from_task_to_task(own):
+    def chain(first, second, worker):
+        with tf.Graph().as_default() as graph:
+            with tf.device(first):
+                a = tf.Variable([1.0, 2.0])
+            with tf.device(second):
+                b = tf.Variable([3.0, 5.0])
+            with tf.device(first):
+                c = tf.tanh(b) + a
+            with tf.device(second):
+                d = tf.sin(c) * b
+            with tf.device(worker):
+                e = tf.tanh(d) - c
+            with tf.device(first):
+                f = tf.tanh(e) + d
+            update = tf.group(a.assign_add(f), b.assign_sub(e))
+            return graph, [c, d, e, f], update, [a, b], tf.global_variables_initializer()
+
+    found = []
+    names = ["/job:ps/task:0", "/job:ps/task:1", "/job:worker"]
+    for target, devices in (("", [None] * 3), (own.target("worker"), names)):
+        graph, values, update, variables, init = chain(*devices)
+        with tf.Session(target, graph=graph) as session:
+            session.run(init)
+            steps = [session.run([*values, update])[:-1] for _ in range(3)]
+            found.append([*steps, session.run(variables)])
+    for here, there in zip(*found, strict=True):
+        assert all(np.array_equal(x, y) for x, y in zip(here, there, strict=True)), (here, there)
 
 
 def test_a_stopped_task_and_one_that_goes_on(own, exchange):
@@ -102,6 +134,48 @@ def test_an_address_that_does_not_answer(exchange):
         tf.Session(target, config=config)
     with pytest.raises(tf.errors.InvalidArgumentError, match="target such as grpc://localhost"):
         tf.Session("localhost:2222")
+
+
+def test_a_client_without_the_token():
+    secret = RpcOptions(token="secret", connect_timeout=5.0)
+    server = tf.train.Server({"local": ["localhost:0"]}, options=secret)
+    try:
+        with pytest.raises(DeniedError, match="token"):
+            ClientSession(server.target)
+        session = ClientSession(server.target, options=secret)
+        assert list(session.devices) == ["/job:local/replica:0/task:0/device:CPU:0"]
+        session.close()
+    finally:
+        server.stop()
+
+
+def test_nothing_is_left_of_sessions_and_servers():
+    before = set(threading.enumerate())
+    addresses = free_addresses(2)
+    cluster = {"ps": addresses[:1], "worker": addresses[1:]}
+    ps, worker = (tf.train.Server(cluster, job, 0) for job in cluster)
+    with tf.Graph().as_default():
+        with tf.device("/job:ps"):
+            v = tf.Variable(tf.zeros([5]))
+        with tf.device("/job:worker"):
+            noise = tf.random_normal([5])
+        step = v.assign_add(noise)
+        with tf.Session(worker.target) as session:
+            session.run(v.initializer)
+            session.run(step.op)
+            registered = ps._server.worker
+            assert len(registered._sessions) == 1 and not registered._parts
+    assert not registered._sessions and not registered.rendezvous._boxes
+    assert next(iter(ps._server.worker.store.states.values())).keys() == {"Variable"}
+    assert not next(iter(worker._server.worker.store.states.values())).keys()  # no counter either
+    ps.stop()
+    worker.stop()
+    end = time.monotonic() + 5
+    while left := [t for t in set(threading.enumerate()) - before if t.name.startswith("weft-")]:
+        assert time.monotonic() < end, left
+        time.sleep(0.05)
+    with pytest.raises(ValueError, match="is stopped; make another one"):
+        ps.start()
 
 
 def test_servers_that_do_not_fit_together():

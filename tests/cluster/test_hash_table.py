@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from tests.cluster.processes import Cluster
+from weft.checkpoint import Checkpointer
 from weft.cluster.server import Server
+from weft.cluster.shards.shards import Shards
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.table.hash_table import HashTable, HashTables
 from weft.errors import AbortedError, ArgumentError, DataError, UnavailableError
@@ -124,3 +126,22 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path):
         table.close()
     finally:
         own.stop()
+
+
+def test_checkpoints_of_a_run_have_tables_and_shards(tmp_path, local):
+    options = {"a": TableOptions(2, Adagrad(0.1)), "b": TableOptions(1)}
+    tables, shards = HashTables(options, local), Shards(12, size=5, seed=1, epochs=2)
+    taken = iter(shards)
+    first = next(taken)
+    rows = tables.lookup({"a": [1, 2], "b": [3]})
+    with Checkpointer(tmp_path, background=False) as checkpoints:
+        checkpoints.save(7, {"tables": tables, "shards": shards})
+    other, rest = HashTables(options), Shards(12, size=5, seed=1, epochs=2)
+    assert Checkpointer(tmp_path).restore({"tables": other, "shards": rest}).step == 7
+    found = other.lookup({"a": [1, 2], "b": [3]}, insert=False)
+    for name, x in found.items():
+        np.testing.assert_array_equal(x, rows[name])
+    again = [(shard.epoch, shard.number) for shard in rest]
+    assert again[0] == (first.epoch, first.number)  # it was not done
+    assert sorted(again) == [(epoch, number) for epoch in range(2) for number in range(3)]
+    tables.close()

@@ -90,14 +90,14 @@ def test_runs_have_limits_of_time(cluster, graph):
     got = queue.dequeue() + 1.0
     options = tf.RunOptions(timeout_in_ms=200)
     config = tf.ConfigProto(operation_timeout_in_ms=200)
+    late = pytest.raises(tf.errors.DeadlineExceededError, match=r"limit of 0\.2 s")
     for target in ("", cluster.target("worker")):
+        fetch = got if target else tf.FIFOQueue(1, tf.float32).dequeue()
         begin = time.monotonic()
-        with tf.Session(target) as session:
-            with pytest.raises(tf.errors.DeadlineExceededError, match="0.2 s"):
-                session.run(got if target else tf.FIFOQueue(1, tf.float32).dequeue(), None, options)
-        with tf.Session(target, config=config) as session:
-            with pytest.raises(tf.errors.DeadlineExceededError, match="0.2 s"):
-                session.run(got if target else tf.FIFOQueue(1, tf.float32).dequeue())
+        with tf.Session(target) as session, late:
+            session.run(fetch, None, options)
+        with tf.Session(target, config=config) as session, late:
+            session.run(fetch)
         assert 0.35 < time.monotonic() - begin < 5
     until(lambda: waits(cluster, "ps") == [])
 
@@ -128,9 +128,45 @@ def test_containers_are_reset(cluster, graph):
         session.run(put)
         assert session.run([inside + outside, size]) == [3, 1]
         tf.Session.reset(target, ["experiment"])
-        with pytest.raises((tf.errors.AbortedError, RuntimeError)):
+        with pytest.raises(tf.errors.AbortedError, match=r"closed by Session\.reset"):
             session.run(size)  # its session is closed
     with tf.Session(target) as session:
         assert session.run([outside, size]) == [2, 0]
         with pytest.raises(tf.errors.FailedPreconditionError, match="reset_inside"):
             session.run(inside + 1.0)
+
+
+def test_what_a_resource_calls_is_in_its_task(cluster, graph):
+    with tf.device("/job:ps"):
+        names = tf.FIFOQueue(10, tf.string, [[]], name="names")
+        queues = [tf.FIFOQueue(10, tf.int32, [[]], name=f"numbers{i}") for i in range(2)]
+        reader = tf.TextLineReader()
+    index = tf.placeholder(tf.int32, [])
+    chosen = tf.QueueBase.from_list(index, queues)
+    key, value = reader.read(names)
+    with tf.Session(cluster.target("worker")) as session:
+        session.run(names.enqueue(__file__))
+        assert session.run([key, value]) == [f"{__file__}:1".encode(), b'"""Queues, containers and '
+                                             b'limits of time over a cluster."""']  # fmt: skip
+        session.run(queues[1].enqueue(5))
+        assert session.run(chosen.dequeue() + 1, {index: 1}) == 6
+    with tf.device("/job:worker"):
+        tf.TextLineReader().read(names)
+    refused = pytest.raises(tf.errors.InvalidArgumentError, match="expected one device for both")
+    with tf.Session(cluster.target("worker")) as session, refused:
+        session.run(names.size())
+
+
+def test_a_wait_that_is_given_up_takes_no_element(cluster, graph):
+    with tf.device("/job:worker"):  # the task of the master itself
+        queue = tf.FIFOQueue(3, [tf.float32], [[]], shared_name="given_up")
+    got = queue.dequeue()
+    with tf.Session(cluster.target("worker")) as session:
+        other = tf.Session(cluster.target("worker"))
+        thread, found = in_thread(other, got)
+        until(lambda: waits(cluster, "worker") == ["dequeue of given_up"])
+        other.close()
+        thread.join()
+        assert isinstance(found[0], tf.errors.CancelledError)
+        session.run(queue.enqueue(1.0))
+        assert session.run(queue.size()) == 1

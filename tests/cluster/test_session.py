@@ -1,10 +1,12 @@
 """Sessions over servers in other processes: results are those of one process, bit by bit."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ClosedError
+from weft.errors import ClosedError, CompileError
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(50, 20).astype(np.float32)
@@ -127,3 +129,81 @@ def test_checkpoints_of_variables_on_servers(cluster, tmp_path):
         assert not np.array_equal(session.run(model.w), after)
         session.run(model.train, {model.x: X, model.labels: LABELS})
         assert session.run([model.step, apart])[1].tolist() == [7]
+
+
+def test_no_update_of_several_clients_is_lost(cluster):
+    with tf.Graph().as_default():
+        with tf.device("/job:ps"):
+            total = tf.Variable(tf.zeros([3]), name="of_several_clients")
+        with tf.device("/job:worker"):
+            change = tf.placeholder(tf.float32, [3])
+            add = total.assign_add(change * 2.0)
+        targets = [cluster.target("worker"), cluster.target("ps")]
+        sessions = [tf.Session(target) for target in targets]
+        sessions[0].run(total.initializer)
+
+        def work(session):
+            for _ in range(40):
+                session.run(add.op, {change: [1.0, 2.0, 3.0]})
+
+        threads = [threading.Thread(target=work, args=(s,)) for s in sessions for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sessions[1].run(total).tolist() == [320, 640, 960]
+        for session in sessions:
+            session.close()
+
+
+def test_random_streams_belong_to_sessions(cluster):
+    with tf.Graph().as_default(), tf.Session() as session:
+        drawn = tf.random_normal([3], seed=1)
+        expected = [session.run(drawn) for _ in range(2)]
+    with tf.Graph().as_default():
+        with tf.device("/job:worker"):
+            drawn = tf.random_normal([3], seed=1)
+        one, other = (tf.Session(cluster.target(job)) for job in ("worker", "ps"))
+        with one, other:
+            assert np.array_equal(one.run(drawn), expected[0])
+            assert np.array_equal(other.run(drawn), expected[0])
+            assert np.array_equal(one.run(drawn), expected[1])
+        for job in ("worker", "ps"):  # where it is, and on another task
+            with tf.Session(cluster.target(job)) as later:
+                assert np.array_equal(later.run(drawn), expected[0])
+
+
+def test_python_runs_in_the_client(cluster):
+    with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
+        seen = []
+        with tf.device("/job:ps"):
+            v = tf.Variable([1.0, 2.0], name="seen_by_python")
+        y = tf.py_func(lambda x: (seen.append(x.tolist()), x * 2)[1], [v + 1.0], tf.float32)
+        y.set_shape([2])
+        session.run(v.initializer)
+        assert session.run(y + 1.0).tolist() == [5, 7] and seen == [[2, 3]]
+
+
+def test_results_belong_to_the_caller(cluster):
+    with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
+        with tf.device("/job:ps"):
+            v = tf.Variable(tf.zeros([30_000]), name="of_the_caller")
+        session.run(v.initializer)
+        for value in (v, v + 0.0):
+            found = session.run(value)
+            found[:] = 7
+            assert not session.run(value).any() and not session.run(v).any()
+
+
+def test_what_becomes_of_a_run(cluster):
+    with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
+        with tf.device("/job:ps"):
+            v = tf.Variable(tf.zeros([1000]), name="explained")
+        total = tf.reduce_sum(v, name="total")
+        with tf.device("/job:worker"):
+            y = total + 1.0
+        session.run(v.initializer)
+        text = str(session.explain(y))
+        assert "total on /job:ps/replica:0/task:0/device:CPU:0: its inputs of 4,000 bytes" in text
+        with pytest.raises(CompileError, match="FULL_TRACE"):
+            session.profile(y)

@@ -230,3 +230,27 @@ def test_lookups_in_parts_fetch_rows_of_each_server(tasks: Any) -> None:
     expected = table.copy()
     np.add.at(expected, [9, 0, 9], -0.5)
     assert np.array_equal(found, expected)
+
+
+def test_synchronous_steps_with_row_sparse_gradients(tasks: Any) -> None:
+    """Accumulators of rows; the moving average follows each step."""
+    cluster = tasks(ps=1, worker=1)
+    setter = tf.train.replica_device_setter(cluster=cluster.spec)
+    with tf.Graph().as_default(), tf.device(setter):
+        step = tf.train.get_or_create_global_step()
+        table = tf.get_variable("table", [6, 2], initializer=tf.ones_initializer())
+        loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [1, 4, 1]))
+        average = tf.train.ExponentialMovingAverage(0.5)
+        optimizer = tf.train.SyncReplicasOptimizer(
+            tf.train.GradientDescentOptimizer(0.25), 1, variable_averages=average,
+            variables_to_average=[table],
+        )  # fmt: skip
+        train = optimizer.minimize(loss, global_step=step)
+        hooks = [optimizer.make_session_run_hook(True, 0), tf.train.StopAtStepHook(last_step=2)]
+        with tf.train.MonitoredTrainingSession(
+            cluster.target(0), hooks=hooks, stop_grace_period_secs=5
+        ) as session:
+            while not session.should_stop():
+                _, found, mean = session.run([train, table, average.average(table)])
+    assert found[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0, 0.5, 1.0]
+    assert mean[4, 0] in (0.875, 0.6875)  # before or after the second update of the average

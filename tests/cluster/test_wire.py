@@ -1,10 +1,13 @@
 """Requests and steps as messages: they describe the same programs afterwards."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
 from weft.cluster.wire import request_head, request_of, step_head, step_of
+from weft.cluster.worker.program import digests_of, packed, unpacked
 from weft.codegen.target import current
 from weft.errors import GraphError
 from weft.ir.dtype import float32
@@ -65,3 +68,17 @@ def test_python_functions_stay_at_home():
         request = Request(graph.ir, (y.value,), (), ())
         with pytest.raises(GraphError, match=r"cannot be sent to another task.*mine.*test_wire.py"):
             request_head(request, [])
+
+
+def test_large_constants_that_overtake_each_other():
+    """Two threads register programs with one constant; the second message arrives first."""
+    shared, one, other = (np.full((200, 200), k, np.float64) for k in (1, 2, 3))
+    sent: set[str] = set()
+    first = packed([shared, one], sent)
+    second = packed([other, shared, np.ones(3)], sent)
+    constants: dict[str, Any] = {}
+    for told, expected in ((second, [other, shared, np.ones(3)]), (first, [shared, one])):
+        found = unpacked(*told, constants)
+        assert all(map(np.array_equal, found, expected))
+    sent |= digests_of(first[0])  # the task has answered
+    assert packed([one, shared], sent)[1] == []

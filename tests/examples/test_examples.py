@@ -54,6 +54,13 @@ def test_distributed_mnist(run: Any, more: tuple[str, ...]) -> None:
     assert text.count("test accuracy") == 1
 
 
+@pytest.mark.slow
+def test_wide_and_deep(run: Any) -> None:
+    area, text = run("wide_and_deep", "--steps", "300")
+    assert area > 0.75  # 0.5 by chance
+    assert "ids in 7 tables on 2 servers" in text
+
+
 # 0.1 by chance.
 @pytest.mark.parametrize(
     ("model", "steps", "least"),

@@ -5,7 +5,7 @@ import pytest
 
 from weft import ops
 from weft.codegen.lower import structure
-from weft.ir.graph import Graph
+from weft.ir.graph import Graph, current_graph
 from weft.passes.group import MOST_NODES
 from weft.passes.pipeline import grouped, optimize
 from weft.passes.schedule import schedule
@@ -226,3 +226,31 @@ def test_an_update_is_an_epilogue_whatever_its_size(rows, deep):
         return p - m / (ops.sqrt(v) + 1e-8), m, v
 
     assert len(groups(build, (deep, rows), (deep, 1024), *[(rows, 1024)] * 3).groups) == 1
+
+
+def test_what_asks_for_different_devices_shares_no_kernel():
+    def build(x, w):
+        graph = current_graph()
+        with graph.device("/cpu:1"):
+            y = ops.tanh(x) * 2.0
+            far = ops.conv(w, np.ones((1, 1, 8, 8), np.float32))
+        near = ops.exp(y) + ops.transpose(y, perm=(1, 0))  # recomputed by no other device
+        with graph.device("/cpu:1"):
+            moved = ops.transpose(y, perm=(1, 0))
+        return near, ops.sum(far, axes=(0, 1, 2)), ops.sum(y), ops.tanh(moved), ops.sum(moved)
+
+    fused = groups(build, (6, 6), (2, 4, 4, 8))
+    for group in fused.groups:
+        assert len({n.device for n in group.nodes if n.op != "constant"}) == 1
+    assert {g.device for g in fused.groups} == {"", "/cpu:1"}
+
+
+def test_large_siblings_of_different_devices_stay_apart():
+    def build(x):
+        y = ops.sum(ops.exp(x), axes=(1,))
+        with current_graph().device("/cpu:1"):
+            return y, ops.tanh(x) * x
+
+    whole = groups(lambda x: (ops.sum(ops.exp(x), axes=(1,)), ops.tanh(x) * x), (1024, 1024))
+    apart = groups(build, (1024, 1024))
+    assert len(whole.groups) == 1 and [g.device for g in apart.groups] == ["", "/cpu:1"]

@@ -208,3 +208,17 @@ def test_no_run_is_interpreted_for_a_function_of_unknown_shape(
         session.run(tf.global_variables_initializer())
         assert session.run([loss, train])[0] == 20.0
         assert session.run(w).tolist() == [[0.0], [1.0]]
+
+
+def test_a_traced_run_tells_when_host_nodes_ran() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        slow = tf.py_func(lambda: time.sleep(0.01) or np.float32(2), [], tf.float32, name="slow")
+        y = tf.matmul(tf.fill([64, 64], tf.reshape(slow, [])), tf.ones([64, 64]), name="y")
+        metadata = tf.RunMetadata()
+        full = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        assert session.run(y, None, full, metadata)[0, 0] == 128.0
+    times = {t.name: t for t in metadata.times}
+    assert times["slow"].start == 0 and times["slow"].duration >= 10_000
+    assert 10_000 <= times["y"].start < 10_000_000
+    (interval,) = [i for i in metadata.timeline.intervals if i.what.startswith("slow")]
+    assert interval.kind == "compute" and interval.device.startswith("/job:client")

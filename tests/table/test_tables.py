@@ -212,6 +212,36 @@ def test_grouping():
     assert np.diff(owned.starts).min() > 850 and np.diff(owned.starts).max() < 1150
 
 
+@pytest.mark.parametrize(
+    ("method", "arrays"),
+    [
+        ("lookup", []),
+        ("lookup", [np.arange(3)]),
+        ("lookup", [np.arange(3), np.array([0, 4])]),
+        ("lookup", [np.arange(3), np.array([1, 3])]),
+        ("lookup", [np.arange(3), np.array([0, 5, 3])]),
+        ("lookup", [np.arange(3.0), np.array([0, 3])]),
+        ("lookup", [np.arange(3, dtype=np.int32), np.array([0, 3])]),
+        ("lookup", [np.arange(3).reshape(3, 1), np.array([0, 3])]),
+        ("lookup", [np.arange(3), np.array([0, 3]), np.ones(2, np.int64)]),
+        ("lookup", [np.arange(3), np.array([0, 3]), np.zeros(3, np.int64)]),
+        ("update", [np.arange(3), np.array([0, 3])]),
+        ("update", [np.arange(3), np.array([0, 3]), np.ones((3, 5), np.float32)]),
+        ("update", [np.arange(3), np.array([0, 3]), np.ones((3, 4))]),
+        ("load", [np.arange(3)] * 6),
+    ],
+)
+def test_malformed_messages_are_refused(method, arrays):
+    """A server gets them from whoever connects; native code must not see them."""
+    host = TableHost()
+    group = host.open([("t", TableOptions(4).record())])
+    head = {"group": group, "insert": True, "rates": None, "table": 0, "updates": 0}
+    with pytest.raises((ShapeError, ArgumentError, TypeError)):
+        host.call(method, head, arrays)
+    rows = host.call("lookup", head, [np.arange(3), np.array([0, 3])]).arrays[0]
+    assert rows.shape == (3, 4)
+
+
 def test_what_is_refused():
     made = of_one()
     with pytest.raises(DTypeError, match=r"tables: lookup: expected ids of integers, got float64"):
@@ -222,6 +252,8 @@ def test_what_is_refused():
         made.update({"t": [1, 2]}, {"t": np.ones((2, 3))})
     with pytest.raises(ArgumentError, match="expected width of at least 1, got 0"):
         TableOptions(0)
+    with pytest.raises(ArgumentError, match="expected a width of at most 1024, got 5000"):
+        TableOptions(5000)
     with pytest.raises(ArgumentError, match="Adam: expected betas"):
         Adam(betas=(0.9, 1.0))
     with pytest.raises(ArgumentError, match="Uniform: expected low < high"):

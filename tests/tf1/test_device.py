@@ -17,7 +17,7 @@ def graph():
         yield graph
 
 
-def made(name="Const"):
+def made(name=None):
     return tf.constant(1.0, name=name)
 
 

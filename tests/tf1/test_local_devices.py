@@ -1,9 +1,13 @@
 """Sessions on several CPUs of a process: the results of one, and where everything is."""
 
+import threading
+
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
+from bench.cluster.partition import measure
+from weft.runtime import local_devices
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError
 
 CPU0, CPU1 = (f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range(2))
@@ -29,9 +33,7 @@ def network(x, labels):
         h = tf.nn.dropout(h, 0.7, seed=3)
     with tf.device("/cpu:1"):
         h = tf.layers.dense(tf.tanh(tf.layers.dense(h, 8)), 4)
-    return tf.reduce_mean(
-        tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h)
-    )
+    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=h))
 
 
 def bytes_of(values):
@@ -141,6 +143,27 @@ def test_loops_lie_on_one_device_and_their_gradients_with_them():
     assert values[0] == values[1]
 
 
+def test_a_loop_with_effects_is_not_cut_from_its_gradient():
+    x, calls = tf.placeholder(tf.float32, (3,)), []
+
+    def body(y):
+        z = tf.py_func(lambda a: calls.append(1) or a, [y], tf.float32)
+        z.set_shape((3,))
+        return tf.tanh(y) * tf.stop_gradient(z)
+
+    with tf.device("/cpu:1"):  # only a run tells how often
+        y = tf.while_loop(lambda y: tf.reduce_sum(y) > 1e-3, body, [x])
+    with tf.device("/cpu:0"):
+        slope = tf.gradients(tf.reduce_sum(tf.square(y)), [x])
+    one, two = sessions()
+    assert one.run(slope, {x: [0.1, 0.2, 0.3]}) and calls
+    calls.clear()
+    message = "acts outside the program, and of its results only a run tells how many rows"
+    with pytest.raises(InvalidArgumentError, match=message):
+        two.run(slope, {x: [0.1, 0.2, 0.3]})
+    assert not calls
+
+
 def test_a_body_that_asks_for_two_devices_is_refused():
     def body(i, x):
         with tf.device("/cpu:0"):
@@ -180,3 +203,29 @@ def test_python_and_a_feed_of_a_value_in_the_middle():
         assert np.allclose(session.run(total, {x: [0.0, 0.0]}), 2)
         assert session.run(total, {z: [1.0, 4.0]}) == 5
         assert np.array_equal(session.run([z, x], {x: [0, 0], z: [1, 2]})[0], [1, 2])
+
+
+def test_python_may_run_another_step(monkeypatch):
+    monkeypatch.setattr(local_devices, "WORTH_NS", -1.0)
+    x, threads = tf.placeholder(tf.float32, ()), []
+    with tf.device("/cpu:0"):
+        inner = tf.exp(x)
+    with tf.device("/cpu:1"):
+        inner = inner * 2.0
+
+    def function(value):
+        threads.append(threading.current_thread())
+        return session.run(inner, {x: value})
+
+    y = tf.py_func(function, [inner], tf.float32)
+    y.set_shape(())
+    with tf.device("/cpu:0"):
+        z = y + 1.0
+    session = sessions()[1]
+    assert np.isclose(session.run(z, {x: 0.0}), 2 * np.exp(2.0) + 1)
+    assert threads == [threading.current_thread()]
+
+
+@pytest.mark.slow
+def test_resnet_50_trains_to_the_same_bits():
+    measure(1, batch=2, size=64, rounds=2)  # raises if a loss differs

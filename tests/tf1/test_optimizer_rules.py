@@ -219,3 +219,28 @@ def test_numbers_out_of_range() -> None:
         tf.train.FtrlOptimizer(0.1, l1_regularization_strength=-1)
     with pytest.raises(errors.ArgumentError, match="initial_accumulator_value: expected > 0"):
         tf.train.ProximalAdagradOptimizer(0.1, 0.0)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: tf.train.GradientDescentOptimizer(0.1), lambda: tf.train.AdagradOptimizer(0.1),
+    lambda: tf.train.MomentumOptimizer(0.1, 0.9), lambda: tf.train.FtrlOptimizer(0.1),
+    lambda: tf.train.AdadeltaOptimizer(0.1),
+])  # fmt: skip
+def test_sparse_updates_touch_only_their_rows(make: Callable[[], Any]) -> None:
+    table = tf.get_variable("table", [50_000, 8])
+    ids = tf.placeholder(tf.int64, [None])
+    train = make().minimize(tf.reduce_sum(tf.nn.embedding_lookup(table, ids)))
+    given = {ids: np.array([7, 49_999, 7, 3])}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(table)
+        session.run(train, given)
+        after = session.run(table)
+        report = session.profile(train, given, runs=1)
+        session.run(train, {ids: np.zeros(0, np.int64)})
+        assert np.array_equal(session.run(table)[:3], after[:3])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="50000"):
+            session.run(train, {ids: [1, 50_000]})
+        assert np.array_equal(session.run(table)[:3], after[:3])
+    assert np.nonzero((before != after).any(1))[0].tolist() == [3, 7, 49_999]
+    assert "copy" not in report  # the table is changed in place

@@ -82,7 +82,7 @@ def test_lookup_and_its_gradient(strategy: str) -> None:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         rows, slopes = session.run([found, slopes], {ids: given})
-        with pytest.raises(tf.errors.InvalidArgumentError, match=r"partition_ids: .*got -1"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"partition_sizes: .*got -1"):
             session.run(found, {ids: [[0, 1, -1]]})
     assert np.array_equal(rows, FULL[given])
     whole = np.zeros_like(FULL)
@@ -154,3 +154,23 @@ def test_saved_whole_restored_in_other_parts(tmp_path: Path, options: Any) -> No
         whole = tf.get_variable("t", [13, 4])
         tf.train.Saver([whole]).restore(session, path)
         assert np.array_equal(session.run(whole), FULL)
+
+
+def test_lookups_are_compiled_for_few_sizes_and_touch_their_rows_only() -> None:
+    table = tf.get_variable("t", [999, 4], partitioner=tf.fixed_size_partitioner(3))
+    ids = tf.placeholder(tf.int32, [None])
+    rows = tf.nn.embedding_lookup(table, ids, "div")
+    train = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows)))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        random, programs = np.random.default_rng(0), set[int]()
+        for _ in range(12):
+            before = np.concatenate(session.run(list(table)))
+            given = np.concatenate([random.choice(333, 5, False), 333 + random.choice(333, 8)])
+            expected = before[given]  # of the last part there is none
+            assert np.array_equal(session.run(rows, {ids: given}), expected)
+            programs.add(id(session.program(rows, {ids: given})))
+            session.run(train, {ids: given})
+            changed = np.concatenate(session.run(list(table))) != before
+            assert sorted(set(given.tolist())) == np.flatnonzero(changed.any(axis=1)).tolist()
+        assert len(programs) == 1

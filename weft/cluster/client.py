@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from weft.cluster import timeline
 from weft.cluster.links import PATIENT
-from weft.cluster.master.program import fresh
+from weft.cluster.remote_function import RemoteFunction
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
-from weft.cluster.session import ClusterSession, Run
-from weft.cluster.waiting import answered
+from weft.cluster.session import ClusterSession
+from weft.cluster.waiting import Pending, answered
 from weft.cluster.wire import request_head
-from weft.cluster.worker.program import packed
+from weft.cluster.worker.program import digests_of, packed
 from weft.cluster.worker.store import told
 from weft.errors import ArgumentError, ClosedError, DeadlineError, UnavailableError
 from weft.ops.resource.spec import ResourceSpec
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
-from weft.resource.limit import current
 from weft.runtime.device.base import attributes_of
 
 Array = np.ndarray[Any, Any]
@@ -60,6 +57,7 @@ class ClientSession(ClusterSession):
     ) -> None:  # fmt: skip
         self._channel: Final[Channel] = connect(address_of(target), options or PATIENT, target)
         self._closed = False
+        self._pending = Pending()
         self._sent: set[str] = set()
         head = {"filters": list(filters), "threads": threads, "timeout": timeout}
         try:
@@ -70,33 +68,14 @@ class ClientSession(ClusterSession):
         self._name: Final[str] = answer["session"]
         self.task, self.devices = answer["task"], attributes_of(answer["devices"])
 
-    def function(self, request: Request) -> Run:
+    def function(self, request: Request) -> RemoteFunction:
         """A part of a graph, which is sent to the master."""
         aside: list[Array] = []
         head: dict[str, Any] = {"request": request_head(request, aside)}
         head["constants"], arrays = packed(aside, self._sent)
         number = self._call("function", head, arrays).head["function"]
-        step = {"session": self._name, "function": number}
-
-        def run(arrays: Sequence[Array], state: Any) -> list[Any]:
-            del state
-            limit, traced = current(), timeline.current()
-            head = step if limit is None else {**step, "seconds": limit.left}
-            if traced is not None:
-                return self._traced(traced, {**head, "trace": True}, arrays)
-            return list(map(fresh, self._send(Message("client step", head, arrays)).arrays))
-
-        return run
-
-    def _traced(
-        self, traced: timeline.Timeline, head: dict[str, Any], arrays: Sequence[Array]
-    ) -> list[Any]:
-        """Runs a step whose timeline the master records."""
-        sent = time.perf_counter_ns()
-        answer = self._send(Message("client step", head, arrays))
-        shift = timeline.shift_of(answer.head["now"], sent, time.perf_counter_ns())
-        traced.add_told(answer.head["timeline"], shift)
-        return list(map(fresh, answer.arrays))
+        self._sent |= digests_of(head["constants"])
+        return RemoteFunction(self._send, {"session": self._name, "function": number})
 
     def ask(
         self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
@@ -112,12 +91,14 @@ class ClientSession(ClusterSession):
         """Call a method of a resource."""
         self._check()
         head = {"session": self._name, "device": device, **told(spec, method, options)}
-        return answered(self._channel, Message("client call", head, inputs), cancel).arrays
+        message = Message("client call", head, inputs)
+        return answered(self._channel, message, cancel, "client give up", self._pending).arrays
 
     def close(self) -> None:
         """Close the session of the master."""
         if not self._closed:
             self._closed = True
+            self._pending.wait()
             with self._channel, contextlib.suppress(UnavailableError, DeadlineError):
                 self._channel.call(Message("client close", {"session": self._name}), 5.0)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -113,11 +113,11 @@ class Server:
 
     def join(self) -> None:
         """Wait until it is stopped; Ctrl-C and SIGTERM stop it."""
-        with _terminated(self.stop):
+        with _terminated():
             try:
                 while not self._stopped.wait(LOOK_SECONDS):
                     pass
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, SystemExit):
                 self.stop()
                 raise
 
@@ -150,9 +150,9 @@ class Server:
             "finish": lambda message, peer: worker.finish(message),
             "abort": lambda message, peer: worker.abort(message),
             "release": self._release,
-            "state": lambda message, peer: worker.store.ask(message),
-            "withdraw": lambda message, peer: worker.store.calls.withdraw(message),
+            "state": lambda message, peer: worker.store.ask(message, peer.moved),
             "resource": lambda message, peer: worker.store.call(message),
+            "give up": lambda message, peer: worker.store.calls.give_up(message),
             "tables": lambda message, peer: self._crew.submit(answered, self.tables, message),
             "shards": lambda message, peer: self._crew.submit(self.shards.answer, message, peer),
             "reset": self._reset,
@@ -161,8 +161,10 @@ class Server:
             "client open": desk.open,
             "client function": lambda message, peer: desk.function(message),
             "client step": lambda message, peer: desk.step(message),
-            "client state": lambda message, peer: desk.ask(message),
+            "client describe": lambda message, peer: desk.describe(message),
+            "client state": desk.ask,
             "client call": lambda message, peer: desk.call(message),
+            "client give up": lambda message, peer: desk.calls.give_up(message),
             "client close": lambda message, peer: desk.close(message),
             "client reset": self._reset_all,
         }
@@ -233,8 +235,8 @@ def server_at(target: str) -> Server | None:
 
 
 @contextlib.contextmanager
-def _terminated(stop: Callable[[], object]) -> Any:
-    """SIGTERM calls a function meanwhile, if the main thread is here and handles it as usual."""
+def _terminated() -> Iterator[None]:
+    """SIGTERM raises SystemExit, if this is the main thread and the signal is handled as usual."""
     here = threading.current_thread() is threading.main_thread()
     if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -242,7 +244,6 @@ def _terminated(stop: Callable[[], object]) -> Any:
 
     def end(number: int, frame: object) -> None:
         del frame
-        stop()
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, end)

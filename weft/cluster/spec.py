@@ -25,6 +25,22 @@ class JobDef:
     tasks: dict[int, str] = field(default_factory=dict[int, str])
 
 
+class Jobs(list[JobDef]):
+    """Jobs, to which `add` adds an empty one, as to a field of TensorFlow's message."""
+
+    def add(self, name: str = "", tasks: Mapping[int, str] | None = None) -> JobDef:
+        """A new job, to be filled in.
+
+        >>> jobs = Jobs()
+        >>> jobs.add(name="ps").tasks[0] = "a:1"
+        >>> jobs
+        [JobDef(name='ps', tasks={0: 'a:1'})]
+        """
+        made = JobDef(name, dict(tasks or {}))
+        self.append(made)
+        return made
+
+
 @dataclass
 class ClusterDef:
     """A cluster as plain data, as TensorFlow's message of this name.
@@ -33,7 +49,10 @@ class ClusterDef:
         job: the jobs, by name.
     """
 
-    job: list[JobDef] = field(default_factory=list[JobDef])
+    job: Jobs = field(default_factory=Jobs)
+
+    def __post_init__(self) -> None:
+        self.job = Jobs(self.job)
 
 
 @dataclass
@@ -148,7 +167,7 @@ class ClusterSpec:
 
     def as_cluster_def(self) -> ClusterDef:
         """The same as plain data."""
-        return ClusterDef([JobDef(job, dict(self._jobs[job])) for job in self.jobs])
+        return ClusterDef(Jobs([JobDef(job, dict(self._jobs[job])) for job in self.jobs]))
 
     def told(self) -> dict[str, Any]:
         """The same as values that JSON can represent, for `ClusterSpec.heard`."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.cluster.copies import own
 from weft.cluster.session import ClusterSession
 from weft.errors import UnknownKeyError
 from weft.runtime.memory.distant import Distant
@@ -66,7 +67,7 @@ class Variables(Distant):
         found: dict[str, Array] = {}
         for device, its in self._by_device(keys).items():
             head, arrays = self._session.ask(device, "get", its)
-            found.update(zip(head["found"], map(fresh, arrays), strict=True))
+            found.update(zip(head["found"], map(own, arrays), strict=True))
         return {key: found[key] for key in keys if key in found}
 
     def missing(self, keys: Iterable[str]) -> list[str]:
@@ -115,8 +116,3 @@ class Variables(Distant):
 
     def _has(self, device: str, key: str) -> bool:
         return self._session.ask(device, "contains", [key])[0]["found"][0]
-
-
-def fresh(array: Array) -> Array:
-    """A value that its receiver may change."""
-    return array if array.flags.writeable else array.copy()

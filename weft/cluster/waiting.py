@@ -1,62 +1,87 @@
-"""Calls that wait until they are cancelled: those of other tasks, and those for them."""
+"""Calls of resources in other tasks: they wait until they are answered or given up.
+
+Who gives a call up asks the task to end it and waits for the answer all the same: a dequeue that
+was faster has its element in it, which would be lost otherwise.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import os
 import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Final
 
 from weft.cluster.rpc import Channel, Message
 from weft.cluster.rpc.channel import settle
 from weft.cluster.rpc.deadline import Alarm
-from weft.errors import UnavailableError
+from weft.errors import UnavailableError, WeftError
 from weft.host.crew import Crew
-from weft.resource.base import Cancellation
+from weft.resource.base import Array, Cancellation
 
-GRACE_SECONDS: Final = 1.0
-"""How long a call that is cancelled waits for the answer, which may have been on its way."""
+PATIENCE: Final = 5.0
+"""Seconds that the answer to a call that was given up may take."""
 MOST_EARLY: Final = 1024
-"""How many cancelled calls that have not arrived, or are over, a task remembers."""
-_OWN: Final = secrets.token_hex(8)
+"""The calls that were given up and are not there, of which a task takes note."""
+_process: Final = secrets.token_hex(8)
 _numbers: Final = itertools.count()
 
 
-def answered(channel: Channel, message: Message, cancel: Cancellation) -> Message:
-    """The answer to a message, whenever it comes.
+class Pending:
+    """Calls that were given up and not answered yet."""
 
-    If it is cancelled, the task says whether it gave the call up in time: what it had taken from a
-    queue before is not lost, but the answer.
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def change(self, by: int) -> None:
+        """Count some more or fewer."""
+        with self._changed:
+            self._count += by
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until all are answered."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._count == 0, PATIENCE)
+
+
+def answered(
+    channel: Channel, message: Message, cancel: Cancellation, kind: str, pending: Pending
+) -> Message:
+    """The answer to a message, whenever it comes.
 
     Args:
         channel: to the task.
-        message: for it; its head gets a name for the call.
-        cancel: ends the wait, here and in the task.
+        message: for it.
+        cancel: gives the call up.
+        kind: of the message that tells the task so.
+        pending: counts it from then on.
 
     Raises:
-        CancelledError: it was cancelled.
+        CancelledError: it was given up, and had no effect.
         UnavailableError: the task has failed.
     """
-    call = f"{_OWN}.{os.getpid()}.{next(_numbers)}"
+    call = f"{_process}/{next(_numbers)}"
     future = channel.start(message._replace(head={**message.head, "call": call}))
     alarms: list[Alarm] = []
 
     def give_up(error: BaseException) -> None:
         del error
-        alarms.append(Alarm.at(time.monotonic() + GRACE_SECONDS, future.cancel))
-        with contextlib.suppress(UnavailableError):
-            channel.start(Message("withdraw", {"call": call}))
+        pending.change(1)
+        alarms.append(Alarm.at(time.monotonic() + PATIENCE, future.cancel))
+        try:
+            channel.start(Message(kind, {"call": call}))
+        except WeftError:
+            future.cancel()
 
     withdraw = cancel.add(give_up)
     try:
         return future.result()
-    except BaseException:  # Ctrl-C too
+    except BaseException:
         future.cancel()
         cancel.check()
         raise
@@ -64,69 +89,67 @@ def answered(channel: Channel, message: Message, cancel: Cancellation) -> Messag
         withdraw()
         for alarm in alarms:
             alarm.cancel()
+            pending.change(-1)
 
 
 class Calls:
-    """The calls of others that wait in this task.
+    """Calls of resources for other tasks, each on a thread.
 
     Args:
-        crew: threads for them.
+        crew: of the threads.
     """
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._lock = threading.Lock()
-        self._waiting: dict[str, Cancellation] = {}
+        self._all: dict[str, Cancellation] = {}
         self._early: OrderedDict[str, None] = OrderedDict()
 
-    def begin(
-        self, message: Message, work: Callable[[Cancellation], Message],
-        parent: Cancellation | None = None,
+    def start(
+        self, message: Message, parent: Cancellation,
+        call: Callable[[Cancellation], Sequence[Array]],
     ) -> Future[Message]:  # fmt: skip
-        """The answer of a call that may wait; `cancel` of the future ends the wait.
-
-        A future that an executor gives does not: it runs already, and cannot be cancelled.
+        """Begin a call; it ends with its parent, with its caller, or when it is given up.
 
         Args:
-            message: from `answered`.
-            work: gets what ends its wait.
-            parent: ends it too.
+            message: asks for it.
+            parent: of the cancellation that the call gets.
+            call: makes it.
         """
-        name, cancel, future = message.head["call"], Cancellation(parent), Future[Message]()
+        name: str = message.head["call"]
+        cancel = Cancellation(parent)
         with self._lock:
-            self._waiting[name] = cancel
-            early = self._early.pop(name, name) is None
+            self._all[name] = cancel
+            early = name in self._early
+            self._early.pop(name, None)
         if early:  # messages may overtake each other
             cancel.cancel()
+        future: Future[Message] = Future()
+        future.add_done_callback(lambda done: cancel.cancel() if done.cancelled() else None)
 
         def run() -> None:
+            result: Message | BaseException
             try:
                 with cancel:
-                    answer: Message | BaseException = work(cancel)
+                    result = Message("called", {}, list(call(cancel)))
             except BaseException as error:  # it travels to the caller
-                answer = error
-            with self._lock:
-                del self._waiting[name]
-            settle(future, answer)
+                result = error
+            self._all.pop(name, None)
+            settle(future, result)
 
-        def given_up(done: Future[Message]) -> None:
-            if done.cancelled():
-                cancel.cancel()
-
-        future.add_done_callback(given_up)
         if not self._crew.do(run):
             settle(future, UnavailableError("the server is stopped"))
         return future
 
-    def withdraw(self, message: Message) -> Message:
-        """Cancel a call, which may not have arrived."""
+    def give_up(self, message: Message) -> Message:
+        """End a call, if it still waits; its own answer tells."""
         name = message.head["call"]
         with self._lock:
-            cancel = self._waiting.get(name)
-            if cancel is None:
+            found = self._all.get(name)
+            if found is None:  # it is over, or has not arrived
                 self._early[name] = None
                 if len(self._early) > MOST_EARLY:
                     self._early.popitem(last=False)
-        if cancel is not None:
-            cancel.cancel()
-        return Message("withdrawn")
+        if found is not None:
+            found.cancel()
+        return Message("given up")

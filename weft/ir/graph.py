@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from weft.errors import GraphError
 from weft.ir.node import Attrs, Node, Region, Source, TensorType, Value, user_source
-
-Context = tuple[str, str, Source | None]
-"""Name scope, device and source line of the nodes under construction."""
+from weft.ir.on_behalf import Colocated, Context, OnBehalf
 
 
 class Graph:
@@ -178,7 +176,7 @@ class Graph:
 
     def on_behalf_of(
         self, node: Node, scope: str | None = None, device: str | None = None
-    ) -> _OnBehalf:
+    ) -> OnBehalf:
         """Gives nodes built inside the scope, device and source line of `node`, unless given.
 
         They are colocated as `node` is.
@@ -188,7 +186,7 @@ class Graph:
         others = self.colocations.get(node, ())
         if self._colocating:
             others = (node,)
-        return _Colocated(self, context, others) if others else _OnBehalf(self, context)
+        return Colocated(self, context, others) if others else OnBehalf(self, context)
 
     def exchange(self, context: Context) -> Context:
         """Sets name scope, device and source line of nodes to be built; returns the old ones."""
@@ -223,40 +221,6 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self.nodes)} nodes>"
-
-
-class _OnBehalf:
-    """`Graph.on_behalf_of`; entered for every node that is differentiated or rewritten."""
-
-    __slots__ = ("_context", "_graph")
-
-    def __init__(self, graph: Graph, context: Context) -> None:
-        self._graph = graph
-        self._context = context
-
-    def __enter__(self) -> None:
-        self._context = self._graph.exchange(self._context)
-
-    def __exit__(self, *_: object) -> None:
-        self._context = self._graph.exchange(self._context)
-
-
-class _Colocated(_OnBehalf):
-    """The same, for nodes that must be on the device of others."""
-
-    __slots__ = ("_others", "_start")
-
-    def __init__(self, graph: Graph, context: Context, others: tuple[Node, ...]) -> None:
-        super().__init__(graph, context)
-        self._others = others
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._start = len(self._graph.nodes)
-
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
-        self._graph.colocate(self._graph.nodes[self._start :], self._others)
 
 
 _local = threading.local()

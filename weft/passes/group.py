@@ -70,6 +70,11 @@ class Group:
     repeated: bool = False  # runs many times a step with the same lasting inputs
 
     @property
+    def device(self) -> str:
+        """The device that its nodes ask for; constants may ask for another."""
+        return self.nodes[-1].device
+
+    @property
     def products(self) -> tuple[Node, ...]:
         """The first node, and that of the group beside."""
         return self.nodes[:1] + (self.beside.nodes[:1] if self.beside else ())

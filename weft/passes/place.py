@@ -13,6 +13,7 @@ from weft.ops.boundary import state
 from weft.ops.declaration import is_hosted, is_region, op_of
 from weft.ops.indexing.gather import gather, scatter_add
 from weft.ops.indexing.lagged_table import lag_gather
+from weft.ops.indexing.scatter import scatter_set
 from weft.passes import memory
 from weft.passes.blueprint import (
     Argument,
@@ -189,7 +190,7 @@ class Placing:
         return {
             g
             for g in checks
-            if op_of(x := g.nodes[0]) is not scatter_add
+            if op_of(x := g.nodes[0]) not in (scatter_add, scatter_set)
             or (self.fused.root(x.inputs[1]), known(x.inputs[0].shape)[0]) not in looked_up
         }
 

@@ -91,6 +91,8 @@ class _Draft:
     def takes(self, value: Value, sources: Iterable[Value]) -> bool:
         """Whether `value` may be recomputed here: read elementwise, over the whole domain."""
         rest = list(self.nodes)
+        if value.node.device != self.group.device:
+            return False
         if any(value in node.inputs for node in (*self.before, *self.beside[1:])):
             return False
         if self.operand(value):

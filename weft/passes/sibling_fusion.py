@@ -60,6 +60,8 @@ def _reads(host: Group, arrays: Sequence[Value], guest: Group) -> bool:
     """Whether a group reads all the arrays elementwise, and may compute more."""
     product = isinstance(op_of(host.nodes[0]).lower, Opaque)
     rest = host.nodes[1:] if product else host.nodes
+    if host.device != guest.device:
+        return False
     if host.before or host.beside or (product and op_of(host.nodes[0]) is not matmul):
         return False
     if not rest or not all(_goes_along(n, arrays[0].shape) for n in rest):

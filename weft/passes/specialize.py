@@ -317,7 +317,8 @@ class _Walk:
         sources = {op_of(n) for n in before if n not in self.effects}
         effects = self._until([n for n in before if n in self.effects])
         if state.variable in sources or not (effects or state.placeholder in sources):
-            raise ShapeError(
+            error = OnlyInterpretedError if is_hosted(node) else ShapeError
+            raise error(
                 f"{node.op}: {name} must be known before the step runs, "
                 f"but it depends on a variable or a computed value: {node.describe()}"
             )

@@ -139,13 +139,16 @@ def fits(shape: tuple[int, ...], dims: Dims) -> bool:
 def _stacked(
     parts: Sequence[Array], shape: tuple[int, ...], dtype: np.dtype[Any], pad: bool
 ) -> Array:
+    if not pad:
+        for other in [x.shape for x in parts if x.shape != shape]:
+            text = f"shapes {brackets(shape)} and {brackets(other)} do not fit in a batch"
+            raise ArgumentError(f"dequeue: {text}")
+    if shape and parts and not pad and dtype != _OBJECT:
+        return np.concatenate(parts).reshape(len(parts), *shape)
     found = np.empty((len(parts), *shape), dtype)
     if pad:
         found.fill(b"" if dtype == _OBJECT else 0)
     for row, part in enumerate(parts):
         place = tuple([slice(size) for size in part.shape]) if pad else ()
-        if not pad and part.shape != shape:
-            text = f"shapes {brackets(shape)} and {brackets(part.shape)} do not fit in a batch"
-            raise ArgumentError(f"dequeue: {text}")
         found[(row, *place, ...)] = part  # the dots: the part itself would be put in otherwise
     return found

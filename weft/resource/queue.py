@@ -52,7 +52,7 @@ class Queue(Blocking):
 
     def __init__(self, spec: ResourceSpec) -> None:
         super().__init__(spec, lines=2)
-        self._enqueues, self._dequeues = self.lines
+        self._enqueues, self._dequeues = self.lines[0], self.lines[1]
         self.capacity: Final[int] = spec.option("capacity", -1)
         self.components: Final = Components.of(spec)
         self.closed = False
@@ -105,6 +105,10 @@ class Queue(Blocking):
         del left
         return self.size
 
+    def room(self, rest: deque[Element]) -> int:
+        """How many of the elements that wait may be added now."""
+        return len(rest) if self.capacity < 0 else min(self.capacity - self.size, len(rest))
+
     pads: ClassVar[bool] = False
     needs_shapes: ClassVar[bool] = True  # for batches
 
@@ -115,12 +119,12 @@ class Queue(Blocking):
         def run() -> Progress:
             if self.closed:
                 raise CancelledError(f"{self.title} '{self.name}' is closed.")
-            before = len(rest)
-            while rest and (self.capacity < 0 or self.size < self.capacity):
+            room = self.room(rest)
+            for _ in range(room):
                 self.put(rest.popleft())
             if not rest:
                 return Progress.COMPLETE
-            return Progress.SOME if len(rest) < before else Progress.NONE
+            return Progress.SOME if room > 0 else Progress.NONE
 
         return self.attempt(self._enqueues, Attempt("Enqueue", run), cancel) if elements else []
 

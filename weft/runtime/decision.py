@@ -20,6 +20,7 @@ from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.runtime.executable import Executable
 from weft.runtime.finish import finish, specialized
+from weft.runtime.memory.distant import Distant
 from weft.runtime.memory.state import State
 
 Array = np.ndarray[Any, Any]
@@ -49,7 +50,8 @@ class Decision:
 
     def known(self, arrays: Sequence[Array], state: State) -> tuple[list[Array], list[Array]]:
         """The values for these feeds, and the results of the calls that were made for them."""
-        found = [] if self._program is None else self._program.run(arrays, state)
+        near = State() if isinstance(state, Distant) else state  # it reads none of other processes
+        found = [] if self._program is None else self._program.run(arrays, near)
         values = [
             np.asarray(found[i]) if place is None else arrays[place]
             for i, place in enumerate(self._feeds)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import functools
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.ops.boundary.state import counter
-from weft.ops.declaration import op_of
+from weft.ops.boundary.state import counter, variable
+from weft.ops.declaration import Op, inner_nodes, op_of
+from weft.passes.step import Request, needed
+from weft.runtime.memory.distant import set_values, values_of
 from weft.runtime.memory.state import State
 from weft.transform.interpreter import Memory, evaluate
 
@@ -34,17 +37,35 @@ class Interpreted:
             return self._run(arrays, state)
 
     def _run(self, arrays: Sequence[Any], state: State) -> list[Any]:
-        counters = {str(n.attrs["key"]) for n in self._graph.nodes if op_of(n) is counter}
+        variables, counters = self._keys
+        held = values_of(state, (*variables, *counters))
         memory = Memory(
-            {key: state[key] for key in state if key not in counters},
-            {key: int(state[key]) for key in state if key in counters},
+            {key: held[key] for key in variables if key in held},
+            {key: int(held[key]) for key in counters if key in held},
         )
         before = dict(memory.variables)
         feeds = dict(zip(self._feeds, arrays, strict=True))
         found = evaluate(self._graph, self._fetches, feeds, memory, self._targets, self._done)
-        for key, value in memory.variables.items():
-            if before.get(key) is not value:
-                state[key] = value
-        for key, count in memory.counters.items():
-            state[key] = np.array(count, np.uint64)
+        changed = {k: x for k, x in memory.variables.items() if before.get(k) is not x}
+        counts = {key: np.array(count, np.uint64) for key, count in memory.counters.items()}
+        set_values(state, {**changed, **counts})
         return [np.array(y) if np.ndim(y) else np.asarray(y)[()] for y in found]
+
+    @functools.cached_property
+    def _keys(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The variables and counters that a run may use."""
+        request = Request(
+            self._graph, self._fetches, self._targets, self._feeds, frozenset(self._done)
+        )
+        nodes = list(_with_inner(needed(request)))
+        return _keys(nodes, variable), _keys(nodes, counter)
+
+
+def _with_inner(nodes: Iterable[Node]) -> Iterator[Node]:
+    for node in nodes:
+        yield node
+        yield from _with_inner(inner_nodes(node))
+
+
+def _keys(nodes: Sequence[Node], op: Op) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([str(n.attrs["key"]) for n in nodes if op_of(n) is op]))

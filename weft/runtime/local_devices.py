@@ -10,11 +10,14 @@ import numpy as np
 
 from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, size
+from weft.ops.declaration import is_hosted
 from weft.passes.partition import Partition
 from weft.passes.placement.cost import node_ns
 from weft.passes.placement.explanation import PlacementExplanation
+from weft.passes.staging.lend import Lent, lend
 from weft.passes.step import Step
 from weft.runtime.device.base import Buffer, Device, HostArray
+from weft.runtime.executable import uninitialized
 from weft.runtime.flight import new_lock
 from weft.runtime.memory.state import State
 from weft.runtime.staged import Box, StagedProgram, StageTime
@@ -117,9 +120,10 @@ class LocalProgram:
     ) -> None:  # fmt: skip
         self.step: Final = step
         self.explain: Final = explain
-        self.partition: Final = partition
         self._fetches: Final = partition.fetches[:fetches]
-        in_turn = not apart or gain_ns(partition) < WORTH_NS
+        in_turn = not apart or _calls_python(partition) or gain_ns(partition) < WORTH_NS
+        partition, self._lent = lend(partition, in_turn)
+        self.partition: Final = partition
         self._staged: Final = StagedProgram(partition, devices, in_turn=in_turn)
         self._kept: dict[int, Buffer] = {
             number: devices[stage.device].allocate(partition.types[number])
@@ -135,6 +139,8 @@ class LocalProgram:
         for number, array in zip(partition.feeds, arrays, strict=True):
             box.put(number, np.asarray(array))
         with state.lock:
+            for number, lent in self._lent.items():
+                box.put(number, _memory_of(lent, state.states[lent.device]))
             self._staged.run(box, state.states)
         seen = set(partition.feeds)
         found: list[Any] = []
@@ -162,8 +168,19 @@ class LocalProgram:
         return show_times(self.partition, min(found, key=_duration))
 
 
+def _memory_of(lent: Lent, state: State) -> HostArray:
+    if lent.key not in state:
+        raise uninitialized(lent.key, lent.node)
+    return state.memory(lent.key)
+
+
 WORTH_NS: Final = 100_000.0
 """What must be gained by running devices at the same time, as threads have to wake up."""
+
+
+def _calls_python(partition: Partition) -> bool:
+    """Whether Python is called, which is done by the caller's thread: it may run other steps."""
+    return any([is_hosted(n) for stage in partition.stages for n in stage.step.graph.nodes])
 
 
 def gain_ns(partition: Partition) -> float:

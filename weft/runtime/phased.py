@@ -5,6 +5,7 @@ Between two phases no lock is held, so that other runs can fill the queue that o
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType
@@ -26,6 +27,7 @@ from weft.passes.step import Request, needed
 from weft.resource.base import Cancellation
 from weft.resource.limit import limited
 from weft.runtime.concurrent_phases import Concurrent
+from weft.runtime.phase_time import PhaseTime, watchers
 from weft.transform.interpreter import evaluate_node, failed, located, place
 
 Array = np.ndarray[Any, Any]
@@ -82,22 +84,23 @@ class Phased:
         """
         found = dict(self._constants)
         found.update(zip(self._request.feeds, arrays, strict=True))
+        acts = [*map(_timed, self.phases, self._acts)] if watchers else self._acts
         if not self._waits:
             self._cancellation.check()
-            for act in self._acts:
+            for act in acts:
                 act(found, state, self._cancellation)
         else:
             with Cancellation(self._cancellation) as cancel, limited(cancel.cancel):
-                self._run(found, state, cancel)
+                self._run(acts, found, state, cancel)
         return [found[v] if fresh else _copied(found[v]) for v, fresh in self._fetches]
 
-    def _run(self, found: Found, state: Any, cancel: Cancellation) -> None:
+    def _run(self, acts: Sequence[Act], found: Found, state: Any, cancel: Cancellation) -> None:
         """Run phases of which some may wait."""
         if self._concurrent:
-            act = lambda number: self._acts[number](found, state, cancel)  # noqa: E731
-            Concurrent(self.phases, act, cancel).run()
+            run = lambda number: acts[number](found, state, cancel)  # noqa: E731
+            Concurrent(self.phases, run, cancel).run()
             return
-        for act in self._acts:
+        for act in acts:
             cancel.check()
             act(found, state, cancel)
 
@@ -146,6 +149,23 @@ class Phased:
         if op_of(phase.node) is host_value:
             return _of_function(phase.node)
         return _of_node(phase.node, lambda xs, _cancel: evaluate_node(phase.node, xs))
+
+
+def _timed(phase: Phase, act: Act) -> Act:
+    """The act of a phase, which tells when it ran; programs tell themselves."""
+    if isinstance(phase, ProgramPhase):
+        return act
+
+    def timed(found: Found, state: Any, cancel: Cancellation) -> None:
+        begin = time.perf_counter_ns()
+        try:
+            act(found, state, cancel)
+        finally:
+            end, node = time.perf_counter_ns(), phase.node
+            for tell in list(watchers):
+                tell(PhaseTime(node.name, node.device, phase.waits, begin, end))
+
+    return timed
 
 
 def _of_program(request: Request, program: Program, from_programs: frozenset[Value]) -> Act:

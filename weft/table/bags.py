@@ -15,6 +15,7 @@ from weft.codegen.target import current
 from weft.errors import OutOfRangeError
 from weft.runtime.memory.address import address_of
 from weft.table.grouping import Ids, distinct
+from weft.table.memory import empty
 from weft.table.native import rates_of, rule_of, table_of
 from weft.table.optimizer import RowOptimizer
 from weft.table.parallel import in_parts, threads_for
@@ -156,8 +157,8 @@ class DenseTables:
         first, last = int(offsets[0]), int(offsets[-1])
         some = distinct(Ids(given.ids[first:last], offsets - first))
         members = np.append(some.seen, 0)
-        following, listed = np.empty(members.size, np.int64), np.empty(last - first, np.uint32)
-        factors = None if given.factors is None else np.empty(last - first, np.float32)
+        following, listed = empty(members.size, np.int64), empty(last - first, np.uint32)
+        factors = None if given.factors is None else empty(last - first, np.float32)
         slots = self._slots[tables.start * len(self.optimizer.slots) :]
         lists = bags.Lists(
             tables.stop - tables.start, address_of(self._rows) + 8 * tables.start,

@@ -22,6 +22,8 @@ Array = np.ndarray[Any, Any]
 BLOCK_BYTES: Final = 1 << 12
 MOST_BLOCK_BYTES: Final = 1 << 22
 """Memory that a part of a table asks for at once for rows: at first, and at most."""
+MOST_WIDTH: Final = 1024
+"""Loops over a row are unrolled."""
 _MIX: Final = 0x9E3779B97F4A7C15
 _NEVER: Final = 1 << 62
 
@@ -31,7 +33,7 @@ class TableOptions:
     """What a table is; tables of one name must agree in it.
 
     Attributes:
-        width: numbers of a row.
+        width: numbers of a row, up to 1024.
         optimizer: how rows are updated, which tells what is kept beside them.
         first: what rows contain at first.
         seed: of random first rows: a row depends on its id and this alone.
@@ -54,6 +56,10 @@ class TableOptions:
                 raise ArgumentError.here(
                     f"table of rows: expected {name} of at least {least}, got {value!r}"
                 )
+        if self.width > MOST_WIDTH:
+            raise ArgumentError.here(
+                f"table of rows: expected a width of at most {MOST_WIDTH}, got {self.width}"
+            )
 
     def record(self) -> dict[str, Any]:
         """The options as plain values."""
@@ -187,6 +193,8 @@ class EmbeddingTable:
             got = getattr(content, name).shape
             if got != shape:
                 raise ShapeError(f"table of rows: expected {name} {shape}, got {got}")
+        if (content.seen < 1).any():
+            raise ArgumentError("table of rows: expected ids that were seen at least once")
 
     def _insert(self, content: Content, chosen: Array) -> Array:
         ids, seen, steps = (

@@ -14,6 +14,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.runtime.memory.address import address_of
 from weft.table.embedding_table import EmbeddingTable, TableOptions, searched
 from weft.table.grouping import Ids
+from weft.table.memory import empty
 from weft.table.native import rates_of
 from weft.table.parallel import in_parts, threads_for
 
@@ -82,7 +83,7 @@ class TableGroup:
             insert: whether ids are counted and get rows; else the tables stay as they are.
         """
         outs = [
-            np.empty((int(ids.bounds[run.last] - ids.bounds[run.first]), run.width), np.float32)
+            empty((int(ids.bounds[run.last] - ids.bounds[run.first]), run.width), np.float32)
             for run in self.runs
         ]
         places = [
@@ -166,7 +167,7 @@ class TableGroup:
         return same and np.array_equal(before[2], numbers)
 
     def _find(self, ids: Ids, seen: Array | None, insert: bool, threads: int | None) -> Array:
-        addresses = np.empty(ids.ids.size, np.int64)
+        addresses = empty(ids.ids.size, np.int64)
 
         def part(first: int, last: int) -> None:
             asked = Search(

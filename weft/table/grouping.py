@@ -12,6 +12,7 @@ import numpy as np
 from weft.codegen.table.layout import Partition, Unique
 from weft.errors import ArgumentError, DTypeError
 from weft.runtime.memory.address import address_of
+from weft.table.memory import empty
 from weft.table.native import functions
 
 Array = np.ndarray[Any, Any]
@@ -78,8 +79,8 @@ def by_owner(ids: Ids, owners: int) -> Owned:
     if owners == 1:
         return Owned(ids.ids, None, ids.bounds)
     count, tables = ids.ids.size, len(ids.bounds) - 1
-    ordered, order = np.empty(count, np.int64), np.empty(count, np.uint32)
-    starts, following = (np.empty(owners * tables + 1, np.int64) for _ in range(2))
+    ordered, order = empty(count, np.int64), empty(count, np.uint32)
+    starts, following = (empty(owners * tables + 1, np.int64) for _ in range(2))
     asked = Partition(
         address_of(ids.ids), tables, address_of(ids.bounds), owners, address_of(ordered),
         address_of(order), address_of(starts), address_of(following),
@@ -91,8 +92,8 @@ def by_owner(ids: Ids, owners: int) -> Owned:
 def distinct(ids: Ids) -> Distinct:
     """The distinct ids of each table."""
     count, lists = ids.ids.size, len(ids.bounds) - 1
-    found, seen = np.empty(count, np.int64), np.empty(count, np.int64)
-    inverse, starts = np.empty(count, np.uint32), np.empty(lists + 1, np.int64)
+    found, seen = empty(count, np.int64), empty(count, np.int64)
+    inverse, starts = empty(count, np.uint32), empty(lists + 1, np.int64)
     longest = int(np.diff(ids.bounds).max()) if lists else 0
     slots, stamp = _slots(longest, lists)
     asked = Unique(
@@ -114,8 +115,8 @@ def members_of(some: Distinct, order: Array | None) -> tuple[Array | None, Array
     count, size = some.inverse.size, some.ids.size
     if size == count:  # no two are equal
         return None, order
-    members, following = np.append(some.seen, 0), np.empty(size, np.int64)
-    listed = np.empty(count, np.uint32)
+    members, following = np.append(some.seen, 0), empty(size, np.int64)
+    listed = empty(count, np.uint32)
     functions().list_members(
         address_of(some.inverse), None if order is None else address_of(order), count,
         address_of(members), address_of(following), address_of(listed), size,

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.errors import ArgumentError, ExistsError, StateError
+from weft.errors import ArgumentError, ExistsError, ShapeError, StateError
 from weft.table.embedding_table import Content, EmbeddingTable, TableOptions
 from weft.table.group import TableGroup
 from weft.table.grouping import Ids
@@ -105,13 +105,13 @@ class TableHost:
         return table
 
     def _lookup(self, group: TableGroup, head: Mapping[str, Any], arrays: list[Array]) -> Reply:
-        ids, bounds, *seen = arrays
-        rows = group.lookup(Ids(ids, bounds), seen[0] if seen else None, head["insert"])
-        return Reply({}, rows)
+        ids, seen = _ids(group, arrays), arrays[2] if len(arrays) > 2 else None
+        if seen is not None and not (_is_list(seen, ids.ids.size) and (seen > 0).all()):
+            raise ShapeError(f"tables: expected a count above 0 for each of {ids.ids.size} ids")
+        return Reply({}, group.lookup(ids, seen, bool(head["insert"])))
 
     def _update(self, group: TableGroup, head: Mapping[str, Any], arrays: list[Array]) -> Reply:
-        ids, bounds, *gradients = arrays
-        count = group.update(Ids(ids, bounds), gradients, head["rates"])
+        count = group.update(_ids(group, arrays), arrays[2:], head["rates"])
         return Reply({"updated": count}, [])
 
     def _export(self, group: TableGroup, head: Mapping[str, Any], arrays: list[Array]) -> Reply:
@@ -144,3 +144,24 @@ class TableHost:
         with self._lock:
             sizes = [[len(t), t.rows, t.nbytes, t.updates] for t in group.tables]
         return Reply({"sizes": sizes}, [])
+
+
+def _ids(group: TableGroup, arrays: Sequence[Array]) -> Ids:
+    """The ids of a message. Native code trusts them, so a malformed message must not get there.
+
+    Raises:
+        ShapeError: they are not one list for each table.
+    """
+    tables = len(group.tables)
+    if len(arrays) < 2 or not _is_list(arrays[1], tables + 1) or not _is_list(arrays[0], None):
+        raise ShapeError(f"tables: expected ids, and where those of {tables} tables begin")
+    ids, bounds = arrays[0], arrays[1]
+    if bounds[0] != 0 or bounds[-1] != ids.size or (np.diff(bounds) < 0).any():
+        raise ShapeError(f"tables: expected ranges of {ids.size} ids, got {bounds.tolist()[:20]}")
+    return Ids(ids, bounds)
+
+
+def _is_list(array: Array, size: int | None) -> bool:
+    """Whether an array is a list of 64-bit integers, of this size if it is told."""
+    fits = array.dtype == np.int64 and array.ndim == 1 and array.flags.c_contiguous
+    return fits and size in (None, array.size)

@@ -11,7 +11,7 @@ from weft.errors import ArgumentError
 from weft.ir.node import Value
 from weft.ops.optimizer.adam import adam, corrected
 from weft.ops.optimizer.descent import sgd
-from weft.ops.optimizer.ftrl import ftrl
+from weft.ops.optimizer.proximal import ftrl
 from weft.ops.optimizer.root import adagrad
 from weft.ops.optimizer.rule import Update
 
@@ -66,7 +66,7 @@ class SGD(RowOptimizer):
 
     def rule(self, p: Value, g: Value, *slots: Value, **rates: Value) -> Update:
         """See `weft.ops.optimizer.descent.sgd`."""
-        return sgd(p, g, lr=rates["lr"])
+        return sgd(p, g, *slots, lr=rates["lr"])
 
 
 @dataclass(frozen=True)
@@ -142,16 +142,18 @@ class FTRL(RowOptimizer):
         l1: rows whose gradients add up to less are 0.
         l2: the strength of the quadratic term.
         initial_accumulator_value: the sum of g * g before the first update.
-        power: how the learning rate falls with that sum.
+        power: how the learning rate falls with that sum; -0.5 by its root, 0 not at all.
+        shrinkage: of an L2 penalty that only steps see.
     """
 
     l1: float = 0.0
     l2: float = 0.0
     initial_accumulator_value: float = 0.1
     power: float = -0.5
+    shrinkage: float = 0.0
 
     slots = ("sum", "linear")
-    rates = ("lr", "l1", "l2")
+    rates = ("lr", "l1", "l2", "power", "shrinkage")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,21 +161,19 @@ class FTRL(RowOptimizer):
             raise ArgumentError.here(f"FTRL: expected a power of at most 0, got {self.power}")
 
     def rule(self, p: Value, g: Value, *slots: Value, **rates: Value) -> Update:
-        """See `weft.ops.optimizer.ftrl.ftrl`."""
-        return ftrl(p, g, *slots, power=self.power, **rates)
+        """See `weft.ops.optimizer.proximal.ftrl`."""
+        return ftrl(p, g, *slots, **rates)
 
     def numbers(self, step: int, lr: float) -> dict[str, float]:
-        """The learning rate and the strengths."""
-        return {"lr": lr, "l1": self.l1, "l2": self.l2}
+        """The learning rate, how it falls, and the strengths."""
+        return {
+            "lr": lr, "l1": self.l1, "l2": self.l2, "power": self.power,
+            "shrinkage": self.shrinkage,
+        }  # fmt: skip
 
     def beginnings(self) -> tuple[float, ...]:
         """The first sum, and no gradient yet."""
         return (self.initial_accumulator_value, 0.0)
-
-    @property
-    def shape(self) -> tuple[Any, ...]:
-        """What the rule's code depends on."""
-        return (*super().shape, self.power)
 
 
 _KINDS: Final = {kind.__name__: kind for kind in (SGD, Adagrad, Adam, FTRL)}

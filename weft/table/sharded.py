@@ -14,6 +14,7 @@ from weft.table.embedding_table import Content, TableOptions
 from weft.table.group import Gradients, Run, TableGroup, runs_of
 from weft.table.grouping import Distinct, Ids, Owned, by_owner, distinct, joined, members_of
 from weft.table.home import Answer, Group, Home
+from weft.table.memory import empty, zeros
 from weft.table.native import RowFunctions, row_functions
 from weft.table.parallel import in_parts, threads_for
 
@@ -71,7 +72,7 @@ class ShardedTables:
         """
         names, flat = self._flat(ids, "lookup")
         outs = [
-            np.empty((int(flat.bounds[run.last] - flat.bounds[run.first]), run.width), np.float32)
+            empty((int(flat.bounds[run.last] - flat.bounds[run.first]), run.width), np.float32)
             for run in self._runs
         ]
         owned = by_owner(flat, len(self._groups))
@@ -196,7 +197,7 @@ class ShardedTables:
                 f"tables: expected names among {', '.join(self.options)}, got {unknown[0]!r}"
             )
         names = [name for name in self._order if name in ids]
-        none = np.empty(0, np.int64)
+        none = empty(0, np.int64)
         return names, joined([ids.get(name, none) for name in self._order], f"tables: {what}")
 
     def _share(self, owned: Owned, owner: int, unique: bool) -> Share:
@@ -246,7 +247,7 @@ class ShardedTables:
     def _sum(self, run: Run, share: Share, source: int, native: RowFunctions) -> Array:
         """The sums of a run's gradients of equal ids."""
         count = int(share.bounds[run.last] - share.bounds[run.first])
-        out, row = np.zeros((count, run.width), np.float32), SIZE * run.width
+        out, row = zeros((count, run.width), np.float32), SIZE * run.width
         begin, size = _range(share, run)
         if share.order is None:
             source += row * begin
@@ -269,7 +270,7 @@ class ShardedTables:
             parts.append(g.reshape(-1, run.width))
         if len(parts) == 1:
             return np.ascontiguousarray(parts[0])
-        return np.concatenate(parts) if parts else np.empty((0, run.width), np.float32)
+        return np.concatenate(parts) if parts else empty((0, run.width), np.float32)
 
     def _rates(self, lr: float | Mapping[str, float] | None) -> Sequence[float | None] | None:
         if lr is None:

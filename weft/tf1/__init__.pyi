@@ -68,6 +68,7 @@ from weft.tf1.linalg.factorization import *
 from weft.tf1.nn.rnn import reverse_sequence as reverse_sequence
 from weft.tf1.random.distribution import *
 from weft.tf1.reduction import *
+from weft.tf1.session.base import *
 from weft.tf1.session.options import *
 from weft.tf1.session.session import *
 from weft.tf1.session.tracing import *

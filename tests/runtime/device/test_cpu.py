@@ -21,6 +21,7 @@ from weft.passes import pipeline
 from weft.passes.step import Request
 from weft.runtime.device.cpu import CpuDevice
 from weft.runtime.device.local import cpu_devices, processor
+from weft.runtime.execution import team
 from weft.runtime.execution.processor import FIRST
 
 FLOATS = TensorType(as_dtype("float32"), (600, 600))
@@ -273,3 +274,22 @@ def test_a_forked_child_has_threads_of_its_own(devices):
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_idle_threads_do_not_take_the_cores_of_another_team(devices, monkeypatch):
+    monkeypatch.setattr(team, "_processors", lambda: {0, 1, 2})
+    x, v = inputs()
+    first, second = devices
+    programs = [device.compile(step_of_everything()) for device in devices]
+
+    def turns():
+        return [device.processor.team._state.turns for device in devices]
+
+    for _ in range(3):
+        for device, program in zip(devices, programs, strict=True):
+            launched(device, program, x, v)
+    assert turns() == [team.CROWDED_TURNS] * 2
+    launched(first, programs[0], x, v, times=team.PROGRAMS_IN_TURN + 1)
+    assert turns() == [team.SPIN_TURNS, team.CROWDED_TURNS]
+    launched(second, programs[1], x, v)
+    assert turns() == [team.CROWDED_TURNS] * 2

@@ -1,5 +1,6 @@
 """Queues in the graph: names, shapes, dictionaries, sessions, threads."""
 
+import signal
 import threading
 
 import numpy as np
@@ -145,6 +146,18 @@ def test_closing_the_session_ends_all_waits():
     for thread in threads:
         assert isinstance(outcome(thread), tf.errors.CancelledError)
         assert "operation was cancelled" in str(thread.outcome)
+
+
+def test_ctrl_c_ends_a_wait_which_has_taken_nothing():
+    q = tf.FIFOQueue(5, tf.int32, shapes=[[]])
+    with tf.Session() as sess:
+        sess.run(q.enqueue(1))
+        main = threading.main_thread().ident
+        threading.Timer(0.1, signal.pthread_kill, [main, signal.SIGINT]).start()
+        with pytest.raises(KeyboardInterrupt):
+            sess.run(q.dequeue_many(2))
+        assert sess.run(q.size()) == 1
+        assert sess.run(q.dequeue()) == 1
 
 
 def test_a_step_of_one_thread_waits_for_that_of_another():

@@ -66,6 +66,36 @@ def test_a_table_that_steps_change():
         table.remove(tf.constant([1]))
 
 
+@pytest.mark.parametrize("version", [None, 2])
+def test_tables_are_saved_with_the_variables(tmp_path, version):
+    v = tf.Variable(3.0)
+    words = lookup.MutableHashTable(tf.string, tf.int64, -1, name="words")
+    rows = lookup.MutableDenseHashTable(tf.int64, tf.float32, [0.0, 0.0], -1, -2, name="rows")
+    other = lookup.MutableHashTable(tf.int64, tf.string, "", name="other", checkpoint=False)
+    saver = tf.train.Saver(write_version=version)
+    changes = [words.insert(tf.constant(["a", "bcd", ""]), tf.constant([1, 2, 3], tf.int64)),
+               rows.insert(tf.constant([7], tf.int64), [[1.0, 2.0]]),
+               other.insert(tf.constant([1], tf.int64), ["x"])]  # fmt: skip
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(changes)
+        path = saver.save(sess, str(tmp_path / "model"))
+        sess.run(words.insert(tf.constant(["new"]), tf.constant([9], tf.int64)))
+    with tf.Session() as sess:
+        saver.restore(sess, path)
+        assert sess.run([v, words.size(), rows.size(), other.size()]) == [3, 3, 1, 0]
+        found = sess.run(words.lookup(tf.constant(["bcd", "", "new"])))
+        assert found.tolist() == [2, 3, -1]
+        assert sess.run(rows.lookup(tf.constant([7], tf.int64))).tolist() == [[1, 2]]
+        only = tf.train.Saver([words])
+        sess.run(words.remove(tf.constant(["a"])))
+        path = only.save(sess, str(tmp_path / "words"))
+        only.restore(sess, path)
+        assert sess.run(words.size()) == 2
+        with pytest.raises(tf.errors.NotFoundError, match="rows-keys"):
+            tf.train.Saver([rows]).restore(sess, path)
+
+
 def test_tables_of_tf_lookup():
     filled = tf.lookup.KeyValueTensorInitializer(["a", "b"], [1.5, 2.5])
     static = tf.lookup.StaticHashTable(filled, 0.0)

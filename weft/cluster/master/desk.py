@@ -5,9 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Sequence
 from concurrent.futures import Future
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,7 @@ from weft.cluster.master.session import MasterSession
 from weft.cluster.rpc import Message, Peer
 from weft.cluster.session import Run
 from weft.cluster.timeline import recorded
+from weft.cluster.waiting import Calls
 from weft.cluster.wire import request_of
 from weft.cluster.worker.program import unpacked
 from weft.cluster.worker.store import heard
@@ -35,6 +34,7 @@ class _Guest:
         self.functions: dict[int, Run] = {}
         self.constants: dict[str, Array] = {}
         self.numbers = itertools.count()
+        self.cancellation = Cancellation()
 
 
 class Desk:
@@ -42,10 +42,14 @@ class Desk:
 
     Args:
         master: opens their sessions.
+
+    Attributes:
+        calls: of resources.
     """
 
     def __init__(self, master: Master) -> None:
         self._master = master
+        self.calls = Calls(master.crew)
         self._lock = threading.Lock()
         self._guests: dict[str, _Guest] = {}
 
@@ -84,25 +88,32 @@ class Desk:
                 found = function(message.arrays, guest.session.variables)
         return Message("values", head, list(map(np.asarray, found)))
 
-    def ask(self, message: Message) -> Message:
+    def describe(self, message: Message) -> Message:
+        """What becomes of a function, or where its time goes, as text."""
+        guest, head = self._guest(message), message.head
+        function: Any = guest.functions[head["function"]]
+        given = message.arrays, guest.session.variables
+        if head["what"] == "profile":
+            return Message("text", {"text": function.profile(*given, head["runs"])})
+        return Message("text", {"text": str(function.explain(*given))})
+
+    def ask(self, message: Message, peer: Peer) -> Message:
         """Ask a device about variables."""
         head = message.head
         session = self._guest(message).session
-        answer, arrays = session.ask(head["device"], head["do"], head["keys"], message.arrays)
+        answer, arrays = session.ask(
+            head["device"], head["do"], head["keys"], message.arrays, peer.moved
+        )
         return Message("state", dict(answer), arrays)
 
     def call(self, message: Message) -> Future[Message]:
-        """Call a method of a resource; cancelled with the message."""
+        """Call a method of a resource; ends with the session."""
         guest, head = self._guest(message), message.head
-        called = partial(self._called, guest.session, head, message.arrays)
-        return self._master.worker.store.calls.begin(message, called)
-
-    def _called(
-        self, session: MasterSession, head: dict[str, Any], arrays: Sequence[Array],
-        cancel: Cancellation,
-    ) -> Message:  # fmt: skip
-        found = session.call(head["device"], *heard(head), arrays, cancel)
-        return Message("called", {}, found)
+        return self.calls.start(
+            message,
+            guest.cancellation,
+            lambda cancel: guest.session.call(head["device"], *heard(head), message.arrays, cancel),
+        )
 
     def close(self, message: Message) -> Message:
         """Close a session."""
@@ -112,6 +123,7 @@ class Desk:
     def _close(self, name: str) -> None:
         guest = self._guests.pop(name, None)
         if guest is not None:
+            guest.cancellation.cancel()
             guest.session.close()
 
     def _guest(self, message: Message) -> _Guest:

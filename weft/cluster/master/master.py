@@ -73,7 +73,8 @@ class Master:
             containers: their names; all containers if there is none.
             timeout: how long to wait for tasks, in seconds.
         """
-        self.close()
+        for session in self.sessions:
+            session.close(" by Session.reset: open a new one")
         self.worker.store.reset(containers)
         message = Message("reset", {"containers": list(containers)})
         others = [task for task in self.links.addresses if task != self.worker.task]

@@ -5,20 +5,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from weft.cluster.copies import fresh, shared_memory
 from weft.cluster.links import Link
 from weft.cluster.master.flight import Flight
 from weft.cluster.route import Post, Route
 from weft.cluster.rpc import Message
 from weft.cluster.rpc.failure import to_message
 from weft.cluster.timeline import StageRow, Timeline, current, shifted
-from weft.cluster.worker.part import shared_memory
-from weft.cluster.worker.rendezvous import Rendezvous
 from weft.errors import AbortedError, CompileError, UnavailableError
 from weft.ir.node import TensorType
 from weft.passes.partition import Partition
@@ -36,11 +35,10 @@ class Owner(Protocol):
 
     name: str
     links: dict[str, Link]
-    rendezvous: Rendezvous
     states: Mapping[str, Any]
 
-    def begin(self, flight: Flight, tasks: Collection[str]) -> None:
-        """A step of these other tasks begins; raises if one has failed."""
+    def begin(self, flight: Flight) -> None:
+        """A step begins: it fails when a task does."""
         ...
 
     def end(self, flight: Flight) -> None:
@@ -126,7 +124,7 @@ class ClusterProgram:
             None if timeline is None else times.append,
         )  # fmt: skip
         try:
-            owner.begin(flight, self._routes)
+            owner.begin(flight)
             with limited(flight.abort):
                 found = self._run(arrays, flight)
                 if timeline is not None:
@@ -204,18 +202,6 @@ class ClusterProgram:
             "profile: the step runs on several tasks; run it with "
             "RunOptions(trace_level=RunOptions.FULL_TRACE) for a timeline of all of them"
         )
-
-
-def fresh(array: Array, shared: bool = False) -> Any:
-    """A result that its receiver may change: an array, or a NumPy scalar of rank 0.
-
-    Args:
-        array: a result.
-        shared: whether something else has the same array.
-    """
-    if not array.ndim:
-        return array[()]
-    return array.copy() if shared or not array.flags.writeable else array
 
 
 def _shared(partition: Partition) -> list[bool]:

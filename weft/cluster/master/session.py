@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
 from weft.cluster.wait import Wait
-from weft.cluster.waiting import answered
-from weft.cluster.worker.program import registration
+from weft.cluster.waiting import Pending, answered
+from weft.cluster.worker.program import digests_of, registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
 from weft.errors import AbortedError, ClosedError, UnavailableError
@@ -40,6 +40,8 @@ from weft.runtime.finish import finish, partitioned
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
+CLOSE_SECONDS: Final = 2.0
+"""How long a session that is closed waits for other tasks to free what it has registered."""
 
 
 class MasterSession(ClusterSession):
@@ -64,7 +66,8 @@ class MasterSession(ClusterSession):
         self.devices = {n: d.attributes for n, d in worker.devices.items()}
         for link in links.values():
             self.devices.update(link.devices)
-        self.variables = Variables(self)
+        self._homes: dict[str, str] = {}  # of variables, as far as requests have told
+        self.variables = Variables(self, self._homes.get)
         self._worker, self._counters, self._closed = worker, counters, closed
         self._threads = threads or None
         self._default = next(iter(worker.devices))
@@ -72,6 +75,9 @@ class MasterSession(ClusterSession):
         self._lock = threading.Lock()
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
+        self._is_closed = False
+        self._pending = Pending()
+        self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
     # -- functions
@@ -84,6 +90,7 @@ class MasterSession(ClusterSession):
             for node, device in request.placed.items()
             if op_of(node) in (variable, counter)
         }
+        self._homes.update(homes)
 
         def compiled(step: Step, threads: int, count: int) -> Any:
             return self._compiled(step, threads, count, homes)
@@ -120,33 +127,42 @@ class MasterSession(ClusterSession):
             number = next(self._numbers)
         cut = replace(cut, fetches=cut.fetches[:fetches])
         plan = routes(cut, self.task)
-        futures = [
-            self.links[task].channel.start(self._registration(cut, route, number))
+        self._used.update(task for task in plan if task != self.task)
+        messages = {
+            task: self._registration(cut, route, number)
             for task, route in plan.items()
             if task != self.task
-        ]
+        }
+        futures = {t: self.links[t].channel.start(message) for t, message in messages.items()}
         own = {stage.device for stage in cut.stages} & self._worker.devices.keys()
         stages = StagedProgram(cut, self._worker.devices, own) if own else None
-        for future in futures:
+        for task, future in futures.items():
             future.result()
+            self._sent[task] |= digests_of(messages[task].head["constants"])
         return ClusterProgram(number, step, cut, plan, stages, self, self.task)
 
     def _registration(self, cut: Partition, route: Any, number: int) -> Message:
         devices = {device for device in self.devices if task_of(device) == route.task}
         head, arrays = registration(cut, route, devices, self._sent[route.task])
-        head |= {"session": self.name, "program": number, "master": self.task}
+        head |= {"session": self.name, "program": number, "counters": self._counters}
         return Message("register", head, arrays)
 
     # -- variables and resources
 
     def ask(
-        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = ()
-    ) -> tuple[Mapping[str, Any], Sequence[Array]]:
-        """Ask a device about its variables."""
+        self, device: str, do: str, keys: Sequence[str] = (), arrays: Sequence[Array] = (),
+        shared: bool = False,
+    ) -> tuple[Mapping[str, Any], Sequence[Array]]:  # fmt: skip
+        """Ask a device about its variables.
+
+        Args:
+            device, do, keys, arrays: as in `ClusterSession.ask`.
+            shared: whether a client in another process asks, which shares memory with this one.
+        """
         self.check()
         message = Message("state", {"device": device, "do": do, "keys": list(keys)}, arrays)
         if device in self.states:
-            answer = self._worker.store.ask(message)
+            answer = self._worker.store.ask(message, shared)
         else:
             answer = self._link(device).channel.call(message)
         return answer.head, answer.arrays
@@ -161,34 +177,34 @@ class MasterSession(ClusterSession):
             return self._worker.store.call_here(spec, method, options, inputs, cancel)
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
-        return answered(self._link(device).channel, message, cancel).arrays
+        channel = self._link(device).channel
+        return answered(channel, message, cancel, "give up", self._pending).arrays
 
     def _link(self, device: str) -> Link:
         task = task_of(device)
         if task not in self.links:
             known = ", ".join([self.task, *self.links])
             raise UnavailableError(f"session: no task {task}; expected one of {known}")
-        self.check([task])
         return self.links[task]
 
     # -- its life
 
-    def check(self, tasks: Collection[str] = ()) -> None:
-        """Raises if the session is closed, or one of these other tasks has failed."""
+    def check(self) -> None:
+        """Raises if the session is closed, or a task that it has used has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
-        for task in tasks:
+        for task in list(self._used):
             if self.links[task].channel.closed:
                 raise AbortedError(
                     f"the session lost {task}, which has ended or did not answer: open a new one"
                 )
 
-    def begin(self, flight: Flight, tasks: Collection[str]) -> None:
-        """A step of these other tasks begins; raises if one has failed."""
+    def begin(self, flight: Flight) -> None:
+        """A step begins: it fails when a task does."""
         with self._lock:
             self._flights[flight] = None
         self.rendezvous.begin(flight.step, flight)
-        self.check(tasks)
+        self.check()
 
     def end(self, flight: Flight) -> None:
         """A step is over."""
@@ -201,16 +217,25 @@ class MasterSession(ClusterSession):
         """The steps that are under way, and the tasks that they wait for."""
         return [flight.wait_now() for flight in list(self._flights)]
 
-    def close(self) -> None:
-        """Give up what runs and waits, and free what the session has registered."""
-        error = ClosedError("session: expected an open session, got a closed one")
+    def close(self, why: str = "") -> None:
+        """Give up what runs and waits, and free what the session has registered.
+
+        Args:
+            why: what ended it, if that was not its client.
+        """
         with self._lock:
-            if isinstance(self._failure, ClosedError):
+            if self._is_closed:
                 return
-        self._fail(AbortedError("the session was closed"), error)
-        for link in self.links.values():
-            with contextlib.suppress(UnavailableError):  # a task that has ended holds nothing
-                link.channel.start(Message("release", {"session": self.name}))
+            self._is_closed = True
+        closed = ClosedError("session: expected an open session, got a closed one")
+        error = AbortedError(f"the session was closed{why}")
+        self._fail(error, error if why else closed)
+        message = Message("release", {"session": self.name})
+        open_links = [link for link in self.links.values() if not link.channel.closed]
+        released = [link.channel.start(message) for link in open_links]
+        for future in released:  # a later session may have the same random streams
+            with contextlib.suppress(UnavailableError, TimeoutError):
+                future.result(CLOSE_SECONDS)
         self._worker.release(self.name)
         self._worker.store.forget_counters(self._counters)
         self._closed(self)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from weft.cluster.rpc.address import host_and_port
 from weft.cluster.rpc.channel import Channel
-from weft.cluster.rpc.grpc_client import GrpcChannel
+from weft.cluster.rpc.library import module
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.socket_client import SocketChannel
+
+if TYPE_CHECKING:
+    from weft.cluster.rpc.grpc_client import GrpcChannel
 
 
 def connect(
@@ -26,7 +31,9 @@ def connect(
     """
     options = RpcOptions() if options is None else options
     host, port = host_and_port(address)
-    channel = GrpcChannel(f"{host}:{port}", options, name, own_name)
+    channel: GrpcChannel = module("grpc_client").GrpcChannel(
+        f"{host}:{port}", options, name, own_name
+    )
     return _moved(channel) if options.shared_memory else channel
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from weft.cluster.rpc.address import host_and_port
-from weft.cluster.rpc.grpc_server import GrpcServer
+from weft.cluster.rpc.library import module
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.segment import available
 from weft.cluster.rpc.session import Handler, Peer, Reception
@@ -40,7 +40,7 @@ class Listener:
         if options.shared_memory and available():
             self._local = SocketServer(handler, options, self._reception)
         try:
-            self._server = GrpcServer(
+            self._server = module("grpc_server").GrpcServer(
                 self.host, port, handler, options, self._reception, self._welcome
             )
         except BaseException:

@@ -8,10 +8,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect
-from weft.cluster.server import Server, server_at
+from weft.cluster.server import server_at
 from weft.cluster.shards.keeper import Lease, ShardKeeper, ShardSpec
 from weft.cluster.shards.service import KIND, asked
 from weft.errors import ArgumentError
@@ -19,6 +19,15 @@ from weft.errors import ArgumentError
 __all__ = ["Shard", "Shards"]
 
 Items = int | Sequence[Any]
+
+
+class Target(Protocol):
+    """A server, Weft's or TensorFlow's."""
+
+    @property
+    def target(self) -> str:
+        """Its address, as `grpc://host:port`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,7 +75,7 @@ class Shards:
         seed: of the order.
         timeout: seconds after which a shard that was not renewed is given to another. The
             iterators of elements renew it.
-        chief: who gives them out: an address or a `Server`; this process by default.
+        chief: who gives them out: the address of a server, or the server; this process by default.
         options: of the connection.
 
     Example:
@@ -82,7 +91,7 @@ class Shards:
     def __init__(
         self, items: Items, size: int = 1, *, name: str = "train", epochs: int = 1,
         shuffle: bool = True, seed: int = 0, timeout: float = 60.0,
-        chief: str | Server | None = None, options: RpcOptions | None = None,
+        chief: str | Target | None = None, options: RpcOptions | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(size, int) or size < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ArgumentError.here(f"Shards: expected a size of at least 1, got {size!r}")
@@ -210,12 +219,12 @@ class _There:
 
 
 def _chief(
-    chief: str | Server | None, spec: ShardSpec, worker: str, options: RpcOptions
+    chief: str | Target | None, spec: ShardSpec, worker: str, options: RpcOptions
 ) -> _Here | _There:  # fmt: skip
-    server = server_at(f"grpc://{chief}") if isinstance(chief, str) else chief
-    if server is not None:
-        return _Here(server.shards.keeper(spec), worker)
     if chief is None:
         return _Here(ShardKeeper(spec), worker)
-    assert isinstance(chief, str)
-    return _There(connect(chief, options, "the chief"), spec, worker)
+    address = (chief if isinstance(chief, str) else chief.target).removeprefix("grpc://")
+    server = server_at(f"grpc://{address}")
+    if server is not None:
+        return _Here(server.shards.keeper(spec), worker)
+    return _There(connect(address, options, "the chief"), spec, worker)

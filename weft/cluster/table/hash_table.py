@@ -114,13 +114,13 @@ class HashTables:
         """Of each table: ids seen, ids with a row, bytes of memory, updates."""
         return self._rows.sizes()
 
-    def state_dict(self) -> dict[str, Array]:
+    def state_dict(self) -> dict[str, Any]:
         """All rows with the optimizers' state, ids ascending: `table.ids`, `table.rows`, ..."""
-        state: dict[str, Array] = {}
+        state: dict[str, Any] = {}
         for name in self._rows.options:
             content, updates = self._rows.export(name)
-            arrays = {**content._asdict(), _UPDATES: np.array(updates, np.int64)}
-            state.update({f"{name}.{part}": x for part, x in arrays.items()})
+            parts = {**content._asdict(), _UPDATES: updates}
+            state.update({f"{name}.{part}": x for part, x in parts.items()})
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -147,7 +147,8 @@ class HashTables:
         Args:
             path: a safetensors file.
         """
-        write_arrays(Path(path), self.state_dict())
+        state = self.state_dict().items()
+        write_arrays(Path(path), {name: np.asarray(x) for name, x in state})
 
     @arguments_of(save)
     def restore(self, path: str | Path) -> None:
@@ -251,7 +252,7 @@ class HashTable:
         """Drops all ids."""
         self._tables.clear()
 
-    def state_dict(self) -> dict[str, Array]:
+    def state_dict(self) -> dict[str, Any]:
         """All rows with the optimizer's state, ids ascending."""
         start = len(self.name) + 1
         return {name[start:]: x for name, x in self._tables.state_dict().items()}

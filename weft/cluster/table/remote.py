@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.cluster.rpc import Channel, Message, RpcOptions, connect, travels
+from weft.table import resource as resource  # declares what graphs call, on each server
 from weft.table.home import Home
 from weft.table.host import Reply, TableHost, UnknownGroupError
 

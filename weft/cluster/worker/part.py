@@ -5,22 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from weft.cluster.copies import shared_memory
 from weft.cluster.route import Post
-from weft.cluster.rpc.segment import pool
 from weft.cluster.wait import Wait
 from weft.cluster.worker.outbox import Outbox
 from weft.cluster.worker.program import Program
 from weft.ir.node import TensorType
-from weft.ir.shape import is_stack, known, size
-from weft.runtime.staged import Box, StageTime
+from weft.runtime.staged import Box, StageTime, no_memory
 
 Array = np.ndarray[Any, Any]
-SHARED_BYTES: Final = 1 << 14
-"""Values of so many bytes are computed in memory that tasks share; smaller ones are copied."""
 
 
 class Part:
@@ -48,7 +45,7 @@ class Part:
         send = Outbox(posts, partial(deliver, step)).put if posts else None
         self._times: list[StageTime] = []
         watch = self._times.append if traced else None
-        memory = partial(_memory, program.outside) if shared else unshared
+        memory = partial(_memory, program.outside) if shared else no_memory
         self.box = Box(len(program.types), memory, send, watch)
 
     def feed(self, values: Sequence[int], arrays: Sequence[Array]) -> None:
@@ -74,17 +71,5 @@ class Part:
         return {"times": times, "now": time.perf_counter_ns()}
 
 
-def shared_memory(kind: TensorType) -> Array | None:
-    """Memory that tasks of this host share, for a large value; `None` for others."""
-    if is_stack(kind.shape) or size(kind.shape) * kind.dtype.size < SHARED_BYTES:
-        return None
-    return pool().allocate(known(kind.shape), kind.dtype.numpy)
-
-
 def _memory(outside: frozenset[int], value: int, kind: TensorType) -> Array | None:
     return shared_memory(kind) if value in outside else None
-
-
-def unshared(value: int, kind: TensorType) -> None:
-    """Leaves memory to devices."""
-    del value, kind

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from weft.runtime.staged import StagedProgram
 Array = np.ndarray[Any, Any]
 LARGE: Final = 1 << 16
 """Constants of so many bytes are sent to a task once a session, whatever programs have them."""
+Constant = tuple[str, bool]
+"""The digest of a large constant, empty for a small one; whether the message has its value."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Program:
 
 
 def registration(
-    partition: Partition, route: Route, own: set[str], sent: set[str]
+    partition: Partition, route: Route, own: set[str], sent: Collection[str]
 ) -> tuple[dict[str, Any], list[Array]]:
     """The head and the arrays of the message that registers a task's stages.
 
@@ -54,7 +56,7 @@ def registration(
         partition: of the step.
         route: of the task.
         own: full names of its devices.
-        sent: digests of the constants that it has; new ones are added.
+        sent: digests of the constants that it has.
     """
     aside: list[Array] = []
     head: dict[str, Any] = {
@@ -98,29 +100,41 @@ def _staged(
     return StagedProgram(some, devices)
 
 
-def packed(aside: Sequence[Array], sent: set[str]) -> tuple[list[str], list[Array]]:
-    """Digests of large arrays (empty for small ones), and the arrays that must be sent."""
-    digests: list[str] = []
+def packed(aside: Sequence[Array], sent: Collection[str]) -> tuple[list[Constant], list[Array]]:
+    """What tells of each array how it travels, and those that are in the message.
+
+    Args:
+        aside: the constants of a part of a graph.
+        sent: digests of those that the receiver has.
+    """
+    told: list[Constant] = []
     arrays: list[Array] = []
+    there = set(sent)
     for array in aside:
         large = array.nbytes >= LARGE and not array.dtype.hasobject
         digest = _digest(array) if large else ""
-        digests.append(digest)
-        if digest not in sent:
+        inside = digest not in there
+        told.append((digest, inside))
+        if inside:
             arrays.append(array)
         if digest:
-            sent.add(digest)
-    return digests, arrays
+            there.add(digest)
+    return told, arrays
+
+
+def digests_of(told: Sequence[Constant]) -> set[str]:
+    """Digests of the large constants of a message, which its receiver has once it has answered."""
+    return {digest for digest, _ in told if digest}
 
 
 def unpacked(
-    digests: Sequence[str], arrays: Sequence[Array], constants: MutableMapping[str, Array]
+    told: Sequence[Constant], arrays: Sequence[Array], constants: MutableMapping[str, Array]
 ) -> list[Array]:
     """The arrays that `packed` was given."""
     rest = iter(arrays)
     found: list[Array] = []
-    for digest in digests:
-        array = constants[digest] if digest in constants else next(rest)
+    for digest, inside in told:
+        array = next(rest) if inside else constants[digest]
         if digest:
             constants[digest] = array
         found.append(array)

@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
+from weft.cluster.copies import lent
 from weft.cluster.rpc import Message
 from weft.cluster.wait import Wait
 from weft.cluster.waiting import Calls
@@ -51,10 +51,14 @@ class Store:
 
     # -- variables
 
-    def ask(self, message: Message) -> Message:
+    def ask(self, message: Message, shared: bool = False) -> Message:
         """Answer a message about variables: `contains`, `get`, `set`, `delete` or `keys`.
 
         Its head names a device and keys. All values of a `get` are from one moment.
+
+        Args:
+            message: as above.
+            shared: whether whoever asks shares memory with this task.
 
         Raises:
             ArgumentError: there is no such device.
@@ -68,7 +72,7 @@ class Store:
             case "contains":
                 return Message("state", {"found": [key in state for key in keys]})
             case "get":
-                return _values(state, keys)
+                return _values(state, keys, shared)
             case "set":
                 for key, array in zip(keys, message.arrays, strict=True):
                     state[key] = array
@@ -103,13 +107,12 @@ class Store:
 
     def call(self, message: Message) -> Future[Message]:
         """Call a method of a resource; waits on a thread, until the session is released."""
-        session = self._session(message.head["session"])
-        return self.calls.begin(message, partial(self._called, message), session)
-
-    def _called(self, message: Message, cancel: Cancellation) -> Message:
         spec, method, options = heard(message.head)
-        found = self.call_here(spec, method, options, message.arrays, cancel)
-        return Message("called", {}, found)
+        return self.calls.start(
+            message,
+            self._session(message.head["session"]),
+            lambda cancel: self.call_here(spec, method, options, message.arrays, cancel),
+        )
 
     def call_here(
         self, spec: ResourceSpec, method: str, options: Mapping[str, Any],
@@ -152,11 +155,12 @@ class Store:
         self.containers.reset()
 
 
-def _values(state: Any, keys: Sequence[str]) -> Message:
+def _values(state: Any, keys: Sequence[str], shared: bool) -> Message:
     """The values of those of these variables that have one, of one moment."""
     with state.lock:
         found = [key for key in keys if key in state]
-        return Message("state", {"found": found}, [state[key] for key in found])
+        arrays = [lent(state.memory(key), shared) for key in found]
+    return Message("state", {"found": found}, arrays)
 
 
 def told(spec: ResourceSpec, method: str, options: Mapping[str, Any]) -> dict[str, Any]:

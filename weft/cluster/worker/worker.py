@@ -31,9 +31,14 @@ travels(LinAlgError)
 
 
 class _Session:
-    """What a session of a master has registered here."""
+    """What a session of a master has registered here.
 
-    def __init__(self) -> None:
+    Args:
+        counters: what the keys of its random streams begin with.
+    """
+
+    def __init__(self, counters: str) -> None:
+        self.counters = counters
         self.programs: dict[int, Program] = {}
         self.constants: dict[str, Array] = {}
 
@@ -69,7 +74,7 @@ class Worker:
     def _register(self, message: Message) -> Message:
         head = message.head
         with self._lock:
-            made = self._sessions.setdefault(head["session"], _Session())
+            made = self._sessions.setdefault(head["session"], _Session(head["counters"]))
         made.programs[head["program"]] = program_of(message, made.constants, self.devices)
         return Message("registered")
 
@@ -150,12 +155,14 @@ class Worker:
 
     def release(self, session: str) -> None:
         """Forget what a session has registered, and give up its steps."""
-        self._sessions.pop(session, None)
+        registered = self._sessions.pop(session, None)
         error = AbortedError("the session was closed")
         for step in [s for s in list(self._parts) if s.startswith(f"{session}/")]:
             self._abort(step, error)
         self.rendezvous.abort_all(f"{session}/", error)
         self.store.release(session)
+        if registered is not None:
+            self.store.forget_counters(registered.counters)
 
     def master_left(self, incarnation: str) -> None:
         """Release the sessions of a master that has ended, or does not answer."""

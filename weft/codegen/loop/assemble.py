@@ -47,7 +47,7 @@ def launch(
     )
     args: tuple[Argument, ...] = (*[b.source for b in buffers], *integers)
     return Launch(
-        Kernel(name, write_kernel(tree, buffers, target.masked)),
+        Kernel(name, write_kernel(tree, buffers, target.masked, target.lanes)),
         args,
         tuple(n for n, b in enumerate(buffers) if b in written),
         chunks,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
@@ -33,8 +33,12 @@ ACCUMULATORS: Final = 4
 """Of a row's sum: they hide the latency of an addition, two vectors of which start in a cycle."""
 
 
-def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -> str:
+def write_kernel(
+    body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool, lanes_of: Callable[[int], int]
+) -> str:
     """The LLVM module of a kernel whose first arguments are `buffers`.
+
+    `lanes_of`: how many numbers of so many bytes a register holds.
 
     `masks`: whether masked loads and stores are cheap; else the remainder after the last whole
     vector is done one element at a time.
@@ -45,14 +49,17 @@ def write_kernel(body: Sequence[Tree], buffers: Sequence[Buffer], masks: bool) -
         pointers[buffer] = f.argument(slot)
         if buffer.stride:
             pointers[buffer] = f.offset(pointers[buffer], f.mul(f.params[3], buffer.stride))
-    _Nest(f, pointers, masks).run(body)
+    _Nest(f, pointers, masks, lanes_of).run(body)
     return f.module()
 
 
 class _Nest:
-    def __init__(self, f: Builder, pointers: dict[Buffer, Reg], masks: bool) -> None:
+    def __init__(
+        self, f: Builder, pointers: dict[Buffer, Reg], masks: bool, lanes_of: Callable[[int], int]
+    ) -> None:
         self.f: Final = f
         self.masks: Final = masks
+        self.lanes_of: Final = lanes_of
         self.writer: Final = Writer(f, pointers)
         self.sums: dict[Symbol, list[Reg]] = {}  # accumulators by slot
         self.wide: dict[Symbol, int] = {}  # how many of them hold vectors
@@ -198,8 +205,8 @@ class _Nest:
         turned = end // part.lanes
         if end:
             self._block_loop(part, integer(0), integer(end), block)
-        rest = (extent - end) // part.lanes
-        tail = (extent - end) % part.lanes
+        tail = (extent - end) % (part.lanes if self.masks else self._whole(part))
+        rest = (extent - end - tail) // part.lanes
         copies = [Copy(part.lanes, n * part.lanes, slot=n) for n in range(rest)]
         if tail and self.masks:
             copies.append(self._tail(part, integer(tail), rest))
@@ -212,6 +219,11 @@ class _Nest:
         self._turn(part, -turned)
         if tail and not self.masks:
             self._scalar_loop(part, integer(extent - tail), integer(extent))
+
+    def _whole(self, part: Vector) -> int:
+        """Elements that make a vector of the sums' width: what is left is added one by one."""
+        sums = [leaf for leaf in leaves(part.body) if isinstance(leaf, Accumulate)]
+        return part.lanes * max([self._share(part, a) for a in sums], default=1)
 
     def _turn(self, part: Vector, count: int) -> None:
         """Renumbers accumulators, so that what the next vector is added to is the first."""
@@ -309,8 +321,9 @@ class _Nest:
     def _reduce(self, part: Reduce) -> None:
         """Accumulators for every copy, or for the copies of the vector loop inside."""
         outer = [copy.lanes for copy in self.writer.copies]
-        lanes = outer or self._slots(find_vector(part.body))
+        inner = None if outer else find_vector(part.body)
         for a in part.results:
+            lanes = outer or self._slots(inner, a)
             start = identity(a.op, a.dtype)
             self.sums[a.result] = [literal(start, a.dtype, n) for n in lanes]
             self.wide[a.result] = len([n for n in lanes if n == lanes[0]])
@@ -322,9 +335,19 @@ class _Nest:
                 for copy, register in zip(self.writer.copies, sums, strict=True):
                     copy.locals[a.result] = register
             else:
-                self.writer.bound[a.result] = self._total(a, sums, lanes)
+                self.writer.bound[a.result] = self._total(a, sums, self._share(inner, a))
 
-    def _slots(self, inner: Vector | None) -> list[int]:
+    def _share(self, inner: Vector | None, a: Accumulate) -> int:
+        """How many of a loop's vectors make one of the sum's own width.
+
+        The loop's are as wide as the widest type in the kernel allows.
+        """
+        exact = not a.dtype.is_floating or a.op in ("minimum", "maximum")
+        if inner is None or not _is_known(inner) or inner.lanes == 1 or exact:
+            return 1
+        return max(1, self.lanes_of(a.dtype.size) // inner.lanes)
+
+    def _slots(self, inner: Vector | None, a: Accumulate) -> list[int]:
         """Lanes of a vector loop's accumulators; the last accumulator is for single elements.
 
         Of a loop of known length their number, and what is added to which, follow from the length
@@ -334,24 +357,35 @@ class _Nest:
             return [1]
         count = inner.unroll
         if _is_known(inner):
-            count = min(max(ACCUMULATORS, inner.unroll), -(-inner.symbol.extent // inner.lanes))
+            share = self._share(inner, a)
+            own = -(-inner.symbol.extent // (inner.lanes * share))
+            count = min(max(ACCUMULATORS, inner.unroll), own) * share
         lanes = [inner.lanes] * count
         return lanes if self.masks or inner.lanes == 1 else [*lanes, 1]
 
-    def _total(self, a: Accumulate, sums: list[Reg], lanes: list[int]) -> Reg:
+    def _total(self, a: Accumulate, sums: list[Reg], share: int) -> Reg:
         """The sum of all accumulators, in an order that depends only on their number."""
-        wide = [s for s, n in zip(sums, lanes, strict=True) if n == lanes[0]]
-        single = sums[len(wide) :]
+        count = self.wide.pop(a.result)
+        wide, single = sums[:count], sums[count:]
+        parts = [self._joined(a, wide[n::share]) for n in range(share)]
+        while len(parts) > 1:  # as `across` goes on within a register
+            half = len(parts) // 2
+            halves = zip(parts[:half], parts[half:], strict=True)
+            parts = [combine(self.f, a.op, a.dtype, x, y) for x, y in halves]
+        total = across(self.f, a.op, a.dtype, parts[0])
+        for s in single:
+            total = combine(self.f, a.op, a.dtype, total, s)
+        return total
+
+    def _joined(self, a: Accumulate, wide: list[Reg]) -> Reg:
+        """The sum of accumulators, in pairs."""
         while len(wide) > 1:
             pairs = [
                 combine(self.f, a.op, a.dtype, x, y)
                 for x, y in zip(wide[::2], wide[1::2], strict=False)
             ]
             wide = [*pairs, *wide[len(pairs) * 2 :]]
-        total = across(self.f, a.op, a.dtype, wide[0])
-        for s in single:
-            total = combine(self.f, a.op, a.dtype, total, s)
-        return total
+        return wide[0]
 
 
 def _is_known(part: Vector) -> bool:

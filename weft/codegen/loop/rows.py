@@ -34,7 +34,8 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
     count = size(levels.reduction.domain)
     moved = traffic(values, [s.buffer for s in (*levels.full, *levels.small)]) / count
     cycles = cost(values) / lanes
-    if levels.order[-1] in levels.reduced and not _narrow(levels, lanes, target):
+    own = target.lanes(max([s.dtype.size for s in levels.sums]))  # not of what else is computed
+    if levels.order[-1] in levels.reduced and not _narrow(levels, own, target):
         _gather_rows(levels, levels.kept)
         _keep_expensive(levels, lanes)
         body = [*_row_passes(levels, lanes), *levels.small]

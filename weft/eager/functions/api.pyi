@@ -465,6 +465,8 @@ from weft.eager.tensor.attribute import is_tensor as is_tensor
 from weft.eager.tensor.attribute import numel as numel
 from weft.eager.tensor.autograd.anomaly import find_nan as find_nan
 from weft.eager.tensor.device import device as device
+from weft.eager.tensor.device import get_cpu_devices as get_cpu_devices
+from weft.eager.tensor.device import set_cpu_devices as set_cpu_devices
 from weft.eager.tensor.dtype.dtype_info import can_cast as can_cast
 from weft.eager.tensor.dtype.dtype_info import finfo as finfo
 from weft.eager.tensor.dtype.dtype_info import iinfo as iinfo
@@ -684,6 +686,7 @@ __all__ = [
     "geqrf",
     "ger",
     "get_autocast_dtype",
+    "get_cpu_devices",
     "get_default_device",
     "get_default_dtype",
     "get_float32_matmul_precision",
@@ -882,6 +885,7 @@ __all__ = [
     "select_copy",
     "select_scatter",
     "selu",
+    "set_cpu_devices",
     "set_default_device",
     "set_default_dtype",
     "set_float32_matmul_precision",

@@ -77,9 +77,9 @@ class State:
         self.called: dict[Any, bool] | None = None  # modules under `jit`: training or not
         self.changed: dict[Any, Lazy] = {}  # values of the tensors that the innermost trace changed
 
-    def __del__(self, left: list[Pending] = left) -> None:
+    def __del__(self, left: list[Pending] = left, waiting: Any = Pending) -> None:
         if self.pending or self.interrupted.pending.records:
-            left.extend([self.waiting(), self.interrupted.pending])
+            left.extend([waiting(self.pending, self.changes), self.interrupted.pending])
 
     @property
     def is_alone(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.horovod.elastic import ObjectState, State, StatefulState, run
-from weft.tf1.session.session import get_default_session
+from weft.tf1.session.base import get_default_session
 from weft.tf1.variable.variable_list import global_variables
 
 

@@ -37,7 +37,7 @@ from weft.runtime.execution.call import (
 )
 from weft.runtime.execution.segment import Segmented, cut
 from weft.runtime.execution.steering import Steering
-from weft.runtime.execution.team import TEAM, Team
+from weft.runtime.execution.team import TEAM, TURN, Team
 from weft.runtime.flight import STEP, Flight, begin, end, land, landing, new_lock
 from weft.runtime.memory.address import address
 from weft.runtime.memory.arena import Arena
@@ -227,6 +227,8 @@ class Program:
                 in it called it again).
         """
         land()
+        if self.parallel and (TURN.team is not self.team or TURN.left):
+            TURN.note(self.team)
         if self._callbacks:
             state = self._run_host()
         else:  # `_enter_whole` without its frame, which short steps would notice
@@ -300,6 +302,8 @@ class Program:
             done: identities of arrays that the rest does not touch.
             held: objects to keep alive while the step uses them.
         """
+        if TURN.team is not self.team or TURN.left:
+            TURN.note(self.team)
         with landing:
             begin(Flight(self._finish, done, (held, self)))
             self._table.leave = leave

@@ -93,7 +93,7 @@ class Team:
                 # The size first: the caller must find all heads, with or without threads.
                 start, self._state.size = self._state.size, max(self._state.size, threads)
                 attributes = _attributes(allowed)
-                _take_turns()
+                TURN.settle()
                 for number in range(start, threads):
                     self._start(number, entry, attributes)
             finally:
@@ -126,7 +126,7 @@ class Team:
             self.end()
             self._reset()
             _staffed.discard(self)
-            _take_turns()
+            TURN.settle()
 
     def _reset(self) -> None:
         self._threads.clear()
@@ -143,12 +143,45 @@ class Team:
 _staffed: Final[set[Team]] = set()
 
 
-def _take_turns() -> None:
-    """Sets how long idle threads spin: not at all if all teams together need their cores."""
-    teams = list(_staffed)
-    crowded = sum([team.size for team in teams]) > len(_processors())
-    for team in teams:
-        team.spin(CROWDED_TURNS if crowded else SPIN_TURNS)
+PROGRAMS_IN_TURN: Final = 32
+"""Programs of one team in a row after which no other is expected soon."""
+
+
+class Turn:
+    """Whose idle threads spin, where all teams together have more threads than there are cores.
+
+    That of a team that has run many programs in a row; none while teams alternate, because a team
+    that spins takes the cores of the one that runs.
+
+    Attributes:
+        team: the one that ran a program last.
+        left: how many programs it has still to run.
+    """
+
+    def __init__(self) -> None:
+        self.team: Team | None = None
+        self.left = 0
+
+    def note(self, team: Team) -> None:
+        """Notes that a team runs a program, if it is another one or some are left."""
+        if team is self.team:
+            self.left -= 1
+        else:
+            self.team = team
+            self.left = PROGRAMS_IN_TURN if len(_staffed) > 1 else 0
+        if self.left in (0, PROGRAMS_IN_TURN):
+            self.settle()
+
+    def settle(self) -> None:
+        """Sets how long the threads of each team spin."""
+        teams, cores = list(_staffed), len(_processors())
+        crowded = sum([team.size for team in teams]) > cores
+        for team in teams:
+            alone = team is self.team and not self.left and team.size <= cores
+            team.spin(SPIN_TURNS if alone or not crowded else CROWDED_TURNS)
+
+
+TURN: Final = Turn()
 
 
 def _after_fork() -> None:

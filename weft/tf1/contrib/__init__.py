@@ -8,6 +8,7 @@ from typing import Any
 from weft.tf1.contrib import lookup as lookup
 from weft.tf1.contrib import seq2seq as seq2seq
 from weft.tf1.contrib import training as training
+from weft.tf1.data_flow.staging import StagingArea as _StagingArea
 from weft.tf1.distribute import cluster_resolver as cluster_resolver
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor
@@ -68,6 +69,12 @@ class layers:
     variance_scaling_initializer = staticmethod(_variance_scaling_initializer)
     xavier_initializer = staticmethod(xavier_initializer)
     xavier_initializer_conv2d = staticmethod(xavier_initializer)
+
+
+class staging:
+    """`tf.contrib.staging`: areas between steps."""
+
+    StagingArea = _StagingArea
 
 
 class rnn:

@@ -7,6 +7,7 @@ from typing import Any
 from weft.documentation import arguments_of
 from weft.errors import ArgumentError
 from weft.tf1.data_flow import id_table as _id_table
+from weft.tf1.data_flow.embedding_table import EmbeddingTable as EmbeddingTable
 from weft.tf1.data_flow.id_table import FastHashSpec as FastHashSpec
 from weft.tf1.data_flow.id_table import HasherSpec as HasherSpec
 from weft.tf1.data_flow.id_table import IdTableWithHashBuckets as IdTableWithHashBuckets
@@ -15,10 +16,10 @@ from weft.tf1.data_flow.id_table import index_table_from_file as index_table_fro
 from weft.tf1.data_flow.id_table import (
     index_to_string_table_from_file as index_to_string_table_from_file,
 )
-from weft.tf1.data_flow.table import DenseHashTable as _DenseHashTable
+from weft.tf1.data_flow.mutable_table import DenseHashTable as _DenseHashTable
+from weft.tf1.data_flow.mutable_table import MutableHashTable as MutableHashTable
 from weft.tf1.data_flow.table import HashTable as HashTable
 from weft.tf1.data_flow.table import LookupInterface as LookupInterface
-from weft.tf1.data_flow.table import MutableHashTable as MutableHashTable
 from weft.tf1.data_flow.table_initializer import (
     KeyValueTensorInitializer as KeyValueTensorInitializer,
 )

@@ -13,7 +13,7 @@ from weft.ops.declaration import op_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.tensor_shape import Dimension
-from weft.tf1.session.session import BaseSession
+from weft.tf1.session.base import BaseSession
 
 _STATE: Final = frozenset({state.placeholder, state.variable, state.counter})
 

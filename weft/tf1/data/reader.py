@@ -55,9 +55,10 @@ class ReaderBase:
             queue: of the names of files, or the reference of such a queue.
             name: of the operation.
         """
+        source = _queue(queue)
         key, value = self._handle.call(
             "ReaderReadV2", "read", (), [string] * 2, [()] * 2, name or "ReaderRead", waits=True,
-            options=_from(queue),
+            options=_from(source), beside=[source],
         ).outputs  # fmt: skip
         return key, value
 
@@ -72,9 +73,10 @@ class ReaderBase:
             name: of the operation.
         """
         count = convert_to_tensor(num_records, int64)
+        source = _queue(queue)
         keys, values = self._handle.call(
             "ReaderReadUpToV2", "read_up_to", [count], [string] * 2, [[None]] * 2,
-            name or "ReaderReadUpTo", waits=True, options=_from(queue),
+            name or "ReaderReadUpTo", waits=True, options=_from(source), beside=[source],
         ).outputs  # fmt: skip
         return keys, values
 
@@ -110,11 +112,15 @@ class ReaderBase:
         return self._handle.call("ReaderResetV2", "reset", name=name)
 
 
-def _from(queue: Any) -> Mapping[str, Any]:
+def _queue(queue: Any) -> Handle:
     handle = handle_of(getattr(queue, "queue_ref", queue))
     if handle.selector:
         raise fail(ArgumentError, "read: expected one queue, got one of several by an index")
-    spec = handle.spec
+    return handle
+
+
+def _from(queue: Handle) -> Mapping[str, Any]:
+    spec = queue.spec
     return {"queue": (spec.kind, spec.name, spec.container, spec.options)}
 
 

@@ -21,7 +21,7 @@ from weft.tf1.data.spec import Spec, of_value, spec_leaves, spec_map
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.random.distribution import UNSEEDED
-from weft.tf1.session.session import BaseSession
+from weft.tf1.session.base import BaseSession
 
 
 class Traced:

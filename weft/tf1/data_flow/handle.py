@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,7 +17,6 @@ from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import as_shape
 
 _RESOURCES: Final = "resources"  # of a graph's keys: handles by the operation that makes them
-_container: Final = threading.local()
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class Handle:
     def call(
         self, kind: str, method: str, inputs: Sequence[Tensor] = (), dtypes: Sequence[Any] = (),
         shapes: Sequence[Any] = (), name: str | None = None, waits: bool = False,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None, beside: Sequence[Handle] = (),
     ) -> Operation:  # fmt: skip
         """An operation that calls a method, on the device of the resource.
 
@@ -50,10 +49,11 @@ class Handle:
             name: of the operation; `kind` by default.
             waits: whether the method may wait for what other runs do.
             options: plain values for the method.
+            beside: other resources that the method calls, which must be in the same task.
         """
         graph: Any = self.tensor.op.graph
         known = shapes or [None] * len(dtypes)
-        with graph.colocate_with(self.tensor.op, ignore_existing=True):
+        with graph.as_default(), _together([self, *beside]):
             return graph.emit(
                 kind, [self.tensor, *inputs], "resource_call", name=name or kind,
                 values=[x.used for x in (*self.selector, *inputs)],
@@ -100,11 +100,23 @@ def one_of(index: Tensor, handles: Sequence[Handle], name: str) -> Handle:
     graph = get_default_graph()
     full = graph.unique_name(name)
     spec = selected([h.spec for h in handles], full)
-    op = graph.emit(
-        "GatherV2", [index], "resource_call", name=full + "/", resource=spec, method="handle",
-        dtypes=(string,), shapes=((),),
-    )  # fmt: skip
+    with _together(handles):
+        op = graph.emit(
+            "GatherV2", [index], "resource_call", name=full + "/", resource=spec,
+            method="handle", dtypes=(string,), shapes=((),),
+        )  # fmt: skip
     return _kept(Handle(op.outputs[0], spec, (index,)))
+
+
+@contextlib.contextmanager
+def _together(handles: Sequence[Handle]) -> Iterator[None]:
+    """Operations built inside are where all of these resources are."""
+    graph = get_default_graph()
+    with contextlib.ExitStack() as stack:
+        for number, handle in enumerate(handles):
+            op = handle.tensor.op
+            stack.enter_context(graph.colocate_with(op, ignore_existing=number == 0))
+        yield
 
 
 def _kept(handle: Handle) -> Handle:

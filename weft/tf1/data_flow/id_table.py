@@ -18,7 +18,7 @@ from weft.tf1.data_flow.table_initializer import (
     TextFileStringTableInitializer,
 )
 from weft.tf1.elementwise.arithmetic import cast
-from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import DType, as_dtype, int64, string
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.host import host_tensor
@@ -143,7 +143,7 @@ class IdTableWithHashBuckets(LookupInterface):
             found = self.lookup(keys.values, name)
             return SparseTensor(keys.indices, found, keys.dense_shape)
         with name_scope(name, f"{self.name}_Lookup"):
-            words = self._keys(keys)
+            words = self.keys_of(keys)
             if self._table is not None and self._table.key_dtype == int64:
                 words = cast(words, int64)
             if self._buckets == 0:
@@ -214,7 +214,8 @@ def _check_vocabulary(source: Any, role: str, buckets: int, size: int | None) ->
         text = f"num_oov_buckets must be greater or equal than 0, got {buckets}."
         raise fail(ArgumentError, text)
     if size is not None and size < 1:
-        text = f"vocab_size must be greater than 0, got {size}. {role}: {source}"
+        shown = static_value(source) if is_tensor(source) else source
+        text = f"vocab_size must be greater than 0, got {size}. {role}: {shown}"
         raise fail(ArgumentError, text)
 
 

@@ -114,7 +114,7 @@ def convert_n_to_tensor(
 
 # constants
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const",
+    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const",
     verify_shape: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor with a constant value.
@@ -137,7 +137,7 @@ def constant(
         array = as_array(value, kind)
     if shape is not None:
         array = _filled(array, tuple(TensorShape(shape).as_list()), verify_shape)
-    return emit_constant(array, name)
+    return emit_constant(array, name or "Const")
 
 
 def emit_constant(array: Array, name: str) -> Tensor:

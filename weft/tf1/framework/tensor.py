@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.node_def import NodeDef
+from weft.tf1.framework.overload import OPERATORS as OPERATORS
+from weft.tf1.framework.overload import Overloads
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 
 __all__ = ["Operation", "Tensor"]
@@ -42,7 +44,7 @@ class Graph(Protocol):
 
 
 class Session(Protocol):
-    """What `eval()` and `run()` need from a session: `weft.tf1.session.session`."""
+    """What `eval()` and `run()` need from a session: `weft.tf1.session.base`."""
 
     @property
     def graph(self) -> Any:
@@ -54,120 +56,8 @@ class Session(Protocol):
         ...
 
 
-OPERATORS: dict[str, Callable[..., Any]] = {}
-"""Implementations of Python's operators, filled in by the operations' modules, a layer above."""
-
-
 class OperatorNotAllowedInGraphError(DTypeError):
     """A symbolic tensor was used where Python needs a value, such as a condition or an iterable."""
-
-
-class SymbolicArrayError(DTypeError, NotImplementedError):
-    """A symbolic tensor was given to NumPy, which needs numbers."""
-
-
-class Overloads:
-    """Python's operators for tensors, variables and user-defined operations."""
-
-    __array_priority__ = 100  # makes np.ndarray + tensor call the tensor's operator
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise SymbolicArrayError(
-            f"cannot convert the symbolic {self!r} to a NumPy array: use the function of weft.tf1 "
-            "instead of NumPy's, or run it in a session"
-        )
-
-    def __add__(self, other: Any) -> Tensor:
-        return OPERATORS["add"](self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return OPERATORS["add"](other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return OPERATORS["sub"](self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return OPERATORS["sub"](other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return OPERATORS["mul"](self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return OPERATORS["mul"](other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return OPERATORS["truediv"](self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return OPERATORS["truediv"](other, self)
-
-    def __floordiv__(self, other: Any) -> Tensor:
-        return OPERATORS["floordiv"](self, other)
-
-    def __rfloordiv__(self, other: Any) -> Tensor:
-        return OPERATORS["floordiv"](other, self)
-
-    def __mod__(self, other: Any) -> Tensor:
-        return OPERATORS["mod"](self, other)
-
-    def __rmod__(self, other: Any) -> Tensor:
-        return OPERATORS["mod"](other, self)
-
-    def __pow__(self, other: Any) -> Tensor:
-        return OPERATORS["pow"](self, other)
-
-    def __rpow__(self, other: Any) -> Tensor:
-        return OPERATORS["pow"](other, self)
-
-    def __matmul__(self, other: Any) -> Tensor:
-        return OPERATORS["matmul"](self, other)
-
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return OPERATORS["matmul"](other, self)
-
-    def __and__(self, other: Any) -> Tensor:
-        return OPERATORS["and"](self, other)
-
-    def __rand__(self, other: Any) -> Tensor:
-        return OPERATORS["and"](other, self)
-
-    def __or__(self, other: Any) -> Tensor:
-        return OPERATORS["or"](self, other)
-
-    def __ror__(self, other: Any) -> Tensor:
-        return OPERATORS["or"](other, self)
-
-    def __xor__(self, other: Any) -> Tensor:
-        return OPERATORS["xor"](self, other)
-
-    def __rxor__(self, other: Any) -> Tensor:
-        return OPERATORS["xor"](other, self)
-
-    def __lt__(self, other: Any) -> Tensor:
-        return OPERATORS["less"](self, other)
-
-    def __le__(self, other: Any) -> Tensor:
-        return OPERATORS["less_equal"](self, other)
-
-    def __gt__(self, other: Any) -> Tensor:
-        return OPERATORS["greater"](self, other)
-
-    def __ge__(self, other: Any) -> Tensor:
-        return OPERATORS["greater_equal"](self, other)
-
-    def __neg__(self) -> Tensor:
-        return OPERATORS["neg"](self)
-
-    def __invert__(self) -> Tensor:
-        return OPERATORS["invert"](self)
-
-    def __abs__(self) -> Tensor:
-        return OPERATORS["abs"](self)
-
-    def __getitem__(self, key: Any) -> Tensor:
-        return OPERATORS["getitem"](self, key)
-
-    # equality is identity, so that tensors can be keys of a feed_dict
 
 
 class Tensor(Overloads):

@@ -125,7 +125,10 @@ def _from_parts(
 
 
 def _divide(parts: int, rows: int | None, unique: bool) -> Callable[[Value], Any]:
-    return lambda ids: ops.partition_ids.all(ids, parts=parts, rows=rows, unique=unique)
+    options: Any = {"parts": parts, "rows": rows, "unique": unique}
+    return lambda ids: ops.partition_ids.all(
+        ids, sizes=ops.partition_sizes.all(ids, **options)[0], **options
+    )
 
 
 def _count(parts: list[Tensor]) -> int:

@@ -7,10 +7,16 @@ from typing import Any, Final
 
 from weft.cluster.timeline import Timeline
 from weft.formats.event.graph import NodeTime, run_metadata
+from weft.ir.device import DeviceName
 from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
 from weft.runtime.measurement.profile import Run
+from weft.runtime.phase_time import PhaseTime
 
 __all__ = ["RunMetadata", "RunOptions"]
+
+CLIENT: Final = "/job:client/replica:0/task:0/device:CPU:0"
+"""Where a timeline shows what the client's process computes between programs."""
+HOST_TRACK: Final = 2000  # after those of threads and of communication
 
 
 class RunOptions:
@@ -41,22 +47,33 @@ class RunMetadata:
 
     Attributes:
         times: of operations.
-        timeline: what each device of a cluster did, if the session runs on one.
+        timeline: what each device of a cluster did, if the session runs on one; and what ran on
+            the host.
     """
 
     def __init__(self) -> None:
         self.timeline = Timeline()
         self.times: list[NodeTime] = []
 
-    def take(self, runs: Sequence[Run], operations: Collection[str]) -> None:
-        """Replace the contents by these runs of programs.
+    def take(
+        self, runs: Sequence[Run], hosts: Sequence[PhaseTime], operations: Collection[str]
+    ) -> None:
+        """Replace the contents by these runs of programs and of host nodes.
 
         Args:
             operations: the names of the graph's operations.
         """
         kernels = kernel_runs(runs)
-        first = min([k.start for k in kernels], default=0)
+        first = min([*[k.start for k in kernels], *[h.begin for h in hosts]], default=0)
         self.times = [time for k in kernels for time in _times(k, first, operations)]
+        for host in hosts:
+            kind = "wait" if host.waits else "compute"
+            device = host.device if DeviceName.parse(host.device).is_full else CLIENT
+            self.timeline.add(device, kind, host.node, host.begin, host.end)
+            if name := _operation(host.node, operations):
+                begin, end = (host.begin - first) / 1000, (host.end - first) / 1000
+                lasted = max(round(end - begin), 1)
+                self.times.append(NodeTime(name, round(begin), lasted, 0, HOST_TRACK))
 
     def SerializeToString(self) -> bytes:
         """The encoded message, as TensorFlow's protocol buffer."""

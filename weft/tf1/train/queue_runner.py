@@ -14,7 +14,7 @@ from weft.tf1.errors import OpError, OutOfRangeError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import HOOKS, Operation
-from weft.tf1.session.session import BaseSession
+from weft.tf1.session.base import BaseSession
 from weft.tf1.train.coordinator import Coordinator
 
 __all__ = ["QueueRunner", "add_queue_runner", "start_queue_runners"]

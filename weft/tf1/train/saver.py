@@ -17,8 +17,9 @@ from weft.formats.tensorflow.bundle import INDEX, Pieces, write_bundle
 from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
 from weft.runtime.memory.distant import set_values, values_of
+from weft.tf1.data_flow.table_state import SAVEABLE_OBJECTS, TableState
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import fail, get_collection
 from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
     STATE,
@@ -48,9 +49,10 @@ class Saver:
     other purposes (one for the best, say) need names of their own.
 
     Args:
-        var_list: variables, or a dict from names in the file to variables; by default all global
-            ones. Parts of a partitioned variable are saved under its name, and restored from
-            checkpoints in which it is whole or has other parts.
+        var_list: variables and mutable tables, or a dict from names in the file to variables; by
+            default all global ones, and tables with `checkpoint`. Parts of a partitioned variable
+            are saved under its name, and restored from checkpoints in which it is whole or has
+            other parts.
         reshape: restored values take their variables' shapes, if they have as many elements.
         sharded: write TensorFlow's format with a data file for each device that variables are
             assigned to.
@@ -87,8 +89,8 @@ class Saver:
             )
         self._bundles = sharded or write_version is not None
         self._sharded = sharded
-        chosen = global_variables() if var_list is None else var_list
-        if not chosen and not allow_empty:
+        chosen, self._tables = _divided(var_list)
+        if not chosen and not self._tables and not allow_empty:
             raise fail(GraphError, "Saver: expected variables to save, there are none")
         self._items = items_of(chosen)
         self._keep = max_to_keep or 0
@@ -140,8 +142,9 @@ class Saver:
         folder = Path(path).parent
         if not folder.is_dir():
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
+        tables = {name: x for t in self._tables for name, x in t.saved(sess).items()}
         with sess.state.lock:  # all values are from one moment
-            arrays = self._values(sess)
+            arrays = self._values(sess) | tables
         if not listed:
             self._write(path, arrays)
             return path
@@ -212,7 +215,11 @@ class Saver:
             NotFoundError: there is no such checkpoint, or it lacks a variable.
             InvalidArgumentError: a value has another shape or type, or the file is damaged.
         """
-        found = _read(os.fspath(save_path), self._items)
+        tables = [name for table in self._tables for name in table.names]
+        found = _read(os.fspath(save_path), [*self._items, *tables])
+        for name in tables:
+            if name not in found:
+                raise NotFoundError(None, None, f"restore: {name!r} is not in {save_path}")
         values: dict[str, Any] = {}
         for name, item in self._items.items():
             if name not in found:
@@ -230,6 +237,19 @@ class Saver:
                 )
             values.update(item.divided(array))
         set_values(sess.state, values)
+        for table in self._tables:
+            table.restore(sess, found)
+
+
+def _divided(var_list: Any) -> tuple[Any, list[TableState]]:
+    """The variables of what a saver is given, and the tables."""
+    if var_list is None:
+        return global_variables(), list(get_collection(SAVEABLE_OBJECTS))
+    if isinstance(var_list, Mapping):
+        return var_list, []
+    states = {id(x): getattr(x, "state", None) for x in var_list}
+    tables = {key: state for key, state in states.items() if isinstance(state, TableState)}
+    return [x for x in var_list if id(x) not in tables], list(tables.values())
 
 
 def _read(path: str, names: Iterable[str]) -> dict[str, Any]:

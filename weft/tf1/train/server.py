@@ -7,12 +7,12 @@ from typing import Any, cast
 
 from weft.cluster.rpc import RpcOptions
 from weft.cluster.server import Server as ClusterServer
-from weft.cluster.spec import ClusterDef, ClusterSpec, ServerDef
+from weft.cluster.spec import ClusterDef, ClusterSpec, JobDef, ServerDef
 from weft.errors import ArgumentError, DTypeError, WeftError
 from weft.tf1.errors import translate
 from weft.tf1.session.options import ConfigProto
 
-__all__ = ["ClusterSpec", "Server", "ServerDef"]
+__all__ = ["ClusterDef", "ClusterSpec", "JobDef", "Server", "ServerDef"]
 
 
 class Server:

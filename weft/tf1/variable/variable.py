@@ -16,7 +16,7 @@ from weft.ir.shape import known as known_shape
 from weft.ops.resource.spec import key_in
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
-from weft.tf1.framework.dtypes import DType, as_dtype, int32
+from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import (
     Graph,
     control_dependencies,
@@ -490,15 +490,7 @@ def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: Any = None, n
     return _scatter("ScatterSub", ops.scatter_add, ref, indices, negated, name)
 
 
-def _set_rows(table: Value, indices: Value, rows: Value) -> Value:
-    dims = table.shape or (0,)
-    ones = ops.ones_like(ops.cast(indices, dtype=int32.ir))
-    named = ops.greater(ops.scatter_add(ops.full(dims[:1], 0, int32.ir), indices, ones), 0)
-    named = ops.reshape(named, shape=(dims[0], *(1,) * (len(dims) - 1)))
-    return ops.select(named, ops.scatter_add(ops.zeros_like(table), indices, rows), table)
-
-
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = None, name: Any = None):
     """Set row `indices[i]` of `ref` to `updates[i]`; indices must be unique."""
     del use_locking
-    return _scatter("ScatterUpdate", _set_rows, ref, indices, updates, name)
+    return _scatter("ScatterUpdate", ops.scatter_set, ref, indices, updates, name)

@@ -23,6 +23,10 @@ from weft.tf1.train.queue_runner import start_queue_runners
 PREEMPTIONS = (AbortedError, UnavailableError)
 
 
+class FedTwiceError(FeedError, RuntimeError):
+    """Two hooks, or a hook and the program, feed one tensor; a `RuntimeError` as in TensorFlow."""
+
+
 class HookedSession:
     """Runs the fetches of the program and its hooks as one step.
 
@@ -128,7 +132,7 @@ def _merged_feeds(given: Mapping[Any, Any] | None, asked: Sequence[Mapping[Any, 
         twice = [key for key in more if key in feeds]
         if twice:
             text = f"run: expected each tensor to be fed once, but a hook feeds {twice} again"
-            raise fail(FeedError, text)
+            raise fail(FedTwiceError, text)
         feeds.update(more)
     return feeds
 

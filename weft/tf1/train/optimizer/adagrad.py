@@ -24,6 +24,7 @@ class AdagradOptimizer(Optimizer):
     """
 
     _kind = "ApplyAdagrad"
+    _lazy = True
 
     def __init__(
         self, learning_rate: Any, initial_accumulator_value: float = 0.1, use_locking: bool = False,

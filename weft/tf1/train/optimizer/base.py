@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 from weft import ops
 from weft.documentation import inherit_arguments
 from weft.errors import DTypeError, GraphError
-from weft.ir.dtype import int32
 from weft.ir.node import Value
+from weft.ops.optimizer.sparse import updated_rows
 from weft.tf1.control import dependency
 from weft.tf1.control.gradient import gradients
 from weft.tf1.framework.collection import GraphKeys
@@ -317,21 +317,11 @@ def _sparse_build(
         count = len(handles)
         rows, indices = values[-2], values[-1]
         old = [ops.read(v.handle, latest=True) for v in handles]
-        total = ops.scatter_add(ops.zeros_like(old[0]), indices, rows)
-        new = update(total, *old, *values[count : count + rates])
         if lazy:
-            touched = touched_rows(old[0], indices)
-            new = [ops.select(touched, n, o) for n, o in zip(new, old, strict=True)]
+            new = updated_rows(old, indices, rows, update, values[count : count + rates])
+        else:
+            total = ops.scatter_add(ops.zeros_like(old[0]), indices, rows)
+            new = update(total, *old, *values[count : count + rates])
         return tuple(ops.assign(v.handle, n) for v, n in zip(handles, new, strict=True))
 
     return build
-
-
-def touched_rows(table: Value, indices: Value) -> Value:
-    """A mask of the rows of `table` in `indices`, of a shape that broadcasts against it."""
-    if table.shape is None or table.shape[0] is None:
-        raise fail(GraphError, "expected a table of known shape")
-    zeros = ops.full((table.shape[0],), 0, int32)
-    ones = ops.ones_like(ops.cast(indices, dtype=int32))
-    found = ops.greater(ops.scatter_add(zeros, indices, ones), 0)
-    return ops.reshape(found, shape=(table.shape[0], *(1,) * (len(table.shape) - 1)))

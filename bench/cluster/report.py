@@ -1,0 +1,20 @@
+"""`python -m bench cluster [PART ...]`: each part in a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from bench import sections
+
+PARTS = (
+    "messages", "session", "null_step", "partition", "tables", "embedding_bags", "replicas",
+)  # fmt: skip
+
+
+def report(names: Sequence[str], plan: sections.Plan) -> None:
+    """Measures the parts named, or all of them."""
+    del plan
+    for name in names or PARTS:
+        subprocess.run([sys.executable, "-m", f"bench.cluster.{name}"], check=True)
