@@ -11,6 +11,7 @@ import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
 from weft.cluster.rpc import RpcOptions
+from weft.cluster.status import statuses
 from weft.errors import DeniedError
 
 
@@ -81,12 +82,20 @@ def test_a_stopped_task_and_one_that_goes_on(own, exchange):
         session.run(init)
         session.run(step)
         own.send("ps", 0, signal.SIGSTOP)
+        told = []
+        asking = threading.Timer(0.3, lambda: told.extend(statuses(own.spec["worker"][0])))
+        asking.start()
         try:
             error, seconds = until_it_fails(session, step)
+            asking.join()
         finally:
             own.send("ps", 0, signal.SIGCONT)
         assert isinstance(error, tf.errors.UnavailableError) and seconds < 4
         assert "/job:ps/replica:0/task:0" in str(error)
+        rows = {row["task"]: row for row in told}
+        what, tasks, waited = rows["/job:worker/replica:0/task:0"]["waits"][0]
+        assert what.startswith("step ") and tasks == ["/job:ps/replica:0/task:0"] and waited > 0.2
+        assert "task:0" in rows["/job:ps/replica:0/task:0"]["error"]
         assert isinstance(until_it_fails(session, step)[0], tf.errors.AbortedError)
     with tf.Session(own.target("worker")) as session:
         session.run(step)

@@ -38,6 +38,12 @@ class Call:
         self.task, self.answer = task, answer
         self.sent, self.received = time.perf_counter_ns(), 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether there is no answer yet."""
+        answer: Answer | None = getattr(self, "answer", None)  # gone once the step is over
+        return answer is not None and not answer.done()
+
 
 class Flight(Box):
     """The values of one run of a step in its master, and the calls that bring some of them.
@@ -114,7 +120,7 @@ class Flight(Box):
 
     def wait_now(self) -> Wait:
         """For which tasks it waits now."""
-        tasks = sorted({call.task for call in list(self.calls) if not call.answer.done()})
+        tasks = sorted({call.task for call in list(self.calls) if call.waits})
         return Wait(f"step {self.step}", tasks, time.monotonic() - self.begin)
 
     def _result(self, answer: Answer) -> Message:
