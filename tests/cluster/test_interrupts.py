@@ -91,7 +91,10 @@ def test_a_server_while_steps_run(own, number):
 @pytest.mark.slow
 def test_a_server_that_nobody_uses():
     """Ctrl-C ends `join` as `KeyboardInterrupt`, which a program may handle."""
-    script = SERVE.replace("server.join()", "try: server.join()\nexcept KeyboardInterrupt: exit(7)")
+    end = 'print("ready", flush=True)\nserver.join()\n'
+    assert SERVE.endswith(end)
+    caught = "try:\n    " + end.replace("\n", "\n    ") + "pass\nexcept KeyboardInterrupt: exit(7)"
+    script = SERVE.removesuffix(end) + caught
     told = '[{"a": ["127.0.0.1:0"]}, "a", 0, {}]'
     command = [sys.executable, "-c", script, told]
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=dict(os.environ)) as server:

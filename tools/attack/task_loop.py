@@ -6,8 +6,10 @@ Workers and clients train until the folder has a file `stop`, and write what the
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,6 +20,7 @@ import numpy as np
 import weft.tf1 as tf
 
 WIDTH = 20_000  # numbers of a variable: large enough for shared memory
+faulthandler.register(signal.SIGUSR1)  # a finding tells where threads are
 given = json.loads(sys.argv[1])
 spec, job, index = given["spec"], given["job"], given["index"]
 monitored, sync, folder = given["monitored"], given["sync"], Path(given["folder"])

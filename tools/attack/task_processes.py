@@ -25,6 +25,7 @@ from weft.transport.supervisor import mapped
 SCRIPT = Path(__file__).with_name("task_loop.py")
 ENDS_WITHIN = 30.0  # seconds
 STUCK_AFTER = 2.0  # seconds; others wait for those that have left
+STACKS_SECONDS = 1.0
 SERVERS = 2
 TERMINATED = 128 + signal.SIGTERM
 Task = tuple[str, int]
@@ -214,11 +215,19 @@ class Processes:
             reader.join(5.0)
 
     def said(self) -> str:
-        """The last lines of each task."""
+        """The last lines of each task, and where its threads are."""
+        told = {task: lines[-12:] for task, lines in self.lines.items()}
+        begin = time.monotonic()
+        for task, process in self.running.items():
+            if process.poll() is None:
+                self.send(task, signal.SIGUSR1)
+        time.sleep(STACKS_SECONDS)
+        for task in told:
+            told[task] += [line for line in self.said_of(task, "other", begin)]
         return "\n".join(
             f"{task[0]} {task[1]}: {line.at:.2f} {line.kind} {' '.join(line.words)}"
-            for task, lines in self.lines.items()
-            for line in lines[-12:]
+            for task, lines in told.items()
+            for line in lines
         )
 
 

@@ -42,10 +42,11 @@ class HookedSession:
         self._stop = False
         self._steps: Any = session
         try:
-            if start_queue_runners(session, self.coord):
-                self._watch()
+            start_queue_runners(session, self.coord)
             for hook in hooks:
                 hook.after_create_session(session, self.coord)
+            if self.coord.has_threads:  # of the graph's queue runners, or of hooks
+                self._watch()
         except BaseException:
             self.close()
             raise
