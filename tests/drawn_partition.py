@@ -17,9 +17,10 @@ from weft.ops.declaration import op_of
 from weft.passes.placement.choose import chosen
 from weft.passes.step import Step
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, LocalProgram
+from weft.runtime.local_devices import LocalProgram
 
 Array = np.ndarray[Any, Any]
 

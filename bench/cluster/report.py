@@ -10,6 +10,7 @@ from bench import sections
 
 PARTS = (
     "messages", "session", "null_step", "partition", "tables", "embedding_bags", "replicas",
+    "shards",
 )  # fmt: skip
 
 

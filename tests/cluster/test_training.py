@@ -173,6 +173,7 @@ def test_recovers_when_a_parameter_server_comes_back(tasks: Any, tmp_path: Path)
             train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
         rng = np.random.default_rng(0)
         seen: list[int] = []
+        weights: Any = None
         with tf.train.MonitoredTrainingSession(
             cluster.target(0), True, str(tmp_path), save_checkpoint_secs=None,
             save_checkpoint_steps=10, hooks=[tf.train.StopAtStepHook(last_step=40)],
@@ -247,6 +248,7 @@ def test_synchronous_steps_with_row_sparse_gradients(tasks: Any) -> None:
         )  # fmt: skip
         train = optimizer.minimize(loss, global_step=step)
         hooks = [optimizer.make_session_run_hook(True, 0), tf.train.StopAtStepHook(last_step=2)]
+        found = mean = np.zeros(0)
         with tf.train.MonitoredTrainingSession(
             cluster.target(0), hooks=hooks, stop_grace_period_secs=5
         ) as session:

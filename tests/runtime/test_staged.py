@@ -20,11 +20,14 @@ from weft.passes.placement.choose import chosen
 from weft.passes.placement.place import place
 from weft.passes.step import Step
 from weft.runtime import local_devices
+from weft.runtime.device.kept_memory import KeptMemory
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, LocalProgram, watch_stages
-from weft.runtime.staged import Box, StageTime
+from weft.runtime.local_devices import LocalProgram
+from weft.runtime.stage_times import StageTime, watch_stages
+from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
 DEVICES = {str(d.name): d for d in cpu_devices(2, 1)}
@@ -52,9 +55,7 @@ class Local:
             self.programs.append(LocalProgram(whole, parts, DEVICES, count))
             return self.programs[-1]
 
-        return Function(
-            self.graph, fetches, targets, self.feeds, 1, finish, placed=placed.devices
-        )
+        return Function(self.graph, fetches, targets, self.feeds, 1, finish, placed=placed.devices)
 
     def one(self, fetches: Sequence[Value], targets: Sequence[Node] = ()) -> Function:
         return Function(self.graph, fetches, targets, self.feeds, 1)
@@ -95,6 +96,24 @@ def test_fetches_are_fresh_and_other_memory_is_kept(at_once: bool):
     before = kept.__array_interface__["data"]
     run([x * 0], local.state)
     assert np.array_equal(kept, np.ones(3)) and kept.__array_interface__["data"] == before
+
+
+def test_programs_that_take_turns_share_memory():
+    local = Local((3,))
+    with local.graph.as_default(), local.graph.device("/cpu:1"):
+        a, b = ops.tanh(local.feeds[0]), ops.exp(local.feeds[0])
+        with local.graph.device("/cpu:0"):
+            both, one = ops.sum(a) + ops.sum(b), ops.sum(a)
+    runs = [local.function([y]) for y in (both, one)]
+    for run in runs:
+        run([np.ones(3, np.float32)], local.state)
+    shared = KeptMemory(DEVICES)
+    parts = [p.partition for p in local.programs]
+    first, second = (shared.of(p, p.fetches) for p in parts)
+    assert len(first) == 2 and len(second) == 1
+    assert next(iter(second.values())) is next(iter(first.values()))
+    del first, second
+    assert not shared._arrays  # pyright: ignore[reportPrivateUsage]
 
 
 def test_an_error_ends_all_devices_and_is_raised(at_once: bool):
@@ -287,9 +306,7 @@ def test_results_go_to_memory_that_the_box_gives_and_are_sent():
     memory = {v: np.zeros(3, np.float32) for v in (1, 2)}
     sent: list[tuple[int, Array]] = []
     times: list[StageTime] = []
-    box = Box(
-        3, lambda value, kind: memory[value], lambda *pair: sent.append(pair), times.append
-    )
+    box = Box(3, lambda value, kind: memory[value], lambda *pair: sent.append(pair), times.append)
     box.put(0, np.ones(3, np.float32))
     program._staged.run(box, local.state.states)  # pyright: ignore[reportPrivateUsage]
     assert [v for v, _ in sent] == [1, 2] and sent[1][1] is memory[2] is box.get(2)

@@ -74,7 +74,7 @@ def test_an_optimizers_variables_and_updates_lie_with_theirs() -> None:
         optimizer = tf.train.AdamOptimizer()
         train = optimizer.minimize(tf.reduce_sum(w * u), global_step=step)
     for v in (w, u):
-        slots = [optimizer.get_slot(v, name) for name in ("m", "v")]
+        slots: list[Any] = [optimizer.get_slot(v, name) for name in ("m", "v")]
         applied = tf.get_default_graph().get_operation_by_name(f"Adam/update_{v.op.name}/ApplyAdam")
         assert {v.device} == {s.device for s in slots} == {applied.device}
     assert [w.device, u.device, step.device] == [f"/job:ps/task:{i}" for i in range(3)]
@@ -93,8 +93,9 @@ def test_strategies() -> None:
             variables = [tf.Variable(tf.zeros(n)) for n in ([2, 2], [2, 1], [2, 2], [1, 3])]
         made.append([v.device[-1] for v in variables])
     assert ["".join(tasks) for tasks in made] == ["1011", "0110", "0101"]
+    wrong: Any = 3
     with pytest.raises(errors.DTypeError, match="expected a function as ps_strategy, got 3"):
-        tf.train.replica_device_setter(2, ps_strategy=3)
+        tf.train.replica_device_setter(2, ps_strategy=wrong)
 
 
 def test_a_group_over_devices_has_one_signal_from_each() -> None:

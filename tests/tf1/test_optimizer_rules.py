@@ -206,7 +206,7 @@ def test_slots_of_parts_are_parts_and_lie_beside_them() -> None:
         w = tf.get_variable("w", [5, 2], partitioner=tf.fixed_size_partitioner(2))
     optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
     optimizer.minimize(tf.reduce_sum(tf.square(w.as_tensor())))
-    slots = [optimizer.get_slot(part, "momentum") for part in w]
+    slots: list[Any] = [optimizer.get_slot(part, "momentum") for part in w]
     assert [s.slice_info.full_name for s in slots] == ["w/Momentum"] * 2
     assert [s.slice_info.spec for s in slots] == ["5 2 0,3:0,2", "5 2 3,2:0,2"]
     assert {s.device for s in slots} == {"/job:ps/task:1"}
@@ -244,3 +244,19 @@ def test_sparse_updates_touch_only_their_rows(make: Callable[[], Any]) -> None:
         assert np.array_equal(session.run(table)[:3], after[:3])
     assert np.nonzero((before != after).any(1))[0].tolist() == [3, 7, 49_999]
     assert "copy" not in report  # the table is changed in place
+
+
+def test_averages_of_tensors_without_their_beginning() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    plain = tf.train.ExponentialMovingAverage(0.9, name="plain")
+    debiased = tf.train.ExponentialMovingAverage(0.9, zero_debias=True, name="debiased")
+    update = tf.group(plain.apply([x]), debiased.apply([x]))
+    names = {v.op.name for v in tf.global_variables()}
+    assert {"Placeholder/debiased/biased", "Placeholder/debiased/local_step"} <= names
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for value in (10.0, 20.0):
+            session.run(update, {x: [value, -value]})
+        found = session.run([plain.average(x), debiased.average(x)])
+    np.testing.assert_allclose(found[0], [2.9, -2.9], rtol=1e-6)  # 0.9 * 1 + 0.1 * 20
+    np.testing.assert_allclose(found[1], np.array([2.9, -2.9]) / (1 - 0.9**2), rtol=1e-6)

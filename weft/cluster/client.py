@@ -92,13 +92,14 @@ class ClientSession(ClusterSession):
         self._check()
         head = {"session": self._name, "device": device, **told(spec, method, options)}
         message = Message("client call", head, inputs)
-        return answered(self._channel, message, cancel, "client give up", self._pending).arrays
+        with self._pending:
+            return answered(self._channel, message, cancel, "client give up").arrays
 
     def close(self) -> None:
         """Close the session of the master."""
         if not self._closed:
             self._closed = True
-            self._pending.wait()
+            self._pending.close()
             with self._channel, contextlib.suppress(UnavailableError, DeadlineError):
                 self._channel.call(Message("client close", {"session": self._name}), 5.0)
 

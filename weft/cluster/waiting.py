@@ -18,7 +18,7 @@ from typing import Final
 from weft.cluster.rpc import Channel, Message
 from weft.cluster.rpc.channel import settle
 from weft.cluster.rpc.deadline import Alarm
-from weft.errors import UnavailableError, WeftError
+from weft.errors import ClosedError, UnavailableError, WeftError
 from weft.host.crew import Crew
 from weft.resource.base import Array, Cancellation
 
@@ -31,27 +31,37 @@ _numbers: Final = itertools.count()
 
 
 class Pending:
-    """Calls that were given up and not answered yet."""
+    """Calls under way; a session is closed after the last is answered, as all are given up then."""
 
     def __init__(self) -> None:
         self._count = 0
+        self._closed = False
         self._changed = threading.Condition()
 
-    def change(self, by: int) -> None:
-        """Count some more or fewer."""
+    def __enter__(self) -> None:
+        """Begin a call.
+
+        Raises:
+            ClosedError: there may be no more.
+        """
         with self._changed:
-            self._count += by
+            if self._closed:
+                raise ClosedError("session: expected an open session, got a closed one")
+            self._count += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self._changed:
+            self._count -= 1
             self._changed.notify_all()
 
-    def wait(self) -> None:
-        """Wait until all are answered."""
+    def close(self) -> None:
+        """Begin no more calls, and wait for the answers to those under way."""
         with self._changed:
+            self._closed = True
             self._changed.wait_for(lambda: self._count == 0, PATIENCE)
 
 
-def answered(
-    channel: Channel, message: Message, cancel: Cancellation, kind: str, pending: Pending
-) -> Message:
+def answered(channel: Channel, message: Message, cancel: Cancellation, kind: str) -> Message:
     """The answer to a message, whenever it comes.
 
     Args:
@@ -59,19 +69,18 @@ def answered(
         message: for it.
         cancel: gives the call up.
         kind: of the message that tells the task so.
-        pending: counts it from then on.
 
     Raises:
         CancelledError: it was given up, and had no effect.
         UnavailableError: the task has failed.
     """
+    cancel.check()
     call = f"{_process}/{next(_numbers)}"
     future = channel.start(message._replace(head={**message.head, "call": call}))
     alarms: list[Alarm] = []
 
     def give_up(error: BaseException) -> None:
         del error
-        pending.change(1)
         alarms.append(Alarm.at(time.monotonic() + PATIENCE, future.cancel))
         try:
             channel.start(Message(kind, {"call": call}))
@@ -89,7 +98,6 @@ def answered(
         withdraw()
         for alarm in alarms:
             alarm.cancel()
-            pending.change(-1)
 
 
 class Calls:

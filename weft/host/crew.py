@@ -11,6 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any, Final
 
+from weft.errors import ArgumentError
+
 IDLE_SECONDS: Final = 10.0
 """How long a thread waits for work before it ends."""
 
@@ -99,7 +101,13 @@ class Crew(Executor):
             return self._work.get()  # it was given work at the last moment
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """See `Executor.shutdown`; threads whose work lasts are waited for only a while."""
+        """See `Executor.shutdown`; threads whose work lasts are waited for only a while.
+
+        Raises:
+            ArgumentError: `cancel_futures`: work begins at once, so there is none to cancel.
+        """
+        if cancel_futures:
+            raise ArgumentError("Crew.shutdown: expected cancel_futures=False, got True")
         with self._lock:
             self._stopped = True
             threads = list(self._threads)

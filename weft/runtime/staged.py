@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from weft.errors import UninitializedError
 from weft.host.crew import Crew
@@ -17,31 +17,13 @@ from weft.ops.declaration import op_of
 from weft.passes.partition import Partition, Stage
 from weft.runtime.device.base import Buffer, Device, HostArray, Variables
 from weft.runtime.executable import uninitialized
+from weft.runtime.stage_times import StageTime
 
 IDLE_SECONDS: Final = 1.0
 """How long a thread waits for the next step before it ends."""
 LOOK_SECONDS: Final = 0.2
 """How often a thread that waits looks for Ctrl-C, which another thread may have received."""
 _CREW: Final = Crew("weft-device", IDLE_SECONDS)
-
-
-class StageTime(NamedTuple):
-    """When a stage did what in one run, in nanoseconds of `time.perf_counter_ns`.
-
-    Attributes:
-        stage: its position in the partition.
-        begin: its turn came, and it waited for what it receives.
-        ready: it had that, and computed.
-        done: its results were there, and it sent them.
-        end: they were sent.
-    """
-
-    stage: int
-    device: str
-    begin: int
-    ready: int
-    done: int
-    end: int
 
 
 def no_memory(value: int, kind: TensorType) -> Buffer | None:

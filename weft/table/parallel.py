@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from typing import Final
+
+from weft import config
 
 MOST_THREADS: Final = 8
 WORTHWHILE: Final = 1 << 15
@@ -13,8 +14,8 @@ WORTHWHILE: Final = 1 << 15
 
 
 def threads_for(count: int) -> int:
-    """How many threads work on so many rows."""
-    return max(1, min(MOST_THREADS, os.cpu_count() or 1, count // WORTHWHILE))
+    """How many threads work on so many rows; at most `WEFT_THREADS`."""
+    return max(1, min(MOST_THREADS, int(config.get("threads")), count // WORTHWHILE))
 
 
 def in_parts(work: Callable[[int, int], None], count: int, threads: int) -> None:

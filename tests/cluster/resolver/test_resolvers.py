@@ -72,6 +72,8 @@ def test_tf_config(env):
     assert TFConfigClusterResolver("ps", 0).master() == "grpc://p:1"
     env(TF_CONFIG='{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}')
     assert resolver.master() == "" and resolve().is_chief
+    env(TF_CONFIG='{"cluster": {"12": ["a:1", "b:1"]}, "task": {"type": 12, "index": 0}}')
+    assert resolve().job_name == "12"
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,7 @@ def test_unions():
     assert UnionClusterResolver(b, a).master("ps", 0) == "grpc://p:1"
     assert UnionClusterResolver(a, c).cluster_spec().as_dict()["worker"] == {0: "w:1", 3: "w:4"}
     assert UnionClusterResolver(c, a).num_accelerators() == {"GPU": 2}
+    assert SimpleClusterResolver(ClusterSpec({}), num_accelerators=8).num_accelerators() == 8
     with pytest.raises(KeyError, match="job 'worker' has tasks"):
         UnionClusterResolver(a, SimpleClusterResolver(ClusterSpec({"worker": {0: "x:1", 2: "y:1"}}))
                              ).cluster_spec()  # fmt: skip

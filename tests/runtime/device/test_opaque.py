@@ -12,9 +12,10 @@ from weft.ir.node import Node
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
 from weft.runtime.device.cpu import CpuDevice
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, LocalProgram
+from weft.runtime.local_devices import LocalProgram
 
 NAMES = [DeviceName("localhost", 0, 0, kind, i) for kind, i in (("CPU", 0), ("X", 0), ("X", 1))]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
-from weft.tf1.strings import hashing
+from weft.formats import text_hash
 
 TEXTS = [bytes(range(n)) for n in (0, 3, 6, 12, 16, 27, 45, 64, 65, 200)]
 FAST = [
@@ -53,9 +53,9 @@ def test_buckets():
 @settings(max_examples=40, deadline=None)
 def test_a_text_has_the_same_hash_alone_and_among_others(texts):
     for hashes in (
-        hashing.fingerprints,
-        hashing.murmur_hashes,
-        lambda given: hashing.sip_hashes(given, (3, 4)),
+        text_hash.fingerprints,
+        text_hash.murmur_hashes,
+        lambda given: text_hash.sip_hashes(given, (3, 4)),
     ):
         assert hashes(texts).tolist() == [int(hashes([text])[0]) for text in texts]
 

@@ -21,7 +21,7 @@ from weft.cluster.rpc import Message
 from weft.cluster.session import ClusterSession, Run
 from weft.cluster.variables import Variables
 from weft.cluster.wait import Wait
-from weft.cluster.waiting import Pending, answered
+from weft.cluster.waiting import answered
 from weft.cluster.worker.program import digests_of, registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
@@ -76,7 +76,6 @@ class MasterSession(ClusterSession):
         self._flights: dict[Flight, None] = {}
         self._failure: BaseException | None = None
         self._is_closed = False
-        self._pending = Pending()
         self._used: set[str] = set()  # tasks that have parts of its programs
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
@@ -178,7 +177,7 @@ class MasterSession(ClusterSession):
         head = {"session": self.name, **told(spec, method, options)}
         message = Message("resource", head, inputs)
         channel = self._link(device).channel
-        return answered(channel, message, cancel, "give up", self._pending).arrays
+        return answered(channel, message, cancel, "give up").arrays
 
     def _link(self, device: str) -> Link:
         task = task_of(device)

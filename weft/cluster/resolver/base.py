@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
 from typing import Any
 
 from weft.cluster.spec import ClusterSpec
@@ -79,7 +78,7 @@ class SimpleClusterResolver(ClusterResolver):
     def __init__(
         self, cluster_spec: ClusterSpec, master: str = "", task_type: str | None = None,
         task_id: int | None = None, environment: str = "",
-        num_accelerators: Mapping[str, int] | None = None, rpc_layer: str | None = None,
+        num_accelerators: Any = None, rpc_layer: str | None = None,
     ) -> None:  # fmt: skip
         if not isinstance(cluster_spec, ClusterSpec):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DTypeError.here(
@@ -88,7 +87,7 @@ class SimpleClusterResolver(ClusterResolver):
         if not isinstance(master, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DTypeError.here(f"SimpleClusterResolver: expected master as text, got {master!r}")
         self._spec, self._master, self._environment = cluster_spec, master, environment
-        self._accelerators = dict(num_accelerators or {})
+        self._accelerators: Any = {} if num_accelerators is None else num_accelerators
         self.task_type, self.task_id, self.rpc_layer = task_type, task_id, rpc_layer
 
     @property
@@ -114,7 +113,7 @@ class SimpleClusterResolver(ClusterResolver):
         self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
     ) -> dict[str, int]:
         """What it was told."""
-        return dict(self._accelerators)
+        return self._accelerators
 
 
 class UnionClusterResolver(ClusterResolver):

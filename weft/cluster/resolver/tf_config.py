@@ -33,7 +33,8 @@ class TFConfigClusterResolver(ClusterResolver):
         config = read()
         task = config.get("task", {})
         index = task.get("index") if task_id is None else task_id
-        self.task_type = task.get("type") if task_type is None else task_type
+        job = task.get("type") if task_type is None else task_type
+        self.task_type = None if job is None else str(job)
         self.task_id = None if index is None else int(index)
         self.rpc_layer = rpc_layer or config.get("rpc_layer")
         self._environment = environment or config.get("environment", "")

@@ -50,10 +50,10 @@ def asked(keeper: ShardKeeper, worker: str, head: Mapping[str, Any]) -> Any:
     """What a keeper answers to a worker, as plain values."""
     match head["do"]:
         case "take":
+            if head["done"]:  # one message tells both
+                keeper.done(head["done"])
             lease = keeper.take(worker)
             return keeper.is_over() if lease is None else list(lease)
-        case "done":
-            return keeper.done(head["lease"])
         case "renew":
             return keeper.renew(head["lease"])
         case "give back":

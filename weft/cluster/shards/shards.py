@@ -107,16 +107,15 @@ class Shards:
 
     def __iter__(self) -> Iterator[Shard]:
         """The shards that this worker gets."""
-        while (lease := self._take()) is not None:
+        done = 0
+        while (lease := self._take(done)) is not None:
             shard = self._shard(lease)
-            finished = False
+            done = 0
             try:
                 yield shard
-                finished = True
+                done = lease.number
             finally:
-                if finished:
-                    self._chief.ask("done", lease=lease.number)
-                else:  # the loop was left, or raised
+                if not done:  # the loop was left, or raised
                     self._chief.ask("give back", lease=lease.number)
 
     def elements(self, source: Any = None) -> Iterator[Any]:
@@ -168,10 +167,11 @@ class Shards:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _take(self) -> Lease | None:
-        """The next shard; `None` at the end."""
+    def _take(self, done: int) -> Lease | None:
+        """The next shard, after a lease that is done; `None` at the end."""
         while True:  # the chief waits a second at most, so that Ctrl-C takes effect
-            answer = self._chief.ask("take")
+            answer = self._chief.ask("take", done=done)
+            done = 0
             if not isinstance(answer, bool):
                 return Lease(*answer)
             if answer:

@@ -37,6 +37,9 @@ _INTRINSIC: Final = {
     "round": "llvm.roundeven", "fma": "llvm.fma",
 }  # fmt: skip
 
+EXTREMES: Final = frozenset(("minimum", "maximum"))
+"""Operations of the loop language whose result is one of their operands: they never round."""
+
 
 def literal(value: float, dtype: DType, lanes: int = 1) -> Reg:
     """A constant of a Weft type in a register."""
@@ -64,7 +67,7 @@ def compute(f: Builder, x: Expr, args: list[Reg]) -> Reg:
         return f.binary(opcode, *args)
     if x.op in _CONDITION:
         return _compare(f, x.op, kind, *args)
-    if x.op in ("minimum", "maximum"):
+    if x.op in EXTREMES:
         return extremum(f, x.op, kind, *args)
     rule = _RULES.get(x.op)
     if rule is not None:
@@ -251,7 +254,7 @@ _RULES: Final[dict[str, Callable[[Builder, Expr, list[Reg]], Reg]]] = {
 
 def combine(f: Builder, op: str, dtype: DType, a: Reg, b: Reg) -> Reg:
     """Combines two partial results of a reduction."""
-    if op in ("minimum", "maximum"):
+    if op in EXTREMES:
         return extremum(f, op, dtype, a, b)
     if dtype.kind == "b":
         return f.binary("or" if op == "add" else "and", a, b)

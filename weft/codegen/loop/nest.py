@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, vector
-from weft.codegen.loop.arithmetic import across, combine, identity, lane_numbers, literal
+from weft.codegen.loop.arithmetic import EXTREMES, across, combine, identity, lane_numbers, literal
 from weft.codegen.loop.convert import intrinsic, loaded, storage_type
 from weft.codegen.loop.emit import Writer
 from weft.codegen.loop.expression import Buffer, Expr, needed
@@ -342,7 +342,7 @@ class _Nest:
 
         The loop's are as wide as the widest type in the kernel allows.
         """
-        exact = not a.dtype.is_floating or a.op in ("minimum", "maximum")
+        exact = not a.dtype.is_floating or a.op in EXTREMES
         if inner is None or not _is_known(inner) or inner.lanes == 1 or exact:
             return 1
         return max(1, self.lanes_of(a.dtype.size) // inner.lanes)

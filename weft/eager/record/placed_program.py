@@ -13,9 +13,10 @@ from weft.host.cores import core_count
 from weft.ir.node import Node
 from weft.passes.step import Step
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.finish import partitioned
 from weft.runtime.flight import land
-from weft.runtime.local_devices import DeviceStates, LocalProgram
+from weft.runtime.local_devices import LocalProgram
 from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
 

@@ -41,6 +41,16 @@ def averaged(mean: Any, x: Any, rest: Any, keep: Any = None) -> Any:
     return mean + (x - mean) * rest if keep is None else mean * keep + x * rest
 
 
+def unbiased(mean: Value, rest: Value, count: Value) -> Value:
+    """A running mean that began with 0, without the part of that 0.
+
+    Args:
+        rest: the part of a new value.
+        count: how many there were.
+    """
+    return mean / (1.0 - catalogue.power(1.0 - rest, count))
+
+
 def over_root(
     x: Value, square: Value, eps: Value | float | None = None, *, inside: bool = False,
     reciprocal: bool = False,

@@ -15,8 +15,9 @@ from weft.table.optimizer import SGD, RowOptimizer
 from weft.tf1.control.dependency import control_dependencies
 from weft.tf1.control.gradient import gradients
 from weft.tf1.data_flow.handle import resource
+from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework import dtypes
-from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.shape.arrangement import concat, reshape
@@ -72,7 +73,7 @@ class EmbeddingTable:
         """The rows of ids, float32, (..., width).
 
         Args:
-            ids: int64, of any shape.
+            ids: integers of any shape.
             insert: whether ids are counted, and get rows when they are seen first; else the table
                 stays as it is, and missing rows are zeros.
             name: of the operation.
@@ -94,7 +95,7 @@ class EmbeddingTable:
         """Updates rows by gradients, those of equal ids summed up in their order.
 
         Args:
-            ids: int64, of any shape.
+            ids: integers of any shape.
             gradients: float32, (..., width).
             lr: the learning rate, by default the optimizer's.
             name: of the operation.
@@ -163,4 +164,6 @@ class EmbeddingTable:
         return self._handle.call("EmbeddingTableImport", "import", inputs, name=name)
 
     def _ids(self, ids: Any) -> Tensor:
+        if is_tensor(ids):
+            return ids if ids.dtype.base_dtype == dtypes.int64 else cast(ids, dtypes.int64)
         return convert_to_tensor(ids, dtypes.int64, name="ids")

@@ -16,10 +16,12 @@ from weft.passes.placement.place import Placed
 from weft.passes.step import Request, Step
 from weft.resource.base import Array, Cancellation, Containers
 from weft.runtime.device.base import DeviceAttributes
+from weft.runtime.device.kept_memory import KeptMemory
 from weft.runtime.device.local import cpu_devices
+from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function
 from weft.runtime.finish import partitioned
-from weft.runtime.local_devices import DeviceStates, LocalProgram
+from weft.runtime.local_devices import LocalProgram
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend, Run
 from weft.tf1.session.options import ConfigProto
@@ -47,6 +49,7 @@ class LocalDevicesBackend(Backend):
         self._names = [d.name for d in made]
         self._apart = sum([d.threads for d in made]) <= core_count()
         self._placement: Final = Placement(graph, self._names, config)
+        self._kept: Final = KeptMemory(self._devices)
         self._containers: Final = Containers()
         self._forget()
 
@@ -79,7 +82,7 @@ class LocalDevicesBackend(Backend):
         homes = {key: self._states.home(key) for key in placed.homes}
         whole, parts = partitioned(step, devices_of, homes, self._apart, names[0])
         explain = partial(explained, whole, found[0], placed.reasons, parts)
-        return LocalProgram(whole, parts, self._devices, count, self._apart, explain)
+        return LocalProgram(whole, parts, self._devices, count, self._apart, explain, self._kept)
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
+from weft.formats import text_hash
 from weft.tf1.framework.dtypes import int64
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.strings import hashing
 from weft.tf1.strings.text import text_tensor
 
 __all__ = [
@@ -47,7 +47,7 @@ def string_to_hash_bucket(
     """
     given = input if string_tensor is None else string_tensor
     kind = "StringToHashBucket"
-    return _buckets(kind, given, int(num_buckets or 0), hashing.murmur_hashes, name)
+    return _buckets(kind, given, int(num_buckets or 0), text_hash.murmur_hashes, name)
 
 
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
@@ -57,7 +57,7 @@ def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = 
         num_buckets: how many there are.
     """
     kind = "StringToHashBucketFast"
-    return _buckets(kind, input, int(num_buckets), hashing.fingerprints, name)
+    return _buckets(kind, input, int(num_buckets), text_hash.fingerprints, name)
 
 
 def string_to_hash_bucket_strong(
@@ -72,5 +72,5 @@ def string_to_hash_bucket_strong(
     if len(key) != 2:
         raise fail(ArgumentError, f"string_to_hash_bucket_strong: expected 2 keys, got {key}")
     words = (int(key[0]), int(key[1]))
-    keyed = lambda texts: hashing.sip_hashes(texts, words)  # noqa: E731
+    keyed = lambda texts: text_hash.sip_hashes(texts, words)  # noqa: E731
     return _buckets("StringToHashBucketStrong", input, int(num_buckets), keyed, name)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import GraphError
+from weft.ops.optimizer.rule import unbiased
 from weft.tf1.control.dependency import group
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
@@ -14,12 +15,18 @@ from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
     colocate_with,
     control_dependencies,
+    emit,
     fail,
     get_default_graph,
     name_scope,
 )
 from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.train.optimizer.slot_creator import create_slot, create_zeros_slot
+from weft.tf1.train.optimizer.slot_creator import (
+    create_slot,
+    create_slot_with_initializer,
+    create_zeros_slot,
+)
+from weft.tf1.variable import initializer
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import (
     global_variables,
@@ -34,7 +41,8 @@ class ExponentialMovingAverage:
     Args:
         decay: the fraction of the old average to keep.
         num_updates: the number of updates; the decay is at most (1 + n) / (10 + n).
-        zero_debias: not supported.
+        zero_debias: averages of tensors, which begin with 0, are divided by the part of them that
+            comes from values.
         name: prefix of the operations and suffix of the shadow variables' names.
     """
 
@@ -42,12 +50,12 @@ class ExponentialMovingAverage:
         self, decay: Any, num_updates: Any = None, zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:  # fmt: skip
-        if zero_debias:
-            raise fail(GraphError, "ExponentialMovingAverage: zero_debias is not supported")
+        self._zero_debias = zero_debias
         self._decay = decay
         self._num_updates = num_updates
         self._name = name
         self._averages: dict[Any, Variable] = {}
+        self._biased: dict[Variable, tuple[Variable, Variable]] = {}
 
     @property
     def name(self) -> str:
@@ -73,9 +81,28 @@ class ExponentialMovingAverage:
 
     def _update(self, shadow: Variable, var: Any, share: Tensor) -> Any:
         value = convert_to_tensor(var)
+        if self._zero_debias and not isinstance(var, Variable):
+            return self._update_debiased(shadow, value, share)
         with colocate_with(shadow):
             difference = (shadow.value() - value) * arithmetic.cast(share, shadow.dtype.base_dtype)
             return shadow.assign_sub(difference)
+
+    def _update_debiased(self, shadow: Variable, value: Tensor, share: Tensor) -> Any:
+        """As `_update`, of an average that begins with 0, in two variables beside it."""
+        kind = shadow.dtype.base_dtype
+        with colocate_with(shadow):
+            if shadow not in self._biased:
+                with control_dependencies(None):
+                    counter = create_slot_with_initializer(
+                        shadow, initializer.zeros_initializer(), [], kind, "local_step"
+                    )
+                    self._biased[shadow] = create_zeros_slot(shadow, "biased"), counter
+            biased, counter = self._biased[shadow]
+            rest = arithmetic.cast(share, kind)
+            mean = biased.assign_sub((biased.value() - value) * rest)
+            count = counter.assign_add(1.0)
+            found = emit("RealDiv", [mean, rest, count], unbiased, name="truediv")
+            return shadow.assign(found)
 
     def _shadow(self, var: Any) -> Variable:
         kind = var.dtype.base_dtype

@@ -55,13 +55,7 @@ class Initializer:
     dtype: DType = dtypes.float32
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """A tensor of `shape`; of the initializer's own type if `dtype` is `None`.
-
-        Args:
-            shape: its shape.
-            dtype: its type.
-            partition_info: tells the whole variable, if it is for a part.
-        """
+        """A tensor of `shape`, of the initializer's own type by default; or a part of a whole."""
         kind = self.dtype if dtype is None else as_dtype(dtype)
         if partition_info is None:
             return self._fill(shape, kind)

@@ -160,11 +160,13 @@ def _counts(
         raise fail(GraphError, text)
     found = partitioner(shape=TensorShape(shape), dtype=dtype)
     fits = isinstance(found, list | tuple) and len(found) == len(shape) and min(found) >= 1
+    fits = fits and all(count <= max(size, 1) for count, size in zip(found, shape, strict=True))
     if not fits or math.prod(found) != max(found):
         raise fail(
             GraphError,
             f"get_variable: expected a partitioner that gives {len(shape)} numbers of parts, of "
-            f"which one may be above 1, got {found!r} for {name!r}",
+            f"which one may be above 1, up to the size of its axis, got {found!r} for {name!r} "
+            f"of shape {list(shape)}",
         )
     return list(found)
 

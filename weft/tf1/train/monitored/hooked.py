@@ -132,8 +132,10 @@ def _merged_feeds(given: Mapping[Any, Any] | None, asked: Sequence[Mapping[Any, 
     for more in asked:
         twice = [key for key in more if key in feeds]
         if twice:
-            text = f"run: expected each tensor to be fed once, but a hook feeds {twice} again"
-            raise fail(FedTwiceError, text)
+            user = any([key in (given or ()) for key in twice])
+            whom = "a SessionRunHook and user" if user else "two hooks"
+            text = f"Same tensor is fed by {whom}: a hook feeds {twice} again"
+            raise fail(FedTwiceError, f"run: {text}")
         feeds.update(more)
     return feeds
 

@@ -92,7 +92,7 @@ class Scaffold:
         )
         self._make("local_init_op", GraphKeys.LOCAL_INIT_OP, _local_init)
         self._make("summary_op", GraphKeys.SUMMARY_OP, merge_all)
-        self._make("saver", GraphKeys.SAVERS, lambda: Saver() if global_variables() else None)
+        self._make("saver", GraphKeys.SAVERS, lambda: Saver(allow_empty=True))
         get_default_graph().finalize()
         logging.info("Graph was finalized.")
         return self
