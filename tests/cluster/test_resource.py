@@ -102,6 +102,19 @@ def test_runs_have_limits_of_time(cluster, graph):
     until(lambda: waits(cluster, "ps") == [])
 
 
+@pytest.mark.parametrize("job", ["worker", "ps"])  # whether the master has the queue
+def test_a_run_that_gave_up_takes_nothing_later(cluster, graph, job):
+    with tf.device("/job:ps"):
+        queue = tf.FIFOQueue(9, [tf.int64], [[]], shared_name=f"given_up_{job}")
+    put, got, size = queue.enqueue(1), queue.dequeue(), queue.size()
+    with tf.Session(cluster.target(job)) as session, tf.Session(cluster.target("ps")) as other:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(got, options=tf.RunOptions(timeout_in_ms=100))
+        other.run(put)
+        until(lambda: waits(cluster, "ps") == [])
+        assert other.run(size) == 1
+
+
 def test_containers_are_reset(cluster, graph):
     with tf.device("/job:ps"), tf.container("experiment"):
         inside = tf.Variable(1.0, name="reset_inside")

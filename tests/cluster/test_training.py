@@ -256,3 +256,33 @@ def test_synchronous_steps_with_row_sparse_gradients(tasks: Any) -> None:
                 _, found, mean = session.run([train, table, average.average(table)])
     assert found[:, 0].tolist() == [1.0, 0.0, 1.0, 1.0, 0.5, 1.0]
     assert mean[4, 0] in (0.875, 0.6875)  # before or after the second update of the average
+
+
+class _Interrupted(tf.train.SessionRunHook):
+    """Has a thread, as of a chief, that fails while the step waits for what it would bring."""
+
+    def __init__(self, put: Any) -> None:
+        self._put, self.sessions = put, 0
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self.sessions += 1
+
+        def work() -> None:
+            if self.sessions == 1:
+                coord.wait_for_stop(0.1)
+                coord.request_stop(tf.errors.UnavailableError(None, None, "a server has gone"))
+            else:
+                session.run(self._put)
+
+        thread = threading.Thread(target=work, daemon=True)
+        coord.register_thread(thread)
+        thread.start()
+
+
+def test_an_interrupted_thread_ends_the_step_that_waits_for_it() -> None:
+    with tf.Graph().as_default():
+        queue = tf.FIFOQueue(1, tf.float32, [[]])
+        got, hook = queue.dequeue(), _Interrupted(queue.enqueue(3.0))
+        with tf.train.MonitoredSession(hooks=[hook], stop_grace_period_secs=5) as session:
+            assert session.run(got) == 3
+    assert hook.sessions == 2

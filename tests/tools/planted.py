@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import weft
-from tools.attack import caches, calls, kills, loops, memory, ranks
+from tools.attack import caches, calls, kills, loops, memory, ranks, tasks
 from weft.runtime.engine import Function
 from weft.transform.batching import divergence, region
 
@@ -206,6 +206,11 @@ def keeps_what_is_given_up() -> None:
 def ends_late() -> None:
     """A job takes longer to end than it may."""
     ranks.ENDS_WITHIN = 0.01
+
+
+def trains_slowly() -> None:
+    """A cluster does not begin to train in its time."""
+    tasks.TRAINS_WITHIN = 0.01
 
 
 def loses_the_end() -> None:

@@ -31,8 +31,8 @@ from weft import config
 
 SMALL = {
     "calls": 60, "files": 200, "kills": 10, "signals": 3, "caches": 6, "memory": 3, "graphs": 4,
-    "control": 3, "crowds": 1, "extremes": 4, "hosts": 1, "loops": 3, "ranks": 1, "threads": 4,
-    "trainers": 4,
+    "control": 3, "crowds": 1, "extremes": 4, "hosts": 1, "loops": 3, "ranks": 1, "tasks": 1,
+    "threads": 4, "trainers": 4,
 }  # fmt: skip
 
 
@@ -106,6 +106,7 @@ def test_a_small_one_finds_nothing(name, kinds):
         ("loops", planted.keeps_what_is_given_up, 3, {HANG}),
         ("extremes", planted.computes_wrongly, 6, {WRONG}),
         ("ranks", planted.ends_late, 1, {HANG}),
+        ("tasks", planted.trains_slowly, 1, {HANG}),
         ("trainers", planted.loses_the_end, 12, {WRONG}),
     ],
 )

@@ -44,6 +44,7 @@ ATTACKS = {
         Attack("loops", "Ctrl-C of endless loops", 500, 25, 60),
         Attack("extremes", "extreme numbers in every operation", 2_000, 100, 90),
         Attack("ranks", "kills and stops of ranks", 100, 5, 150, 256 * GIBIBYTE),
+        Attack("tasks", "kills and stops of a cluster's tasks", 100, 5, 400, 256 * GIBIBYTE),
         Attack("crowds", "starts of many late ranks", 10, 2, 300, 256 * GIBIBYTE),
         Attack("hosts", "ranks, link and launcher of two hosts", 20, 5, 150, 256 * GIBIBYTE),
     )

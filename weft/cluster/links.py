@@ -124,9 +124,10 @@ class Links:
             options = replace(self.options, connect_timeout=min(left, WARN_SECONDS))
             try:
                 return connect(address, options, task, self.own)
-            except UnavailableError:
+            except UnavailableError as error:
                 if self._closed or left <= WARN_SECONDS:
-                    raise
+                    whole = str(error).replace(f"after {left:g} s", f"after {timeout:g} s")
+                    raise UnavailableError(whole) from None
                 _log.warning("%s still waits for %s at %s", self.own, task, address)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from weft.cluster.links import PATIENT, Links, name_of
 from weft.cluster.master.desk import Desk
 from weft.cluster.master.master import Master
 from weft.cluster.rpc import Listener, Message, Peer, RpcOptions
+from weft.cluster.rpc.address import host_and_port
 from weft.cluster.shards.service import ShardService
 from weft.cluster.spec import ClusterSpec
 from weft.cluster.status import status_of
@@ -50,7 +51,7 @@ class Server:
         shards: the data shards that it gives out.
 
     Raises:
-        ArgumentError: there is no such task in the cluster.
+        ArgumentError: there is no such task in the cluster, or its address is none.
         UnavailableError: it cannot listen there.
     """
 
@@ -59,6 +60,7 @@ class Server:
         threads: int | None = None, options: RpcOptions | None = None, listen: str = "",
     ) -> None:  # fmt: skip
         address = cluster.task_address(job_name, task_index)
+        self._host, self._port = host_and_port(address)
         self.spec, self.task = cluster, name_of(DeviceName(job_name, 0, task_index))
         self.options = PATIENT if options is None else options
         self._wanted = listen or address
@@ -74,8 +76,6 @@ class Server:
         self._stopped = threading.Event()
         self._listener: Listener | None = None
         self._lock = threading.Lock()
-        host, _, port = address.rpartition(":")
-        self._host, self._port = host or "127.0.0.1", int(port)
 
     # -- its life
 

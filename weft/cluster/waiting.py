@@ -18,7 +18,7 @@ from typing import Final
 from weft.cluster.rpc import Channel, Message
 from weft.cluster.rpc.channel import settle
 from weft.cluster.rpc.deadline import Alarm
-from weft.errors import ClosedError, WeftError
+from weft.errors import ClosedError, UnavailableError, WeftError
 from weft.host.crew import Crew
 from weft.resource.base import Array, Cancellation
 
@@ -144,7 +144,8 @@ class Calls:
             self._all.pop(name, None)
             settle(future, result)
 
-        self._crew.do(run)
+        if not self._crew.do(run):
+            settle(future, UnavailableError("the server is stopped"))
         return future
 
     def give_up(self, message: Message) -> Message:

@@ -135,7 +135,17 @@ class Blocking(Resource):
         finally:
             withdraw()
             self._give_up(attempt, None)  # Ctrl-C while it waited
+        self._check_wanted(attempt, cancel)
         return attempt.outcome()
+
+    def _check_wanted(self, attempt: Attempt, cancel: Cancellation) -> None:
+        """Give back what was taken for a caller who gave up at that moment."""
+        if not cancel.cancelled or attempt.undo is None or attempt.error is not None:
+            return
+        with self.lock:
+            attempt.undo()
+            self.flush()
+        cancel.check()
 
     def flush(self) -> None:
         """Try what waits until nothing changes; the caller holds the lock."""

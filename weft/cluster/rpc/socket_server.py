@@ -48,7 +48,7 @@ class _Connection:
             while self._begin_waiting():
                 packet = packets.receive(self._link.socket, buffer)
                 if packet is None:
-                    self._peer.close()  # now: another thread may run a long handler for it
+                    self._give_up()
                     break
                 self._end_waiting()
                 try:
@@ -59,6 +59,7 @@ class _Connection:
                 return
         except (OSError, DataError):  # the client has failed, or does not keep to the protocol
             self._link.shut()
+            self._give_up()
         finally:
             self._leave()
 
@@ -86,6 +87,10 @@ class _Connection:
         if not last:
             return
         self._link.close()
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """The client has gone: nothing waits for it, whatever handlers still do."""
         for call in list(self._pending):
             self._cancel(call)
         self._peer.close()

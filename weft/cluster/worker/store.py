@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,13 +17,15 @@ from weft.cluster.copies import lent
 from weft.cluster.rpc import Message
 from weft.cluster.wait import Wait
 from weft.cluster.waiting import Calls
-from weft.errors import ArgumentError
+from weft.errors import AbortedError, ArgumentError
 from weft.host.crew import Crew
 from weft.ops.resource.spec import ResourceSpec, container_of
 from weft.resource.base import Cancellation, Containers
 from weft.runtime.device.base import Device
 
 Array = np.ndarray[Any, Any]
+MOST_RELEASED: Final = 1024
+"""How many sessions are remembered as closed, for calls that come too late."""
 
 
 class Store:
@@ -44,6 +47,7 @@ class Store:
         self.calls = Calls(crew)
         self._lock = threading.Lock()
         self._cancellations: dict[str, Cancellation] = {}
+        self._released: OrderedDict[str, None] = OrderedDict()
         self._calls: dict[object, tuple[str, float]] = {}  # that are under way
 
     # -- variables
@@ -126,12 +130,18 @@ class Store:
         return [Wait(what, [], now - begin) for what, begin in list(self._calls.values())]
 
     def _session(self, session: str) -> Cancellation:
+        """What ends the waits of a session; a call may come after the session was closed."""
         with self._lock:
+            if session in self._released:
+                raise AbortedError("the session was closed")
             return self._cancellations.setdefault(session, Cancellation())
 
     def release(self, session: str) -> None:
         """End the waits of a session that is closed."""
         with self._lock:
+            self._released[session] = None
+            if len(self._released) > MOST_RELEASED:
+                self._released.popitem(last=False)
             found = self._cancellations.pop(session, None)
         if found is not None:
             found.cancel()

@@ -62,7 +62,7 @@ class ClusterBackend(Backend):
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource, which lives in the task of the node's device."""
-        device = self._placement.now().devices.get(node, str(self._names[0]))
+        device = self._placement.of(node)
         attrs: Any = node.attrs
         options = dict(attrs["options"])
         return self._session.call(

@@ -86,6 +86,7 @@ class LocalDevicesBackend(Backend):
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""
+        self._placement.of(node)
         attrs = node.attrs
         options = dict(attrs["options"])
         return self._containers.call(attrs["resource"], attrs["method"], inputs, options, cancel)

@@ -64,6 +64,17 @@ class Placement:
                 return self._place(nodes)  # raises
         return self._placed
 
+    def of(self, node: Node) -> str:
+        """The device of a node that runs outside programs.
+
+        Raises:
+            ArgumentError: it asks for a device that does not exist.
+        """
+        found = self.now().devices.get(node)
+        if found is None and node.device and self._asks:
+            self._place([node])  # raises
+        return found or str(self._devices[0])
+
     def _place(self, nodes: Collection[Node]) -> Placed:
         """The devices of all nodes, of which these must be on devices that exist."""
         return place(self._graph.ir, self._devices, self._soft, self._devices[0], nodes)

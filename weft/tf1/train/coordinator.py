@@ -37,6 +37,11 @@ class Coordinator:
         """Whether `join` has ended; a later exception is raised by `request_stop` itself."""
         return self._joined
 
+    @property
+    def has_threads(self) -> bool:
+        """Whether threads are registered."""
+        return bool(self._registered_threads)
+
     def should_stop(self) -> bool:
         """Whether a stop was requested."""
         return self._stop.is_set()

@@ -109,7 +109,7 @@ def _server_def(
     spec = ClusterSpec(known.cluster)
     name: str = job or known.job_name or _only(spec.jobs, "job_name")
     number: int = known.task_index if index is None else index
-    if number < 0:
+    if index is None and number < 0:
         number = _only(spec.task_indices(name), f"task_index of job {name!r}")
     config = config or known.default_session_config
     return ServerDef(spec.as_cluster_def(), name, number, protocol, config, known.port)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,13 +40,33 @@ class HookedSession:
         self.session, self._hooks, self._grace = session, hooks, grace
         self.coord = Coordinator(clean_stop_exception_types=[])
         self._stop = False
+        self._steps: Any = session
         try:
             start_queue_runners(session, self.coord)
             for hook in hooks:
                 hook.after_create_session(session, self.coord)
+            if self.coord.has_threads:  # of the graph's queue runners, or of hooks
+                self._watch()
         except BaseException:
             self.close()
             raise
+
+    def _watch(self) -> None:
+        """Have an interruption of a thread end a step too that waits for what it would bring."""
+        self._steps = self.session.child()
+
+        def watch() -> None:
+            self.coord.wait_for_stop()
+            try:
+                self.coord.raise_requested_exception()
+            except PREEMPTIONS:
+                self._steps.give_up()
+            except Exception:
+                return  # its queue is closed, which ends the step
+
+        thread = threading.Thread(target=watch, name="interrupted-steps", daemon=True)
+        self.coord.register_thread(thread)
+        thread.start()
 
     def should_stop(self) -> bool:
         """Whether a hook or a thread asked to stop; raises a thread's exception."""
@@ -85,7 +106,7 @@ class HookedSession:
         options = _merged_options(options, [a.options for a in asked if a and a.options])
         metadata = RunMetadata() if run_metadata is None else run_metadata
         extra = [a.fetches for a in asked if a and a.fetches is not None]
-        found = self.session.run([fetches, *extra], feeds, options, metadata)
+        found = self._steps.run([fetches, *extra], feeds, options, metadata)
         rest = iter(found[1:])
         for hook, args in zip(self._hooks, asked, strict=True):
             results = next(rest) if args and args.fetches is not None else None

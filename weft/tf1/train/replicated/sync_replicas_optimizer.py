@@ -20,6 +20,7 @@ from weft.tf1.creation import fill
 from weft.tf1.data_flow.accumulator import ConditionalAccumulator, SparseConditionalAccumulator
 from weft.tf1.data_flow.queue import FIFOQueue
 from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import (
     colocate_with,
     control_dependencies,
@@ -119,7 +120,9 @@ class SyncReplicasOptimizer(Optimizer):
                 with control_dependencies(given):
                     token = self._queue.dequeue()
                 train = self._local_step.assign(token)
-                self._runner = QueueRunner(self._queue, [self._synchronize(update)])
+                # A runner closes its queue when it stops, and the tokens are for all workers.
+                own = FIFOQueue(1, int32, shapes=(), name="dummy_queue", shared_name="dummy_queue")
+                self._runner = QueueRunner(own, [self._synchronize(update)])
             self.chief_init_op = self._chief_init()
         return train.op
 
