@@ -42,4 +42,6 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
         inputs = [placeholder(dtype=t.dtype, shape=t.shape) for t in traced.function.input_types]
         outputs = catalogue.call.all(*inputs, function=traced.function)
     arrays = [array_of(x) for x in (*arguments.lazies, *traced.captured)]
-    return Function(graph, outputs, feeds=inputs).explain(arrays, State())
+    found = Function(graph, outputs, feeds=inputs).explain(arrays, State())
+    assert isinstance(found, Explanation)  # of one device
+    return found

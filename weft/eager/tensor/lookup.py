@@ -74,7 +74,8 @@ def multiplied(p: Lazy, g: Lazy, found: UsesByPass) -> int:
     if len(calls) != 1:
         return 0
     ((call, i),) = calls
-    if i != 1 or unwrap(call.plan.called) is not linear or len(known(p.type.shape)) != 2:
+    called = call.plan.called
+    if i != 1 or called is None or unwrap(called) is not linear or len(known(p.type.shape)) != 2:
         return 0
     return size(known(call.inputs[0].type.shape)[:-1])
 
