@@ -30,7 +30,7 @@ CLUSTER = [
 
 def here(error: str) -> str:
     """A pattern of an error whose lines are in this file."""
-    return re.escape(error).replace("LINE", r"test_placement\.py:\d+")
+    return re.escape(error).replace("LINE", r"test_device_placement\.py:\d+")
 
 
 def on(placed: Placed, node: Node | Value) -> str | None:
