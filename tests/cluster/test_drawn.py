@@ -61,4 +61,4 @@ def test_drawn_graphs(cluster):
 
 @pytest.mark.slow
 def test_many_drawn_graphs(cluster):
-    compare(cluster, range(1000))
+    compare(cluster, range(150))

@@ -10,7 +10,7 @@ import pytest
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster
 
-ROUNDS = 100
+ROUNDS = 20
 SERVERS = 2
 
 
