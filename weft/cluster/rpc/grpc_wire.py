@@ -16,6 +16,8 @@ from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.session import SECRET_BYTES
 
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a server that ends is no news for stderr
+# Else a fork starts gRPC's threads in the child, which aborts it where there are no more threads.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 SERVICE: Final = "weft.cluster"
 # What comes before a message has a multiple of 16 bytes, so that its arrays are aligned
