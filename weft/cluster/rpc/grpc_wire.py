@@ -7,17 +7,12 @@ in pieces, several at a time. All of them carry bytes as they are.
 
 from __future__ import annotations
 
-import os
 import struct
 from typing import Any, Final
 
 from weft.cluster.rpc.message import Buffer
 from weft.cluster.rpc.options import RpcOptions
 from weft.cluster.rpc.session import SECRET_BYTES
-
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # a server that ends is no news for stderr
-# Else a fork starts gRPC's threads in the child, which aborts it where there are no more threads.
-os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 SERVICE: Final = "weft.cluster"
 # What comes before a message has a multiple of 16 bytes, so that its arrays are aligned

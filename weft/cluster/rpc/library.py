@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+import os
+from typing import Any, Final
 
 from weft.errors import ConfigError
+
+SETTINGS: Final = {
+    "GRPC_VERBOSITY": "ERROR",  # a server that ends is no news for stderr
+    # else a fork starts gRPC's threads in the child, and aborts it where there may be no more
+    "GRPC_ENABLE_FORK_SUPPORT": "0",
+}
+"""What gRPC reads from the environment when it is loaded, unless it is set."""
 
 
 def module(name: str) -> Any:
@@ -14,6 +22,8 @@ def module(name: str) -> Any:
     Raises:
         ConfigError: gRPC is not installed.
     """
+    for key, value in SETTINGS.items():
+        os.environ.setdefault(key, value)
     try:
         return importlib.import_module(f"weft.cluster.rpc.{name}")
     except ModuleNotFoundError as error:
