@@ -77,6 +77,7 @@ class MasterSession(ClusterSession):
         self._failure: BaseException | None = None
         self._is_closed = False
         self._used: set[str] = set()  # tasks that have parts of its programs
+        self._told: set[str] = set()  # tasks whose failure a run has told
         self._sent: dict[str, set[str]] = {task: set() for task in links}
 
     # -- functions
@@ -193,11 +194,17 @@ class MasterSession(ClusterSession):
         """Raises if the session is closed, or a task that it has used has failed."""
         if self._failure is not None:
             raise type(self._failure)(*self._failure.args)  # each with its own traceback
-        for task in list(self._used):
-            if self.links[task].channel.closed:
-                raise AbortedError(
-                    f"the session lost {task}, which has ended or did not answer: open a new one"
-                )
+        for task in self._lost():
+            if task not in self._told:
+                self._told.add(task)
+                raise UnavailableError(f"{task} has ended or did not answer: open a new session")
+            raise AbortedError(
+                f"the session lost {task}, which has ended or did not answer: open a new one"
+            )
+
+    def _lost(self) -> list[str]:
+        """The tasks that it has used and that have failed."""
+        return [task for task in list(self._used) if self.links[task].channel.closed]
 
     def begin(self, flight: Flight) -> None:
         """A step begins: it fails when a task does."""
@@ -207,7 +214,9 @@ class MasterSession(ClusterSession):
         self.check()
 
     def end(self, flight: Flight) -> None:
-        """A step is over."""
+        """A step is over; its error tells which tasks have failed."""
+        if flight.error is not None:
+            self._told.update(self._lost())
         self.rendezvous.end(flight.step)
         with self._lock:
             self._flights.pop(flight, None)
