@@ -110,7 +110,11 @@ class FolderWriter:
             check_part(temporary / part, digest)
             if self._place.rank > 0:
                 note = temporary / _note_name(self._place.rank)
-                _write_note(note, {"save": save, "digest": digest})
+                try:
+                    _write_note(note, {"save": save, "digest": digest})
+                except FileNotFoundError:  # rank 0 may have read it and renamed the folder already
+                    if not self._committed(step, save):
+                        raise
                 self._until("rank 0 commits", lambda: self._committed(step, save))
             else:
                 files = {part: digest, **self._of_others(temporary, save)}
