@@ -6,8 +6,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as LateError
+from concurrent.futures import Future, wait
 from typing import Any, Final, cast
 
 import grpc
@@ -226,9 +225,7 @@ class GrpcServer:
     def _linger(self, answer: Future[Message]) -> None:
         if self._lingering.acquire(blocking=False):
             try:
-                answer.exception(LINGER_SECONDS)
-            except (LateError, Exception):
-                pass
+                wait([answer], LINGER_SECONDS)
             finally:
                 self._lingering.release()
 

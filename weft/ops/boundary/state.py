@@ -261,7 +261,8 @@ def _result(value: Any, dtype: DType) -> Array:
         raise UserOpError(f"expected a result of type {dtype}, got {value!r}") from error
 
 
-def _call_vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
+def call_vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
+    """The gradient that came with a function of the user's; without one there is none."""
     return (None,) * len(xs) if gradient is None else gradient(g, y, *xs)
 
 
@@ -278,7 +279,7 @@ host_call = defop(
     dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
     shape=lambda *_, shapes, **__: shapes,
     reference=called,
-    vjp=_call_vjp,
+    vjp=call_vjp,
     lower=Opaque(HOSTED),
     cases=no_cases,
     outputs=-1,

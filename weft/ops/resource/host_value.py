@@ -9,9 +9,9 @@ import numpy as np
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, string, variant
-from weft.ir.node import Node, Value
+from weft.ir.node import Node
 from weft.ir.shape import Shape, compatible, show
-from weft.ops.boundary.state import from_outside, no_cases
+from weft.ops.boundary.state import call_vjp, from_outside, no_cases
 from weft.ops.declaration import Array, Boundary, defop
 from weft.ops.declaration.attribute import REQUIRED
 from weft.ops.declaration.fact import Autocast, Facts
@@ -104,10 +104,6 @@ def _as_bytes(x: Any, whole: Any) -> bytes:
     raise DTypeError(f"expected texts, got {whole!r:.80}")
 
 
-def _vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
-    return (None,) * len(xs) if gradient is None else gradient(g, y, *xs)
-
-
 host_value = defop(
     "host_value",
     inputs="*xs",
@@ -122,7 +118,7 @@ host_value = defop(
     dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
     shape=lambda *_, shapes, **__: shapes,
     reference=from_outside,
-    vjp=_vjp,
+    vjp=call_vjp,
     lower=Boundary(),
     cases=no_cases,
     outputs=-1,

@@ -11,6 +11,29 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.framework.tensor_shape import Dimension, TensorShape, as_shape, unknown_shape
 
 
+class Components:
+    """The components of an element of a queue or a staging area."""
+
+    _dtypes: list[DType]
+    _shapes: list[TensorShape]
+    _names: list[str] | None
+
+    @property
+    def dtypes(self) -> list[DType]:
+        """The element types of the components."""
+        return self._dtypes
+
+    @property
+    def shapes(self) -> list[TensorShape]:
+        """The shapes of the components."""
+        return self._shapes
+
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the components, or `None`."""
+        return self._names
+
+
 def type_list(dtypes: Any) -> list[DType]:
     """One element type, or a list of them, as a list."""
     many = isinstance(dtypes, list | tuple)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import DTypeError, TreeError
-from weft.tf1.data_flow.component import common_shape, require_length
+from weft.tf1.data_flow.component import Components, common_shape, require_length
 from weft.tf1.data_flow.handle import Handle, handle_of, one_of
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
-from weft.tf1.framework.dtypes import DType, as_dtype, bool_, int32
+from weft.tf1.framework.dtypes import as_dtype, bool_, int32
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import Dimension, TensorShape, as_shape, unknown_shape
@@ -17,7 +17,7 @@ from weft.tf1.framework.tensor_shape import Dimension, TensorShape, as_shape, un
 __all__ = ["QueueBase"]
 
 
-class QueueBase:
+class QueueBase(Components):
     """A queue of elements that steps put in and take out; each is a tuple of tensors.
 
     Args:
@@ -76,21 +76,6 @@ class QueueBase:
     def name(self) -> str:
         """The name of the queue's operation."""
         return self.queue_ref.op.name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """The element types of the components."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """The shapes of the components."""
-        return self._shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the components, or `None`."""
-        return self._names
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """Adds an element; waits while the queue is full.

@@ -6,18 +6,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.errors import ArgumentError, DTypeError, TreeError
-from weft.tf1.data_flow.component import name_list, require_length, shape_list, type_list
+from weft.tf1.data_flow.component import (
+    Components,
+    name_list,
+    require_length,
+    shape_list,
+    type_list,
+)
 from weft.tf1.data_flow.handle import dims_of, names_of, resource
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.dtypes import DType, int32
+from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.framework.tensor_shape import TensorShape, unknown_shape
+from weft.tf1.framework.tensor_shape import unknown_shape
 
 __all__ = ["StagingArea"]
 
 
-class StagingArea:
+class StagingArea(Components):
     """Elements that one step puts and a later one gets, so that loading and computing overlap.
 
     Args:
@@ -58,21 +64,6 @@ class StagingArea:
     def name(self) -> str:
         """The name of the staging area."""
         return self._handle.spec.name
-
-    @property
-    def dtypes(self) -> list[DType]:
-        """The element types of the components."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """The shapes of the components."""
-        return self._shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the components, or `None`."""
-        return self._names
 
     @property
     def capacity(self) -> int:

@@ -7,10 +7,10 @@ from typing import Any
 
 from weft.errors import DTypeError, WeftError
 from weft.tf1.data_flow.handle import Handle, resource
-from weft.tf1.data_flow.table_initializer import TableInitializerBase
+from weft.tf1.data_flow.table_initializer import TableInitializerBase, Typed
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.dtypes import DType, as_dtype, int64
+from weft.tf1.framework.dtypes import as_dtype, int64
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -36,7 +36,7 @@ def tables_initializer(name: str = "init_all_tables") -> Operation:
 initialize_all_tables = tables_initializer
 
 
-class LookupInterface:
+class LookupInterface(Typed):
     """What all tables have.
 
     Args:
@@ -46,19 +46,6 @@ class LookupInterface:
 
     _handle: Handle
     _mismatch: type[WeftError] = DTypeError  # of lookups with keys of another type
-
-    def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
-        self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
-
-    @property
-    def key_dtype(self) -> DType:
-        """The element type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The element type of the values."""
-        return self._value_dtype
 
     @property
     def resource_handle(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from weft.documentation import arguments_of
 from weft.errors import ArgumentError, DTypeError
@@ -20,29 +20,13 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Typed(Protocol):
-    """A table, as its initializer sees it."""
-
-    @property
-    def key_dtype(self) -> DType:
-        """The element type of the keys."""
-        ...
-
-    @property
-    def value_dtype(self) -> DType:
-        """The element type of the values."""
-        ...
-
-
-class TableInitializerBase:
-    """What fills a table.
+class Typed:
+    """A table, or what fills one: the types of its keys and values.
 
     Args:
         key_dtype: the element type of the keys.
         value_dtype: the element type of the values.
     """
-
-    shared_name: str | None = None
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -56,6 +40,17 @@ class TableInitializerBase:
     def value_dtype(self) -> DType:
         """The element type of the values."""
         return self._value_dtype
+
+
+class TableInitializerBase(Typed):
+    """What fills a table.
+
+    Args:
+        key_dtype: the element type of the keys.
+        value_dtype: the element type of the values.
+    """
+
+    shared_name: str | None = None
 
     def initialize(self, handle: Handle, table: Typed) -> Operation:
         """The operation that fills a table.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from weft import ops
 from weft.errors import DTypeError, GraphError, WeftError
@@ -16,6 +16,7 @@ from weft.ops.declaration import Op
 from weft.ops.declaration.memory_check import check_room, in_memory
 from weft.tf1.errors import FinalizedError, NameError_
 from weft.tf1.framework.collection import Collections
+from weft.tf1.framework.defaults import Defaults
 from weft.tf1.framework.device import Devices
 from weft.tf1.framework.naming import VALID_NAME, Names
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -367,27 +368,6 @@ def created_here() -> str:
 def fail(kind: type[WeftError], message: str) -> WeftError:
     """An error of class `kind` that names the user's line."""
     return kind(message + created_here())
-
-
-T = TypeVar("T")
-
-
-class Defaults(threading.local, Generic[T]):
-    """Objects that a thread has made the default, the innermost last."""
-
-    def __init__(self) -> None:
-        self.stack: list[T] = []
-
-    @contextlib.contextmanager
-    def within(self, thing: T) -> Iterator[T]:
-        """Inside, `thing` is the default."""
-        self.stack.append(thing)
-        try:
-            yield thing
-        finally:
-            self.stack.reverse()
-            self.stack.remove(thing)
-            self.stack.reverse()
 
 
 # the default graph

@@ -24,7 +24,8 @@ from weft.runtime.measurement.profile import watch
 from weft.runtime.memory.distant import values_of
 from weft.runtime.phase_time import watch_phases
 from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
-from weft.tf1.framework.graph import Defaults, Graph, get_default_graph
+from weft.tf1.framework.defaults import Defaults
+from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
 from weft.tf1.framework.tensor import HOOKS
 from weft.tf1.session.choice import backend_for
