@@ -7,8 +7,6 @@ from collections import Counter
 
 import pytest
 
-pytest.importorskip("grpc")
-
 import weft.tf1 as tf
 
 PROGRAM = """
