@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from bench import sections
 
 PARTS = (
-    "messages", "session", "null_step", "partition", "tables", "embedding_bags", "replicas",
+    "messages", "session", "null_step", "large_table", "link", "partition", "tables", "embedding_bags", "replicas",
     "shards",
 )  # fmt: skip
 
