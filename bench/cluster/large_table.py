@@ -111,6 +111,7 @@ def measure(session: Any, tables: dict[str, Any], turns: int) -> None:
 def main() -> None:
     """Prints the times of steps, and the memory of the servers."""
     import weft.tf1 as tf
+    from weft.cluster import ClusterSpec, Server
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=TURNS)
@@ -118,20 +119,21 @@ def main() -> None:
     given = parser.parse_args()
     addresses = free_addresses(SERVERS + 1)
     cluster = {"ps": addresses[:SERVERS], "worker": addresses[SERVERS:]}
-    with tempfile.TemporaryDirectory(prefix="weft-table-") as folder:
-        with servers(cluster, "" if given.memory else folder) as processes:
-            worker = tf.train.Server(cluster, "worker", 0)
-            with tf.Graph().as_default():
-                tables = {name: table_of(tf, name) for name in ROWS}
-                with tf.Session(worker.target) as session:
-                    begin, before = time.perf_counter(), resident(processes)
-                    session.run(tf.global_variables_initializer())
-                    print(f"Tables of 16 MB and 16 GB on {SERVERS} servers, {TOUCHED} rows a step")
-                    print(f"  initialized in {time.perf_counter() - begin:.2f} s")
-                    measure(session, tables, given.turns)
-                    more = (resident(processes) - before) / 1e6
-                    print(f"  memory of the servers: {more:.0f} MB more than before")
-            worker.stop()
+    with (
+        tempfile.TemporaryDirectory(prefix="weft-table-") as folder,
+        servers(cluster, "" if given.memory else folder) as processes,
+        Server(ClusterSpec(cluster), "worker", 0) as worker,
+        tf.Graph().as_default(),
+    ):
+        tables = {name: table_of(tf, name) for name in ROWS}
+        with tf.Session(worker.target) as session:
+            begin, before = time.perf_counter(), resident(processes)
+            session.run(tf.global_variables_initializer())
+            print(f"Tables of 16 MB and 16 GB on {SERVERS} servers, {TOUCHED} rows a step")
+            print(f"  initialized in {time.perf_counter() - begin:.2f} s")
+            measure(session, tables, given.turns)
+            more = (resident(processes) - before) / 1e6
+            print(f"  memory of the servers: {more:.0f} MB more than before")
 
 
 if __name__ == "__main__":

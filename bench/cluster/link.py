@@ -171,7 +171,7 @@ def main() -> None:
     if given.role is not None:
         (serve if given.role == "serve" else work)(given.framework)
         return
-    print(f"Dense parameters over {MBITS} Mbit/s; TCP itself carries 0.949 of it")
+    print(f"Dense parameters over {MBITS} Mbit/s; TCP carries about 0.95 of it")
     if reason := absence():
         sys.exit(f"bench.cluster.link: it takes root, `ip` and `tc` (package iproute2): {reason}")
     contest(given.only, given.turns)
