@@ -113,6 +113,11 @@ def test_a_disk_has_room_for_all_variables_in_full(tmp_path, monkeypatch):
         FilePages(LARGE, str(tmp_path / "absent"))
 
 
+def test_what_memory_has_no_room_for_may_be_in_files():
+    with pytest.raises(OutOfMemoryError, match=r"cannot map .* WEFT_VARIABLE_FOLDER=FOLDER puts"):
+        MemoryPages(1 << 50)
+
+
 def test_a_budget_counts_large_variables_in_memory(tmp_path):
     budget = Budget("CPU:0", LARGE + 100)
     state, shape, kind = State(budget), (LARGE,), np.dtype(np.uint8)

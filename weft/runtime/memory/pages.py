@@ -16,7 +16,7 @@ import numpy as np
 from weft import config
 from weft.errors import ConfigError, OutOfMemoryError
 from weft.runtime.flight import LEAF, new_lock
-from weft.runtime.memory.arena import HUGE, advise, no_room
+from weft.runtime.memory.arena import HUGE, advise
 from weft.runtime.memory.budget import UNLIMITED, Budget
 
 LARGE: Final = 256 << 20
@@ -64,7 +64,10 @@ class MemoryPages(Pages):
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
             self._block = mmap.mmap(-1, size + HUGE, flags=flags)
         except (OSError, OverflowError, ValueError):
-            raise OutOfMemoryError(no_room("tensor", size)) from None
+            raise OutOfMemoryError(
+                f"variable: cannot map {size:,} bytes of memory; WEFT_VARIABLE_FOLDER=FOLDER puts "
+                f"large variables into files"
+            ) from None
         whole = np.frombuffer(self._block, np.uint8)
         budget.charge(whole, size, "tensor")
         advise(self._block)
