@@ -73,6 +73,21 @@ def test_variables_outlive_sessions_and_are_shared(cluster):
             assert [device.name for device in third.list_devices()] == names
 
 
+def test_clients_of_all_tasks_share_what_names_no_task(cluster):
+    with tf.Graph().as_default():
+        bare = tf.Variable([1.0, 2.0], name="bare")
+        with tf.device("/cpu:0"):
+            on_cpu = tf.Variable([3.0], name="on_cpu")
+        queue = tf.FIFOQueue(10, tf.float32, [()], shared_name="bare_queue")
+        fill, take = queue.enqueue(7.0), queue.dequeue()
+        init = tf.global_variables_initializer()
+        with tf.Session(cluster.target("worker")) as chief:
+            chief.run([init, fill])
+        with tf.Session(cluster.target("ps")) as other:
+            found = other.run([bare, on_cpu, take])
+            assert [np.ravel(x).tolist() for x in found] == [[1, 2], [3], [7]]
+
+
 def test_errors_are_those_of_one_process(cluster):
     with tf.Graph().as_default(), tf.Session(cluster.target("worker")) as session:
         with tf.device("/job:ps"):
