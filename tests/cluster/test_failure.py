@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ import pytest
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
-from weft.cluster.rpc import RpcOptions
+from weft.cluster.rpc import RpcOptions, connect_patiently
 from weft.cluster.status import statuses
 from weft.errors import DeniedError, UnavailableError
 
@@ -140,11 +141,14 @@ def test_a_killed_master(own, exchange):
             session.run(step)
 
 
-def test_an_address_that_does_not_answer(exchange):
+def test_an_address_that_does_not_answer(exchange, monkeypatch, caplog):
+    monkeypatch.setattr(sys.modules[connect_patiently.__module__], "WARN_SECONDS", 0.1)
     target = f"grpc://{free_addresses(1)[0]}"
     config = tf.ConfigProto(rpc_options=RpcOptions(connect_timeout=0.3))
     with pytest.raises(tf.errors.UnavailableError, match=f"{target}.*0.3 s"):
         tf.Session(target, config=config)
+    assert f"a session still waits for {target}" in caplog.text
+    assert "Connection refused" in caplog.text
     with pytest.raises(tf.errors.InvalidArgumentError, match="target such as grpc://localhost"):
         tf.Session("localhost:2222")
 
