@@ -15,7 +15,7 @@ import pytest
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
-from weft.cluster.rpc import RpcOptions, connect_patiently
+from weft.cluster.rpc import Message, RpcOptions, connect_patiently
 from weft.cluster.status import statuses
 from weft.errors import DeniedError, UnavailableError
 
@@ -182,7 +182,12 @@ def test_nothing_is_left_of_sessions_and_servers():
             session.run(step.op)
             registered = ps._server.worker
             assert len(registered._sessions) == 1 and not registered._parts
+            (name,) = registered._sessions
+    late = {"session": name, "step": f"{name}/0.99", "values": [0]}
+    registered.deliver(Message("deliver", late, [np.zeros(1)]))
+    registered._session(Message("register", late), None)
     assert not registered._sessions and not registered.rendezvous._boxes
+    assert not registered.rendezvous._early
     assert next(iter(ps._server.worker.store.states.values())).keys() == {"Variable"}
     assert not next(iter(worker._server.worker.store.states.values())).keys()  # no counter either
     ps.stop()
