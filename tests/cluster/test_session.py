@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ClosedError, CompileError
+from weft.errors import ClosedError, CompileError, ConfigError
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(50, 20).astype(np.float32)
@@ -86,6 +86,12 @@ def test_clients_of_all_tasks_share_what_names_no_task(cluster):
         with tf.Session(cluster.target("ps")) as other:
             found = other.run([bare, on_cpu, take])
             assert [np.ravel(x).tolist() for x in found] == [[1, 2], [3], [7]]
+
+
+def test_sessions_of_a_cluster_are_not_isolated(cluster):
+    config = tf.ConfigProto(isolate_session_state=True)
+    with pytest.raises(ConfigError, match=r"isolate_session_state: .*tf\.container"):
+        tf.Session(cluster.target("worker"), config=config)
 
 
 def test_errors_are_those_of_one_process(cluster):
