@@ -116,7 +116,7 @@ class MasterSession(ClusterSession):
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
             executable = on_state(whole, threads, fetches, processor, simplified=True)
-            return OwnProgram(executable, self.states[device], device)
+            return OwnProgram(executable, self.states[device], device, self.check)
         made = self._registered(whole, cut, fetches)
         made.explain = partial(explained, whole, choices[0], {}, cut)
         return made
