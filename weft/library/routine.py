@@ -90,6 +90,11 @@ class Routine:
         return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
 
     @functools.cached_property
+    def layout(self) -> tuple[object, ...]:
+        """What of it may differ between sizes: an input that is a result, one that is not read."""
+        return self.results, self.reads
+
+    @functools.cached_property
     def reads(self) -> frozenset[int]:
         """The inputs that it reads."""
         numbers = [n for part in self.parts for n in part.buffers]

@@ -1,6 +1,7 @@
 """Listings: which routines compute recorded calls, in which order, on which values.
 
-A listing does not depend on sizes, so one serves all recordings that differ in sizes alone.
+A listing serves all recordings that differ in sizes alone, as long as their routines have the same
+layout: a slice of three elements has memory of its own, but not where there are only three.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class Listed(NamedTuple):
         parts: if not 0, so many cotangents are added up instead.
         outputs: the results, and where their types are found.
         dead: values whose memory is not needed any more after it.
+        layout: that of the routine, for which all this holds.
     """
 
     record: int
@@ -47,13 +49,15 @@ class Listed(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, Kind], ...]
     dead: tuple[int, ...]
+    layout: tuple[object, ...]
 
-    def placed(self, records: Sequence[Record]) -> Placed:
-        """The routine at the sizes of these records."""
+    def placed(self, records: Sequence[Record]) -> Placed | None:
+        """The routine at the sizes of these records; `None` if its layout is another one."""
         if self.parts:
-            return sum_of(self.outputs[0][1].type(records), self.parts)
-        record = records[self.record]
-        return forward(record) if self.pull is None else backward(record, self.pull).placed
+            found, layout = _laid_out(sum_of(self.outputs[0][1].type(records), self.parts))
+        else:
+            found, layout = _routine(records[self.record], self.pull)
+        return found if layout == self.layout else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,16 @@ class Listing:
     fills: tuple[tuple[int, Kind, int], ...]
     shared: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
+
+    def placed(self, records: Sequence[Record]) -> list[Placed] | None:
+        """The routines of the steps at the sizes of these records; `None` if it does not hold."""
+        found: list[Placed] = []
+        for step in self.steps:
+            placed = step.placed(records)
+            if placed is None:
+                return None
+            found.append(placed)
+        return found
 
 
 def listing_of(structure: Structure) -> Listing:
@@ -125,7 +139,7 @@ class _Lister:
         """The listing."""
         outputs = tuple(map(self._key, self._structure.outputs))
         needed = self._needed(outputs)
-        steps = [self._numbered(step, reads) for step, reads in needed]
+        steps = [self._numbered(*each) for each in needed]
         numbers = [self._numbered_key(y) for y in outputs]
         roots = [self._root.get(n, n) for n in numbers]
         return Listing(
@@ -139,18 +153,18 @@ class _Lister:
             key = self._stands_for[key]
         return key
 
-    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Placed]]:
+    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Placed, tuple[object, ...]]]:
         """The steps that matter, in order, with their routines."""
         wanted = set(outputs)
-        found: list[tuple[Step, Placed]] = []
+        found: list[tuple[Step, Placed, tuple[object, ...]]] = []
         for step in reversed(self._steps):
             if any([y in wanted for y, _ in step.outputs]):
-                placed = _placed(step)
-                found.append((step, placed))
+                placed, layout = _placed(step)
+                found.append((step, placed, layout))
                 wanted.update([self._key(step.inputs[i]) for i in placed.routine.reads])
         return found[::-1]
 
-    def _numbered(self, step: Step, placed: Placed) -> Listed:
+    def _numbered(self, step: Step, placed: Placed, layout: tuple[object, ...]) -> Listed:
         routine = placed.routine
         inputs = [
             self._numbered_key(self._key(x)) if i in routine.reads else -1
@@ -166,7 +180,7 @@ class _Lister:
                 first = outputs[number - routine.inputs][0]
                 self._root[own] = self._root.get(first, first)
         place = self._place[step.record]
-        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ())
+        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), (), layout)
 
     def _new(self, key: Key) -> int:
         self._number[key] = self._count
@@ -196,9 +210,19 @@ class _Lister:
         return found[::-1]
 
 
-def _placed(step: Step) -> Placed:
+def _placed(step: Step) -> tuple[Placed, tuple[object, ...]]:
     if step.parts:
-        return sum_of(step.outputs[0][1].type, step.parts)
-    if step.pull is None:
-        return forward(step.record)
-    return backward(step.record, step.pull).placed
+        return _laid_out(sum_of(step.outputs[0][1].type, step.parts))
+    return _routine(step.record, step.pull)
+
+
+def _routine(record: Record, pull: Pull | None) -> tuple[Placed, tuple[object, ...]]:
+    if pull is None:
+        return _laid_out(forward(record))
+    found = backward(record, pull)
+    return _laid_out(found.placed, found.found)
+
+
+def _laid_out(placed: Placed, found: tuple[int, ...] = ()) -> tuple[Placed, tuple[object, ...]]:
+    """A routine and its layout."""
+    return placed, (placed.routine.layout, found)

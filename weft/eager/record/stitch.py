@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
 from weft.transform.interpreter import located
 
+MOST_LISTINGS: Final = 8  # of a structure: sizes such as 0 and 1 may need another one
+
 
 def stitched(
     structure: Structure, leaves: Sequence[Array], as_rows: bool
@@ -38,7 +41,7 @@ def stitched(
         WeftError: a value does not fit, such as an index.
     """
     try:
-        listing = _listing(structure)
+        listing, placed = _listing(structure)
     except NoRoutineError:
         return _whole(structure, leaves, as_rows)
     records = structure.records
@@ -46,7 +49,6 @@ def stitched(
     for value, kind, number in listing.fills:
         stitching.fill(value, kind.type(records), number)
     owned = frozenset([root for _, root in listing.outputs])
-    placed = [step.placed(records) for step in listing.steps]
     for step, found in zip(listing.steps, placed, strict=True):
         types = [kind.type(records) for _, kind in step.outputs]
         stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
@@ -61,13 +63,19 @@ def stitched(
     return stitching.results(outputs), frozenset()
 
 
-def _listing(structure: Structure) -> Listing:
-    memo = structure.memo
-    if memo is None:
-        return listing_of(structure)
-    if memo.listing is None:
-        memo.listing = listing_of(structure)
-    return memo.listing
+def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
+    """The listing of a structure, and the routines of its steps."""
+    memo, records = structure.memo, structure.records
+    for listing in () if memo is None else memo.listings:
+        placed = listing.placed(records)
+        if placed is not None:
+            return listing, placed
+    listing = listing_of(structure)
+    placed = listing.placed(records)
+    assert placed is not None
+    if memo is not None:
+        memo.listings = (listing, *memo.listings)[:MOST_LISTINGS]
+    return listing, placed
 
 
 def _whole(

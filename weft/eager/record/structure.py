@@ -68,12 +68,12 @@ class Structure:
 
 
 class Memo:
-    """What structures that differ in sizes alone have in common: a `Listing`, once it is known."""
+    """What structures that differ in sizes alone have in common: a `Listing` or several."""
 
-    __slots__ = ("listing",)
+    __slots__ = ("listings",)
 
     def __init__(self) -> None:
-        self.listing: Any = None
+        self.listings: tuple[Any, ...] = ()
 
 
 class Known(NamedTuple):
