@@ -78,6 +78,14 @@ class Entry:
         _new.append(self)
         return variant.at(sizes)
 
+    def restore(self, group: Group, places: Sequence[int]) -> bool:
+        """Writes kernels again whose object code is gone; whether there are any."""
+        lost = [v for v in self._variants if any([t.code.is_lost for t in v.templates])]
+        for variant in lost:
+            self._variants.remove(variant)
+            self._written(group, places, variant.first)
+        return bool(lost)
+
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""
         if self._key is not None:
@@ -99,9 +107,10 @@ def link(codes: Sequence[Code]) -> None:
         CompileError: LLVM rejected a kernel.
         NoCompilerError: a kernel is missing, and there is no compiler.
     """
+    codes = list(dict.fromkeys(codes))
     addresses = compiler.compile_kernels([code.kernel for code in codes], current())
     for code in codes:
-        code.address = addresses[code.kernel]
+        code.link(addresses[code.kernel])
     while _new:
         _new.pop().keep()
 

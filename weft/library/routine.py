@@ -10,12 +10,14 @@ from typing import Any, Final
 import numpy as np
 
 from weft.codegen.target import Target
+from weft.errors import CompileError, NoCompilerError
 from weft.host.memory import LINE
 from weft.ir.dtype import complex64, complex128
 from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
-from weft.library.entry import Entry, entry_of
+from weft.library.entry import Entry, entry_of, link
+from weft.library.form import resized
 from weft.library.variant import Bound, Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
@@ -49,10 +51,9 @@ class Part:
     sizes: tuple[int, ...]
     buffers: tuple[int, ...]
 
-    def at(self, left: Iterator[int]) -> Bound:
-        """Its launches, given the sizes that are extents, in order."""
-        sizes = tuple([_at(x, left) for x in self.sizes])
-        return self.entry.at(self.group, self.sizes, sizes)
+    def sized(self, sizes: Sequence[int]) -> Group:
+        """The group at concrete sizes."""
+        return resized(self.group, self.sizes, sizes, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +87,13 @@ class Routine:
             numbers: the values of its `extents`.
         """
         left = iter(numbers)
-        bounds = tuple([part.at(left) for part in self.parts])
-        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
+        sizes = tuple([tuple([_at(x, left) for x in part.sizes]) for part in self.parts])
+        bounds = tuple([
+            part.entry.at(part.group, part.sizes, own)
+            for part, own in zip(self.parts, sizes, strict=True)
+        ])  # fmt: skip
+        temporaries = tuple([_at(size, left) for size in self.temporaries])
+        return Placed(self, sizes, bounds, temporaries)
 
     @functools.cached_property
     def layout(self) -> tuple[object, ...]:
@@ -106,11 +112,13 @@ class Placed:
     """A routine at concrete sizes.
 
     Attributes:
+        sizes: of each part.
         bounds: the launches of each part.
         temporaries: bytes of each, besides scratch memory.
     """
 
     routine: Routine
+    sizes: tuple[tuple[int, ...], ...]
     bounds: tuple[Bound, ...]
     temporaries: tuple[int, ...]
 
@@ -123,6 +131,26 @@ class Placed:
         """Bytes of all temporary memory, each piece aligned to a cache line."""
         each = [n * (threads if shared else 1) for b in self.bounds for n, shared in b.scratch]
         return sum([aligned(n) for n in (*self.temporaries, *each)])
+
+
+def link_all(placed: Sequence[Placed]) -> None:
+    """Links the kernels of routines; those whose object code is gone are written again.
+
+    Raises:
+        CompileError: as `link`.
+    """
+    missing = [code for found in placed for code in found.codes if not code.address]
+    if not missing:
+        return
+    try:
+        link(missing)
+    except NoCompilerError:
+        raise
+    except CompileError:
+        parts = [part for found in placed for part in found.routine.parts]
+        if not any([part.entry.restore(part.group, part.sizes) for part in parts]):
+            raise
+        link(missing)
 
 
 def aligned(size: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from weft.codegen.target import Target
+from weft.codegen.target import Target, current
 from weft.ir.extent import Extent, Extents
 from weft.ir.extent_function import evaluation
 from weft.ir.node import Value
@@ -22,8 +22,18 @@ class Code:
     __slots__ = ("address", "kernel")
 
     def __init__(self, kernel: Kernel) -> None:
-        self.kernel: Final = kernel
+        self.kernel = kernel
         self.address = 0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its object code was on disk, and is not there any more."""
+        return not (self.address or self.kernel.ir or compiler.holds(self.kernel.key))
+
+    def link(self, address: int) -> None:
+        """Sets its address; its text is not needed any more."""
+        self.address, name = address, self.kernel.name
+        self.kernel = Kernel(name, "", compiler.key_of(self.kernel, current()))
 
 
 _codes: Final[dict[str, Code]] = {}
@@ -31,7 +41,13 @@ _codes: Final[dict[str, Code]] = {}
 
 def code_of(kernel: Kernel, target: Target) -> Code:
     """A kernel's code, of which there is one."""
-    return _codes.setdefault(compiler.key_of(kernel, target), Code(kernel))
+    key = compiler.key_of(kernel, target)
+    found = _codes.get(key)
+    if found is None:
+        found = _codes[key] = Code(kernel)
+    elif not found.address and kernel.ir:  # what is on disk may be gone until it is linked
+        found.kernel = kernel
+    return found
 
 
 class Start(NamedTuple):
@@ -117,6 +133,11 @@ class Variant:
         self.templates: Final = tuple(templates)
         self.scratch: Final = tuple(scratch)
         self._extents = extents
+
+    @property
+    def first(self) -> tuple[int, ...]:
+        """The sizes that it was written for, if they are not those of the kernels."""
+        return () if self._extents is None else tuple(self._extents.state["bases"])
 
     @functools.cached_property
     def _numbers(self) -> Callable[[Sequence[int]], Sequence[int] | None]:

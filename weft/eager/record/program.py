@@ -20,7 +20,7 @@ from weft.eager.record.stitch import stitched
 from weft.eager.record.structure import Structure, needed, structure_of
 from weft.eager.record.tier import is_stitched, is_unsuited
 from weft.eager.record.traced_call import CapturedState
-from weft.errors import WeftError
+from weft.errors import CompileError, NoCompilerError, WeftError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import NoticesWait, Uninterrupted
 from weft.library.routine import NoRoutineError
@@ -190,7 +190,9 @@ def _stitched(
         return None
     try:
         return stitched(structure, leaves, as_rows)
-    except NoRoutineError:
+    except NoCompilerError:
+        return None
+    except (NoRoutineError, CompileError):
         is_unsuited(structure)
         return None
 

@@ -17,9 +17,8 @@ from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known, size
-from weft.library.entry import link
 from weft.library.launch_list import LaunchList
-from weft.library.routine import NoRoutineError, Part, Placed, aligned, routine
+from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
@@ -38,6 +37,7 @@ def stitched(
 
     Raises:
         NoRoutineError: a call has no routine; nothing was computed.
+        CompileError: a kernel cannot be compiled; nothing was computed.
         WeftError: a value does not fit, such as an index.
     """
     try:
@@ -117,7 +117,7 @@ class Stitching:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
         self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Record | None]] = []  # of each launch
+        self._started: list[tuple[Part, tuple[int, ...], Record | None]] = []  # of each launch
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -170,9 +170,7 @@ class Stitching:
         Args:
             shared: values with the memory of another one.
         """
-        missing = [code for found in placed for code in found.codes if not code.address]
-        if missing:
-            link(missing)
+        link_all(placed)
         threads = self._list.threads
         scratch = max([found.scratch(threads) for found in placed], default=0)
         block = memory_pool.empty((self._top + scratch + LINE,), np.dtype(np.uint8))
@@ -196,14 +194,15 @@ class Stitching:
         for bytes_ in found.temporaries:
             places.append(scratch)
             scratch += aligned(bytes_)
-        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
+        parts = zip(found.routine.parts, found.sizes, found.bounds, strict=True)
+        for part, sizes, bound in parts:
             own = [places[n] if n >= 0 else 0 for n in part.buffers]
             for bytes_, each in bound.scratch:
                 own.append(scratch)
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
                 if self._list.add(start, own):
-                    self._started.append((part, record))
+                    self._started.append((part, sizes, record))
 
     def run(self) -> None:
         """Runs the launches.
@@ -231,8 +230,9 @@ class Stitching:
         return found
 
     def _failure(self, fault: Fault) -> WeftError:
-        part, record = self._started[fault.tag]
-        node, say = next((n, f) for n in part.group.nodes if (f := fault_of(n)) is not None)
+        part, sizes, record = self._started[fault.tag]
+        nodes = part.sized(sizes).nodes
+        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
         source = node.source if record is None else record.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
         error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
