@@ -16,6 +16,7 @@ from weft.codegen.loop.index import Index, Symbol, clamped, fixed, picked, subst
 from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, pinned
 from weft.ir.node import Value
 from weft.passes.launch import Scratch
 
@@ -147,7 +148,8 @@ class Expressions:
         """A constant; in half precision as float32, the type of the computation."""
         wide = types.float32 if dtype.is_floating and dtype.size == 2 else dtype
         with np.errstate(all="ignore"):
-            number = np.asarray(value).astype(wide.numpy)
+            number = np.asarray(pinned(value) if type(value) is Extent else value)
+            number = number.astype(wide.numpy)
         if dtype.is_floating:
             plain: Any = float(number)
         else:
@@ -166,7 +168,7 @@ class Expressions:
     def scalar(self, index: Any, dtype: DType) -> Expr:
         """An index as a scalar."""
         index = _as_index(index)
-        if index.is_constant:
+        if index.is_constant and type(index.const) is not Extent:
             return self.const(index.const, dtype)
         return self.node("scalar", dtype, picks(index), index, index.key, index.symbols)
 

@@ -297,7 +297,7 @@ def _resample_pull(
     if mode == "linear":
         over = b.clamp(over, under, old * under + 1)
     kind = float32 if x.dtype.size == 2 else x.dtype
-    part = b.scalar(over % under, kind) / float(under)
+    part = b.scalar(over % under, kind) / b.scalar(under, kind)
     weights = (1.0 - part, part) if mode == "linear" else cubic_weights(part)
     first = 1 if mode == "linear" else 2
     total: Any = None
