@@ -1,4 +1,4 @@
-"""Structures seen before: interpreted at first, compiled once they are hot."""
+"""Structures seen before: interpreted or run on library kernels at first, compiled once hot."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from weft.eager.record.lazy import Lazy
 from weft.eager.record.parameter_cache import Watch, lasting_leaves
 from weft.eager.record.placed_program import OverDevices
 from weft.eager.record.resized_record import resized
+from weft.eager.record.stitch import stitched
 from weft.eager.record.structure import (
     Expanded,
     Structure,
@@ -31,10 +32,11 @@ from weft.eager.record.structure import (
     interpreted_seconds,
 )
 from weft.eager.record.tier import was_stitched
-from weft.errors import NoCompilerError, WeftError
+from weft.errors import CompileError, NoCompilerError, WeftError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
 from weft.ir.shape import known
+from weft.library.routine import NoRoutineError
 from weft.ops.communication.exchange_log import ExchangeLog, exchanges_made
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
@@ -148,12 +150,22 @@ class Prepared:
             return None
         land()
         start = time.perf_counter()
-        found = self._interpret(structure, leaves)
+        found = self._stitched(structure, leaves)
+        if found is None:
+            found = self._interpret(structure, leaves)
         spent = time.perf_counter() - start
         self.spent += spent
         self.family.spent += spent
         self.family.unpaid += spent
         return found
+
+    def _stitched(self, structure: Structure, leaves: Sequence[Array]) -> list[Array] | None:
+        """What library kernels compute; `None` if they have not done so before."""
+        if was_stitched(structure):
+            with contextlib.suppress(NoRoutineError, CompileError):
+                found, rows = stitched(structure, leaves, self._as_rows)
+                return found if rows == self.rows else None
+        return None
 
     def _for_many(self, structure: Structure) -> None:
         """Use the family's program for many sizes, or make one once that pays off."""
