@@ -64,11 +64,18 @@ def backward(record: Record, pull: Pull) -> Ready:
 @functools.lru_cache(maxsize=1 << 10)
 def sum_of(kind: TensorType, count: int) -> Placed:
     """The routine that adds up so many cotangents."""
-    graph = Graph()
-    with graph.as_default():
-        parts = placeholders([kind] * count)
-        total = catalogue.add_n(*parts)
-    return routine(graph, [total], parts, current()).at()
+
+    def make(sizes: Sizes) -> Made:
+        graph = Graph()
+        with graph.as_default():
+            parts = placeholders([TensorType(kind.dtype, sizes)] * count)
+            total = catalogue.add_n(*parts)
+        return Made(routine(graph, [total], parts, current()))
+
+    shape = known(kind.shape)
+    if 0 in shape:
+        return make(shape).routine.at()
+    return _call(("sum", kind.dtype, len(shape), count)).at(shape, make).placed
 
 
 def _ready(record: Record, pull: Pull | None) -> Ready:
@@ -91,12 +98,6 @@ def _made(record: Record, pull: Pull | None) -> Ready:
         made = _written(types, plan.expand, pull)
         return Ready(made.routine.at(), made.found)
     pattern, own = plan.general or without_sizes(record)
-    key = (pattern, pull)
-    call = _calls.get(key)
-    if call is None:
-        if len(_calls) >= MOST_CALLS:
-            _calls.clear()
-        call = _calls[key] = SizedCall()
 
     def make(sizes: Sizes) -> Made:
         if sizes is own:
@@ -107,7 +108,17 @@ def _made(record: Record, pull: Pull | None) -> Ready:
             refilled(known(kind.shape), left)  # which follow from the others
         return _written(given, _expand(plan, refilled(plan.kind, left)), pull)
 
-    return call.at(own, make)
+    return _call((pattern, pull)).at(own, make)
+
+
+def _call(key: Any) -> SizedCall:
+    """What is known of a call at several sizes."""
+    found = _calls.get(key)
+    if found is None:
+        if len(_calls) >= MOST_CALLS:
+            _calls.clear()
+        found = _calls[key] = SizedCall()
+    return found
 
 
 def _expand(plan: Plan, kind: Any) -> Expand:

@@ -15,7 +15,8 @@ from weft.transport import session
 
 STITCHED_RUNS: Final = 2
 """The next run is that of a program."""
-MOST: Final = 1 << 12  # structures; the least recently run goes first
+MOST: Final = 512
+"""Structures, each of which keeps its plans alive; the least recently run goes first."""
 
 _runs: Final[OrderedDict[Any, int]] = OrderedDict()
 _UNSUITED: Final = STITCHED_RUNS + 1
@@ -30,6 +31,8 @@ def is_stitched(structure: Structure) -> bool:
     key = structure.key
     runs = _runs.get(key, 0)
     if runs >= STITCHED_RUNS:
+        if runs:
+            _runs.move_to_end(key)
         return False
     if not runs and any(structure.devices):
         return False
