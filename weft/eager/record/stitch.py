@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -40,6 +41,8 @@ def stitched(
         CompileError: a kernel cannot be compiled; nothing was computed.
         WeftError: a value does not fit, such as an index.
     """
+    if sys.is_finalizing():  # a compiler needs more than is left of the interpreter
+        raise NoRoutineError
     try:
         listing, placed = _listing(structure)
     except NoRoutineError:
