@@ -1,0 +1,116 @@
+"""Kernels on disk that are gone or damaged are written again; without a compiler there are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weft import config
+from weft.codegen.target import current
+from weft.eager.record.plan import placeholders
+from weft.ir.dtype import float32
+from weft.ir.graph import Graph
+from weft.ir.node import TensorType
+from weft.library import entry, variant
+from weft.library.routine import Placed, link_all, routine
+from weft.ops.declaration import catalogue
+from weft.runtime.compilation import compiler as module
+from weft.runtime.compilation.compiler import Compiler
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with config.override(cache=str(tmp_path / "cache")):
+        yield tmp_path / "cache"
+
+
+@pytest.fixture
+def begin(monkeypatch: Any, folder: Path) -> Iterator[Any]:
+    """Forgets what a process knows, as if a new one began."""
+    begun: list[Compiler] = []
+
+    def forget() -> None:
+        begun.append(Compiler())
+        monkeypatch.setattr(module, "_compiler", begun[-1])
+        monkeypatch.setattr(entry, "_entries", {})
+        monkeypatch.setattr(entry, "_new", [])
+        monkeypatch.setattr(variant, "_codes", {})
+
+    forget()
+    yield forget
+    for each in begun:
+        each.close()
+
+
+def _placed(n: int) -> Placed:
+    with Graph().as_default() as graph:
+        (x,) = placeholders([TensorType(float32, (n, 3))])
+        y = catalogue.sum(catalogue.tanh(x), axes=(0,))
+    return routine(graph, [y], [x], current()).at()
+
+
+def _is_linked(placed: Placed) -> bool:
+    return all([code.address and not code.kernel.ir for code in placed.codes])
+
+
+@pytest.mark.parametrize("spoiled", [None, b"", b"damaged"])
+def test_kernels_that_are_lost_after_their_entry_was_read(begin, folder, spoiled):
+    for n in (7, 1000):
+        link_all([_placed(n)])
+    begin()
+    placed = _placed(9)
+    assert not any([code.kernel.ir for code in placed.codes])  # all is known from the disk
+    for file in folder.glob("*.o"):
+        if spoiled is None:
+            file.unlink()
+        else:
+            file.write_bytes(spoiled)
+    link_all([placed])
+    assert _is_linked(placed)
+    begin()
+    again = _placed(9)
+    assert not any([code.kernel.ir for code in again.codes])  # they are on disk again
+    link_all([again])
+    assert _is_linked(again)
+
+
+NO_COMPILER = """
+    import sys, warnings
+    sys.executable = "/nonexistent/python"
+    import weft as wf
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for n in range(3, 9):
+            x = wf.arange(float(n)).requires_grad_()
+            (x * x).sum().backward()
+            assert x.grad.tolist() == [2.0 * i for i in range(n)]
+    print([str(each.message).partition(":")[0] for each in told])
+"""
+AT_THE_END = """
+    import builtins
+    import weft as wf
+    class Last:
+        def __del__(self):
+            print((wf.arange(5.0).cumsum(0) * 3.0).tolist())
+    builtins.last = Last()
+"""
+
+
+@pytest.mark.parametrize(
+    "script, said",
+    [(NO_COMPILER, "['nothing is compiled']"), (AT_THE_END, "[0.0, 3.0, 9.0, 18.0, 30.0]")],
+)
+def test_values_without_a_compiler(script, said, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        capture_output=True, text=True, timeout=120,
+        env={**module.os.environ, "WEFT_CACHE": str(folder)},
+    )  # fmt: skip
+    assert done.stdout.strip() == said, done.stderr
+    assert not done.stderr
