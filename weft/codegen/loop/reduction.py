@@ -119,6 +119,8 @@ class Levels:
         self.row: Symbol | None = None
         self.kept: list[Symbol] = []
         self.reduced: list[Symbol] = []
+        self.inner: list[Symbol] = []  # the last run of adjacent reduced axes
+        self.outer: list[Symbol] = []  # the other reduced axes
         self.order: list[Symbol] = []
         self.kept_flat = flat(kept_index, reduction.kept)
         self._merge(symbols)
@@ -153,6 +155,17 @@ class Levels:
         reduced = {became[symbols[a]] for a in self.reduction.axes if symbols[a] in became}
         self.reduced = [s for s in self.order if s in reduced]
         self.kept = [s for s in self.order if s not in reduced]
+        last = max(self.order.index(s) for s in self.reduced)
+        first = last
+        while first and self.order[first - 1] in reduced:
+            first -= 1
+        self.inner = self.order[first : last + 1]
+        self.outer = [s for s in self.order[:first] if s in reduced]
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether the last axis is reduced."""
+        return self.order[-1] in self.inner
 
     def rename(self, new: Mapping[Symbol, Index], other: Mapping[Expr, Expr] | None = None) -> None:
         """Replaces loop variables everywhere."""
