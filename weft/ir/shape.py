@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from weft.errors import ShapeError, UnknownShapeError, nameless
+from weft.ir.extent import Extent
 
 Dim = int | None
 Dims = tuple[Dim, ...]
@@ -92,7 +93,7 @@ def broadcast(*shapes: Shape) -> Shape:
         return None
     found: Dims = ()
     for shape in cast("tuple[Dims, ...]", shapes):
-        if shape != found:
+        if len(shape) != len(found) or shape != found:
             found = _broadcast_pair(found, shape, shapes) if found else shape
     return found
 
@@ -103,7 +104,8 @@ def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:
     out = list(a)
     for axis, new in enumerate(b, len(a) - len(b)):
         old = out[axis]
-        if old == new or new == 1:
+        plain = not isinstance(new, Extent) and new == 1  # compared first: it adds no guard
+        if plain or old == new or new == 1:
             continue
         if old == 1 or old is None:
             out[axis] = new

@@ -15,7 +15,7 @@ from weft.codegen.loop.expression import Buffer, Expr
 from weft.codegen.loop.index import Atom, Index
 from weft.codegen.loop.lanes import Copy, splat
 from weft.codegen.loop.scope import Scope
-from weft.ir.extent import Extent
+from weft.ir.extent import Extent, certain, largest, same
 
 
 class IndexWriter(Scope, ABC):
@@ -109,13 +109,17 @@ class IndexWriter(Scope, ABC):
             inner = intrinsic(self.f, "llvm.smax", inner, number(inner, low))
             return intrinsic(self.f, "llvm.smin", inner, number(inner, high))
         by = atom.value
-        lift = max(0, -(atom.inner.low // by))  # so that the dividend is not negative
-        if lift:
+        lift = 0  # so that the dividend is not negative
+        if not certain("<=", 0, atom.inner.low):
+            lift = largest(0, -(atom.inner.low // by))
+        if not same(lift, 0):
             inner = self.f.binary("add", inner, number(inner, lift * by))
         if atom.kind == "mod":
             return self.f.binary("urem", inner, number(inner, by))
         quotient = self.f.binary("udiv", inner, number(inner, by))
-        return self.f.binary("sub", quotient, number(quotient, lift)) if lift else quotient
+        if same(lift, 0):
+            return quotient
+        return self.f.binary("sub", quotient, number(quotient, lift))
 
     def _pick(self, x: Expr, size: int, type_: str, copy: Copy) -> Reg:
         register = self.wide(x, copy)
@@ -144,7 +148,7 @@ class IndexWriter(Scope, ABC):
             total = self.f.binary("add", total, self._steps(type_, unit))
         for atom, k in rest:
             part = self._lane_atom(atom, type_, copy)
-            part = part if k == 1 else self.f.binary("mul", part, number(part, k))
+            part = part if same(k, 1) else self.f.binary("mul", part, number(part, k))
             total = self.f.binary("add", total, part)
         return total
 

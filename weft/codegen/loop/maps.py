@@ -30,7 +30,7 @@ from weft.codegen.loop.transpose import TILE, transposing_copy
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import Extent
+from weft.ir.extent import Extent, same, smallest
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.launch import Launch
@@ -134,10 +134,10 @@ class _Map:
 
     def _is_short(self, extent: int) -> bool:
         """Whether short rows would leave vectors mostly empty, or much to single elements."""
-        if self.target.masked:
-            return extent < self.lanes // 2
         if not _is_fixed(extent):
             return False
+        if self.target.masked:
+            return extent < self.lanes // 2
         written = math.lcm(extent, self.lanes) <= MOST_PERIOD * self.lanes
         return extent < self.lanes or (extent % self.lanes > 0 and written)
 
@@ -152,7 +152,7 @@ class _Map:
         extent = part.axis.extent
         block = 1 if part.lane else self.lanes * self.unroll
         scale = len(part.stores) // len(self.stores) * (part.lane.extent if part.lane else 1)
-        each = per_chunk(extent, self.moved * scale, self.cycles * scale)
+        each = per_chunk(extent, self.moved, self.cycles, scale)
         each = -(-each // block) * block
         return self._launch(
             self._along(part, Segment(None, each)), -(-extent // each), (), part.stores
@@ -193,7 +193,7 @@ class _Map:
         if part < last.extent // 2 and row.extent < FEW_ROWS:
             return self._cut_rows(row, part)
         inner = [self._along(part) for part in self._stretches()]
-        each = per_chunk(row.extent, self.moved * last.extent, self.cycles * last.extent)
+        each = per_chunk(row.extent, self.moved, self.cycles, last.extent)
         tree = Loop(row, tuple(inner), Segment(None, each))
         return self._launch(tree, -(-row.extent // each))
 
@@ -259,8 +259,9 @@ class _Map:
         for x in needed([s.value for s in self.stores]):
             if x.op == "load":
                 steps = {atom.inner: k for atom, k in x.data[1].terms if atom.kind == "var"}
-                if steps.get(last, 0) not in (0, 1, -1):
-                    found.update({s: None for s, k in steps.items() if k == 1 and s is not last})
+                if not any(same(steps.get(last, 0), k) for k in (0, 1, -1)):
+                    near = [s for s, k in steps.items() if same(k, 1) and s is not last]
+                    found.update(dict.fromkeys(near))
         wide = [s for s in found if s.extent >= 4]
         return wide[0] if wide and last.extent >= self.lanes // 2 else None
 
@@ -293,8 +294,8 @@ class _Map:
         tree = Turned(
             across, last, lanes, tuple(self.stores), (Segment(down, TILE), Segment(along, TILE))
         )
-        area = min(TILE, across.extent) * min(TILE, last.extent)
-        each = per_chunk(piece.extent, self.moved * area, self.cycles * area)
+        area = smallest(TILE, across.extent) * smallest(TILE, last.extent)
+        each = per_chunk(piece.extent, self.moved, self.cycles, area)
         return self._launch(Loop(piece, (tree,), Segment(None, each)), -(-piece.extent // each))
 
     # non-temporal stores
@@ -372,7 +373,7 @@ def _shift(index: Index, axis: Symbol) -> int | None:
 def _starts_at(store: Store, unit: int) -> bool:
     """Whether vectors along the last axis start at multiples of `unit` bytes."""
     size = store.buffer.dtype.size
-    others = [k for atom, k in store.offset.terms if k != 1 or atom.kind != "var"]
+    others = [k for atom, k in store.offset.terms if not same(k, 1) or atom.kind != "var"]
     return len(others) == len(store.offset.terms) - 1 and all(
         k * size % unit == 0 for k in (*others, store.offset.const)
     )

@@ -27,6 +27,8 @@ from weft.passes.launch import Launch, Scratch
 
 SCRATCH_ROW: int = 256 * 1024
 """Maximum bytes of a row's kept values: a part of L2."""
+SOME: int = 4
+"""Vectors of columns that are summed together if sizes differ from run to run."""
 STRAIGHT: int = 4
 """A row of at most this many vectors stays in registers between passes."""
 
@@ -55,7 +57,7 @@ def row_launch(name: str, levels: Levels, target: Target) -> Launch:
         return _over_rows(name, levels, body, (count, moved, cycles), target)
     depth = count // last.extent
     block = lanes * unroll
-    each = -(-per_chunk(last.extent, moved * depth, cycles * depth) // block) * block
+    each = -(-per_chunk(last.extent, moved, cycles, depth) // block) * block
     tree = Vector(last, lanes, unroll, inside, Segment(None, each))
     return launch(name, [tree], passes_of(levels), target, -(-last.extent // each))
 
@@ -77,9 +79,7 @@ def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
     most = max(1, target.registers // 2 // max(sums, 1))
     if not isinstance(extent, Extent):
         return max(1, min(most, extent // lanes))
-    while most > 1 and extent < most * lanes:
-        most = 4 if most > 4 else 1  # few variants for all sizes
-    return most
+    return most if most <= SOME or extent >= most * lanes else SOME
 
 
 def row_unroll(leaves: Leaves, lanes: int, target: Target) -> int:
@@ -94,15 +94,14 @@ def _over_rows(
     name: str,
     levels: Levels,
     body: Sequence[Tree],
-    work: tuple[int, float, float],
+    work: tuple[int, float, float],  # elements; bytes and cycles of each
     target: Target,
 ) -> Launch:
     count, moved, cycles = work
     row = levels.row
     if row is None:
         return launch(name, body, passes_of(levels), target)
-    length = count / row.extent
-    each = per_chunk(row.extent, moved * length, cycles * length)
+    each = per_chunk(row.extent, moved, cycles, count // row.extent)
     tree = Loop(row, tuple(body), Segment(None, each))
     return launch(name, [tree], passes_of(levels), target, -(-row.extent // each))
 
@@ -194,7 +193,8 @@ def _joined(b: Expressions, op: str, values: list[Expr], halves: bool) -> Expr:
 def _keep_expensive(levels: Levels, lanes: int) -> None:
     """Stores values that are expensive and needed by two passes; the later one loads them."""
     length = extent_of(levels.reduced)
-    if levels.reduced[-1].extent <= STRAIGHT * lanes and len(levels.reduced) == 1:
+    fixed = len(levels.reduced) == 1 and not isinstance(length, Extent)
+    if fixed and length <= STRAIGHT * lanes:
         return  # the row stays in registers
     position = flat([variable(s) for s in levels.reduced], [s.extent for s in levels.reduced])
     for n in range(levels.count - 1):

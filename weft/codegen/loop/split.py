@@ -30,7 +30,7 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.ir.extent import largest
+from weft.ir.extent import same
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Launch, Scratch
@@ -50,9 +50,10 @@ ROWS: Final = 8
 def wants_parts(levels: Levels) -> bool:
     """Whether a group has too few rows, or blocks of columns, to make each one work item."""
     values = [p.value for p in (*levels.sums, *levels.full)]
-    total = traffic(values, [s.buffer for s in levels.full])
-    computed = size(levels.reduction.domain)  # also of numbers that are broadcast, and not read
-    if largest(int(total), computed) < 4 * CHUNK_BYTES:
+    count = size(levels.reduction.domain)
+    moved = traffic(values, [s.buffer for s in levels.full]) / count
+    # Numbers that are broadcast are computed, though not read.
+    if count < int(4 * CHUNK_BYTES / max(moved, 1.0)):
         return False
     rows = size(levels.reduction.kept)
     if not levels.is_rows:
@@ -174,9 +175,9 @@ class _Level:
             body = (nest.part(leaves, part), *ends)
         else:
             body = (self._columns(leaves, part, band, ends),)
-        share = size(levels.reduction.domain) / count
-        moved = traffic(leaves.values, [s.buffer for s in levels.full]) / count
-        each = per_chunk(count, moved, cost(leaves.values) / self.lanes * share)
+        elements = size(levels.reduction.domain)
+        moved = traffic(leaves.values, [s.buffer for s in levels.full]) / elements
+        each = per_chunk(count, moved, cost(leaves.values) / self.lanes, elements // count)
         step = Pass(leaves.stores, tuple(leaves.values))
         tree = Loop(piece, body, Segment(None, each))
         return launch(self.name + "_parts", [tree], [step], self.target, -(-count // each))
@@ -249,11 +250,11 @@ class _Level:
         name = self.name + "_together"
         values = tuple(p.value for p in (*sums, *stores))
         steps = [Pass(tuple(stores), values)]
-        if self.kept == 1:
+        if same(self.kept, 1):
             return launch(name, [Loop(column, body)], steps, self.target)
         lanes = lanes_for(values, self.target)
         unroll = columns_unroll(len(sums), self.kept, lanes, self.target)
         block = lanes * unroll
-        each = -(-per_chunk(self.kept, 4.0 * self.count, 0) // block) * block
+        each = -(-per_chunk(self.kept, 4.0, 0, self.count) // block) * block
         tree = Vector(column, lanes, unroll, body, Segment(None, each))
         return launch(name, [tree], steps, self.target, -(-self.kept // each))

@@ -11,6 +11,7 @@ from weft.codegen.loop.expression import Buffer, Expr, Expressions
 from weft.codegen.loop.index import ZERO, Index, Symbol, clamped, fixed, flat, unflat, variable
 from weft.errors import CompileError
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, same
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.boundary.state import CONSTANT
@@ -133,16 +134,22 @@ class Trace:
 def broadcast_index(index: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The index of an operand of `shape` for the output element at `index`."""
     last = index[len(index) - len(shape) :]
-    return tuple(ZERO if d == 1 else i for i, d in zip(last, shape, strict=True))
+    return tuple(ZERO if is_one(d) else i for i, d in zip(last, shape, strict=True))
+
+
+def is_one(extent: int) -> bool:
+    """Whether an axis has one element; of an extent that is planned as more, any number is read."""
+    return extent == 1 if not isinstance(extent, Extent) or extent.value == 1 else False
 
 
 def reshaped_index(
     index: tuple[Index, ...], shape: tuple[int, ...], other: tuple[int, ...]
 ) -> tuple[Index, ...]:
     """The index in `other` of the element that has `index` in `shape`; both have one size."""
-    kept = iter([i for i, d in zip(index, shape, strict=True) if d != 1])
-    if [d for d in shape if d != 1] == [d for d in other if d != 1]:
-        return tuple(ZERO if d == 1 else next(kept) for d in other)
+    kept = iter([i for i, d in zip(index, shape, strict=True) if not same(d, 1)])
+    some, others = ([d for d in dims if not same(d, 1)] for dims in (shape, other))
+    if len(some) == len(others) and all(map(same, some, others)):
+        return tuple(ZERO if same(d, 1) else next(kept) for d in other)
     return unflat(flat(index, shape), other)
 
 

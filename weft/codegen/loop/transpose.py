@@ -57,7 +57,8 @@ def transposing_copy(
     lengths = [axis.extent * (more.extent if more else 1) for axis, more in sides]
     pieces = prod([-(-length // TILE) for length in lengths]) * prod([s.extent for s in outer])
     moved = traffic([value], [store.buffer])
-    each = per_chunk(pieces, moved / pieces, 0)
+    count = prod(lengths) * prod([s.extent for s in outer])
+    each = per_chunk(pieces, moved / count, 0, count // pieces)
     numbers = [each, pieces, *lengths, place.const, store.offset.const]
     for (axis, more), there in zip(sides, (written, read), strict=True):
         numbers += [there.get(axis, 0), axis.extent, there.get(more, 0) if more else 0]
