@@ -30,7 +30,7 @@ from weft.codegen.loop.transpose import TILE, transposing_copy
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import Extent, same, smallest
+from weft.ir.extent import Extent, same, smallest, tuned
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.launch import Launch
@@ -190,7 +190,7 @@ class _Map:
         row = Symbol("row", _product(outer))
         self._rename(dict(zip(outer, unflat(variable(row), _extents(outer)), strict=True)))
         part = per_chunk(last.extent, self.moved, self.cycles)
-        if part < last.extent // 2 and row.extent < FEW_ROWS:
+        if tuned("<", part, last.extent // 2) and tuned("<", row.extent, FEW_ROWS):
             return self._cut_rows(row, part)
         inner = [self._along(part) for part in self._stretches()]
         each = per_chunk(row.extent, self.moved, self.cycles, last.extent)
@@ -262,13 +262,14 @@ class _Map:
                 if not any(same(steps.get(last, 0), k) for k in (0, 1, -1)):
                     near = [s for s, k in steps.items() if same(k, 1) and s is not last]
                     found.update(dict.fromkeys(near))
-        wide = [s for s in found if s.extent >= 4]
-        return wide[0] if wide and last.extent >= self.lanes // 2 else None
+        wide = [s for s in found if tuned("<=", 4, s.extent)]
+        return wide[0] if wide and tuned("<=", self.lanes // 2, last.extent) else None
 
     def _join(self, across: Symbol) -> None:
         """Collapses one of the last two axes if the last alone would fill few whole squares."""
         *outer, before, last = self.axes
-        if before is across or last.extent >= TILE or last.extent % self.lanes == 0:
+        filled = tuned("<=", TILE, last.extent) or tuned("==", last.extent % self.lanes, 0)
+        if before is across or filled:
             return
         both = Symbol("joined", before.extent * last.extent)
         places = unflat(variable(both), [before.extent, last.extent])
@@ -310,7 +311,8 @@ class _Map:
 
     def _is_streamed(self) -> bool:
         written = sum(b.dtype.size for b in self._written()) * self.count
-        return written >= STREAM_BYTES and all(_starts_at(s, LINE) for s in self.stores)
+        large = tuned("<=", STREAM_BYTES, written)
+        return large and all(_starts_at(s, LINE) for s in self.stores)
 
     def _written(self) -> tuple[Buffer, ...]:
         return tuple(dict.fromkeys(s.buffer for s in self.stores))

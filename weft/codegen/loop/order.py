@@ -31,7 +31,7 @@ from weft.codegen.loop.arithmetic import EXTREMES
 from weft.codegen.loop.index import Symbol
 from weft.codegen.loop.tree import Accumulate
 from weft.ir.dtype import DType
-from weft.ir.extent import same
+from weft.ir.extent import Extent, same
 
 ACCUMULATORS: Final = 4
 """Vectors of a row's sum: they hide the latency of an addition, two of which start in a cycle."""
@@ -67,11 +67,16 @@ def cut_of(inner: Sequence[Symbol], outer: Sequence[Symbol], rows: bool) -> Cut:
     """The cut of a reduction over the axes of an inner run and those outside."""
     most, n, m = ROW if rows else COLUMN, extent_of(inner), extent_of(outer)
     if not outer or n > most:
-        count = -(-n // most) if n > most else 1
+        count = 1 if _is_short(n, most) else -(-n // most)
         return Cut(True, most, count, count * m)
     length = most // n
     count = -(-m // length)
     return Cut(False, length, count, count)
+
+
+def _is_short(n: int, most: int) -> bool:
+    """Whether there is one part; with more, a kernel serves all sizes, and needs no guard."""
+    return n <= most if not isinstance(n, Extent) or n.value <= most else False
 
 
 def extent_of(symbols: Iterable[Symbol]) -> int:

@@ -21,7 +21,7 @@ from weft.codegen.loop.parts import Leaves, Nest
 from weft.codegen.loop.reduction import Levels, sum_type
 from weft.codegen.loop.tree import Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
-from weft.ir.extent import Extent
+from weft.ir.extent import Extent, tuned
 from weft.ir.shape import size
 from weft.passes.launch import Launch, Scratch
 
@@ -79,7 +79,7 @@ def columns_unroll(sums: int, extent: int, lanes: int, target: Target) -> int:
     most = max(1, target.registers // 2 // max(sums, 1))
     if not isinstance(extent, Extent):
         return max(1, min(most, extent // lanes))
-    return most if most <= SOME or extent >= most * lanes else SOME
+    return most if most <= SOME or tuned("<=", most * lanes, extent) else SOME
 
 
 def row_unroll(leaves: Leaves, lanes: int, target: Target) -> int:
@@ -203,7 +203,7 @@ def _keep_expensive(levels: Levels, lanes: int) -> None:
         later = [p.value for m in range(n + 1, levels.count) for part in levels.at(m) for p in part]
         for x in _frontier(now, later, set(levels.reduced)):
             dtype = sum_type(x.dtype)
-            if length * dtype.size > SCRATCH_ROW or x.dtype.kind == "b":
+            if tuned("<", SCRATCH_ROW, length * dtype.size) or x.dtype.kind == "b":
                 continue
             memory = Scratch(-(-length * dtype.size // 64) * 64, per_thread=True)
             buffer = levels.buffers.of(memory, dtype)

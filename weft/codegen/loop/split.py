@@ -30,7 +30,7 @@ from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.ir.extent import same
+from weft.ir.extent import same, tuned
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Launch, Scratch
@@ -53,20 +53,23 @@ def wants_parts(levels: Levels) -> bool:
     count = size(levels.reduction.domain)
     moved = traffic(values, [s.buffer for s in levels.full]) / count
     # Numbers that are broadcast are computed, though not read.
-    if count < int(4 * CHUNK_BYTES / max(moved, 1.0)):
+    if tuned("<", count, int(4 * CHUNK_BYTES / max(moved, 1.0))):
         return False
     rows = size(levels.reduction.kept)
     if not levels.is_rows:
         rows = rows // levels.kept[-1].extent
-    if rows >= FEW:
+    if tuned("<=", FEW, rows):
         return False
-    wide = not levels.is_rows and _is_wide(levels) and levels.inner[0].extent > 2 * ROWS
-    return wide or cut_of(levels.inner, levels.outer, levels.is_rows).total > 1
+    wide = not levels.is_rows and _is_wide(levels)
+    if wide and tuned("<", 2 * ROWS, levels.inner[0].extent):
+        return True
+    return tuned("<", 1, cut_of(levels.inner, levels.outer, levels.is_rows).total)
 
 
 def _is_wide(levels: Levels) -> bool:
     """Whether a part of columns is summed a few rows at a time."""
-    return len(levels.inner) == 1 and not levels.outer and levels.kept[-1].extent > WIDE
+    one = len(levels.inner) == 1 and not levels.outer
+    return one and tuned("<", WIDE, levels.kept[-1].extent)
 
 
 def split_launches(name: str, reduction: Reduction, target: Target) -> list[Launch]:

@@ -134,12 +134,14 @@ class Trace:
 def broadcast_index(index: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The index of an operand of `shape` for the output element at `index`."""
     last = index[len(index) - len(shape) :]
-    return tuple(ZERO if is_one(d) else i for i, d in zip(last, shape, strict=True))
+    return tuple(ZERO if _is_spread(d, i) else i for i, d in zip(last, shape, strict=True))
 
 
-def is_one(extent: int) -> bool:
-    """Whether an axis has one element; of an extent that is planned as more, any number is read."""
-    return extent == 1 if not isinstance(extent, Extent) or extent.value == 1 else False
+def _is_spread(extent: int, index: Index) -> bool:
+    """Whether an axis has one element, which is read at any index."""
+    if not isinstance(extent, Extent):
+        return extent == 1
+    return extent.value == 1 and not same(index.high + 1, extent) and extent == 1
 
 
 def reshaped_index(
