@@ -54,13 +54,24 @@ class Bounds:
             return {(): a} if a else {}
         if kind == "base":
             return {(index,): 1}
+        found = self.folded(kind, a, b)
+        if found is not None:
+            return found
+        same = kind, *(frozenset(self.polynomial(i).items()) for i in (a, b))
+        return {(self._unknowns.setdefault(same, index),): 1}
+
+    def folded(self, kind: str, a: int, b: int) -> Polynomial | None:
+        """The polynomial `a kind b`; `None` if it is an unknown of its own."""
         x, y = self.polynomial(a), self.polynomial(b)
         if kind in "+-":
             return _sum(x, y, 1 if kind == "+" else -1)
-        if kind == "*" and len(x) * len(y) <= MOST_TERMS:
-            return _product(x, y)
-        same = kind, frozenset(x.items()), frozenset(y.items())
-        return {(self._unknowns.setdefault(same, index),): 1}
+        if kind == "*":
+            return _product(x, y) if len(x) * len(y) <= MOST_TERMS else None
+        if kind in ("min", "max"):
+            below = self.compared("<=", a, b)
+            return None if below is None else x if below is (kind == "min") else y
+        exact = _divided(x, y)
+        return exact if kind == "//" or exact is None else {}
 
     def _interval(self, x: Polynomial) -> Interval:
         """Bounds: with each unknown written as its bound and a distance from it."""
@@ -108,6 +119,22 @@ def _quotient(x: Interval, y: Interval) -> Interval:
         return None if low is None else low // divisor, None if high is None else high // divisor
     least = None if low is None else 0 if low >= 0 else low
     return least, None if high is None else high if high >= 0 else -1
+
+
+def _divided(x: Polynomial, y: Polynomial) -> Polynomial | None:
+    """The quotient by one product of unknowns; `None` if that does not divide every term."""
+    if len(y) != 1:
+        return {(): 1} if x == y and x else None
+    ((divisor, by),) = y.items()
+    found: dict[tuple[int, ...], int] = {}
+    for unknowns, k in x.items():
+        rest = list(unknowns)
+        if k % by or any(unknowns.count(i) < divisor.count(i) for i in divisor):
+            return None
+        for i in divisor:
+            rest.remove(i)
+        found[tuple(rest)] = k // by
+    return found
 
 
 def _sum(x: Polynomial, y: Polynomial, sign: int) -> Polynomial:

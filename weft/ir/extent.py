@@ -52,6 +52,8 @@ class Extents:
         self._least: dict[int, int] = {}
         self._bounds = Bounds(self._made, self._least)
         self._certain: dict[tuple[str, int, int], bool | None] = {}
+        self._equal: dict[tuple[str, int, int], int] = {}
+        self._known: dict[object, Extent] = {}
 
     def __getitem__(self, index: int) -> Extent:
         """An extent by its index."""
@@ -68,7 +70,9 @@ class Extents:
         if least is not None:
             self._guards["<=", self.number_of(least), index] = True
             self._least[index] = least
-        return self._extent(value, index, f"s{place}")
+        extent = self._extent(value, index, f"s{place}")
+        self._known[frozenset(self._bounds.polynomial(index).items())] = extent
+        return extent
 
     def values(self, bases: Sequence[int]) -> list[int]:
         """Values of all extents for these base sizes, by index.
@@ -129,8 +133,22 @@ class Extents:
         plain = _plain(kind, a, b)
         if plain is not None:
             return plain
-        index = self._number(kind, self.number_of(a), self.number_of(b))
-        return self._extent(value, index, f"({a} {kind} {b})")
+        x, y = self.number_of(a), self.number_of(b)
+        found = self._equal.get((kind, x, y))
+        if found is None:
+            found = self._equal[kind, x, y] = self._made_once(
+                kind, x, y, value, f"({a} {kind} {b})"
+            )
+        return found
+
+    def _made_once(self, kind: str, a: int, b: int, value: int, text: str) -> int:
+        """A number or an extent that is equal for all sizes, if there is one."""
+        polynomial = self._bounds.folded(kind, a, b)
+        if polynomial is None or polynomial.keys() - {()}:
+            index = self._number(kind, a, b)
+            key = frozenset(self._bounds.polynomial(index).items())
+            return self._known.setdefault(key, self._extent(value, index, text))
+        return polynomial.get((), 0)
 
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
@@ -298,7 +316,10 @@ class Extent(_Integer):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
             return _COMPUTED[kind](float(a), float(b))
-        return self._refuse(a if b is self else b)  # such as a list repeated n times
+        other = a if b is self else b
+        if hasattr(other, "__len__"):  # such as a list repeated n times
+            return self._refuse(other)
+        return NotImplemented
 
     def __truediv__(self, other: float) -> float:
         return float(self) / float(other)
