@@ -71,7 +71,7 @@ class Index:
         self.low: Final = low
         self.high: Final = high
         self.symbols: Final = frozenset(symbols)
-        if const or not parts:
+        if not (parts and same(const, 0)):
             parts.append(str(const))
         self.key: Final = " + ".join(parts)
 
@@ -91,13 +91,14 @@ class Index:
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
-            return Index(self.terms, self.const + other) if other else self
+            return self if same(other, 0) else Index(self.terms, self.const + other)
         total = dict(self.terms)
         by_key = {atom.key: atom for atom in total}
         for atom, k in other.terms:
             known = by_key.get(atom.key, atom)
             total[known] = total.get(known, 0) + k
-        return _joined({a: k for a, k in total.items() if k}, self.const + other.const)
+        terms = {a: k for a, k in total.items() if not same(k, 0)}
+        return _joined(terms, self.const + other.const)
 
     __radd__ = __add__
 
@@ -117,7 +118,7 @@ class Index:
             if not other.is_constant:
                 raise TypeError(f"index: {self} * {other} is not linear")
             other = other.const
-        if other == 0:
+        if same(other, 0):
             return ZERO
         return Index([(a, k * other) for a, k in self.terms], self.const * other)
 
@@ -152,7 +153,7 @@ class Index:
 
 
 def _quotient(rest: Index, by: int) -> Index:
-    if len(rest.terms) == 1 and rest.const == 0:
+    if len(rest.terms) == 1 and same(rest.const, 0):
         atom, k = rest.terms[0]
         if same(k, 1) and atom.kind == "div":  # (x // a) // b -> x // (a * b)
             return atom.inner // (atom.value * by)
@@ -170,7 +171,7 @@ def _joined(terms: dict[Atom, int], const: int) -> Index:
         if atom.kind != "mod":
             continue
         quotient = atom.inner // atom.value
-        if quotient.const or not quotient.terms:
+        if not (quotient.terms and same(quotient.const, 0)):
             continue
         found = {a.key: (a, c) for a, c in terms.items()}
         wanted = [(a.key, c * atom.value * k) for a, c in quotient.terms]

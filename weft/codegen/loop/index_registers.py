@@ -33,7 +33,7 @@ class IndexWriter(Scope, ABC):
             self.pointer(buffer, lane), offset.const + unit * copy.shift,
             storage_type(buffer.dtype),
         )  # fmt: skip
-        if unit:
+        if not same(unit, 0):
             assert self.axis is not None
             first = self.f.mul(self.bound[self.axis], unit)
             base = self.f.offset(base, first, storage_type(buffer.dtype))
@@ -44,7 +44,7 @@ class IndexWriter(Scope, ABC):
         if not rest:
             return base, numbers
         apart = self._lanes_of(varying, type_, copy)
-        return base, self.f.binary("add", apart, numbers) if unit else apart
+        return base, apart if same(unit, 0) else self.f.binary("add", apart, numbers)
 
     def _split(self, index: Index) -> tuple[int, list[tuple[Atom, int]]]:
         """The coefficient of the vector variable, and the other terms that vary by lane."""
@@ -144,7 +144,7 @@ class IndexWriter(Scope, ABC):
             total = constant(int(first.text), type_)
         else:
             total = splat(self.f, convert(self.f, "trunc", first, element(type_)), copy.lanes)
-        if unit:
+        if not same(unit, 0):
             total = self.f.binary("add", total, self._steps(type_, unit))
         for atom, k in rest:
             part = self._lane_atom(atom, type_, copy)
@@ -175,7 +175,7 @@ def _is_narrow(index: Index) -> bool:
     if not (-room <= index.low and index.high < room):
         return False
     for atom, k in index.terms:
-        if max(abs(k), abs(atom.low * k), abs(atom.high * k)) >= room:
+        if not all([-room < n < room for n in (k, atom.low * k, atom.high * k)]):
             return False
         if atom.kind not in ("var", "pick") and not _is_narrow(atom.inner):
             return False
