@@ -72,7 +72,9 @@ class Variant:
 
     def __post_init__(self) -> None:
         self.extents.planning = True
-        self.group = self.form.group({d: self.extents.base(self.planned[d], 1) for d in self.planned})
+        self.group = self.form.group(
+            {d: self.extents.base(self.planned[d], 1) for d in self.planned}
+        )
         self.launches = lower(self.group, self.target)
 
     def values(self, sizes: Sizes) -> list[int]:
