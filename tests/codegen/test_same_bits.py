@@ -17,7 +17,7 @@ from weft.ir.dtype import DType
 
 SIZES = (1, 2, 3, 5, 7, 15, 16, 17, 31, 63, 64, 65, 100, 1000, 4099, 70001)
 MOST = 200_000  # elements
-DRAWN = 6
+DRAWN = 5
 
 
 def of(build: Any, *shapes: Sequence[str | int], dtype: DType = types.float32) -> Form:
@@ -48,6 +48,17 @@ def two_types(x: Any) -> Any:
 def beside_integers(x: Any) -> Any:
     some = ops.less(ops.cast(x, dtype="int64"), 3)
     return ops.sum(ops.select(some, x, x * 0.5), axes=(1,))
+
+
+def differences(x: Any) -> Any:
+    rows, columns = x.shape
+    after = ops.slice(x, begin=(0, 1), end=(rows, columns))
+    return ops.sum(ops.abs(after - ops.slice(x, begin=(0, 0), end=(rows, columns - 1))), axes=None)
+
+
+def heads(x: Any) -> Any:
+    rows, columns, _ = x.shape
+    return ops.transpose(ops.reshape(x, shape=(rows, columns, 4, 8)), perm=(0, 2, 1, 3)) * 2.0
 
 
 def total(*axes: int) -> Any:
@@ -87,6 +98,11 @@ FORMS = {
     "channels": of(lambda x, y: x * 2.0 + y, "bcmn", ("c", 1, 1)),
     "outer product": of(lambda x, y: x * y, ("m", 1), ("n",)),
     "transpose": of(lambda x: ops.transpose(x, perm=(1, 0)) * 2.0, "mn"),
+    "differences": of(differences, "mn"),
+    "heads": of(heads, ("m", "n", 32)),
+    "padded": of(lambda x: ops.pad(x, paddings=((0, 0), (1, 2))) * 2.0, "mn"),
+    "concatenated": of(lambda x, y: total(1)(ops.concatenate(x, y, axis=1)), "mn", "mk"),
+    "flipped": of(lambda x: ops.flip(x, axes=(1,)) * 2.0, "mn"),
     "cast": of(lambda x: ops.cast(x, dtype="float16"), "mn"),
 }
 
