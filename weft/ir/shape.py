@@ -93,9 +93,17 @@ def broadcast(*shapes: Shape) -> Shape:
         return None
     found: Dims = ()
     for shape in cast("tuple[Dims, ...]", shapes):
-        if len(shape) != len(found) or shape != found:
+        if not _alike(shape, found):
             found = _broadcast_pair(found, shape, shapes) if found else shape
     return found
+
+
+def _alike(a: Dims, b: Dims) -> bool:
+    """Whether two shapes are equal; no extent is compared with a number, as that adds a guard."""
+    return len(a) == len(b) and all(
+        p is q or (isinstance(p, Extent) is isinstance(q, Extent) and p == q)
+        for p, q in zip(a, b, strict=True)
+    )
 
 
 def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:

@@ -8,7 +8,7 @@ from typing import Final
 
 from weft.codegen.loop.expression import Expr, Expressions
 from weft.codegen.loop.index import Index, Symbol, substituted, unflat, variable
-from weft.codegen.loop.order import cut_of, extent_of, ordered
+from weft.codegen.loop.order import cut_of, ordered
 from weft.codegen.loop.reduction import Levels
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree
 from weft.ir.extent import Extent
@@ -58,6 +58,7 @@ class Nest:
         self.outer: Final = levels.outer
         self.rows: Final = levels.is_rows
         self.cut: Final = cut_of(levels.inner, levels.outer, levels.is_rows)
+        self._levels: Final = levels
         self._b: Final = levels.trace.b
         self._innermost: Final = innermost
         last = self.inner[-1].extent
@@ -121,6 +122,6 @@ class Nest:
         """The leaves with one loop variable for several."""
         if len(symbols) == 1:
             return leaves, symbols[0]
-        axis = Symbol("".join(s.name for s in symbols), extent_of(symbols))
+        axis = self._levels.one_for(symbols)
         places = unflat(variable(axis), [s.extent for s in symbols])
         return leaves.at(self._b, symbols, places), axis

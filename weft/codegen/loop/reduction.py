@@ -126,6 +126,7 @@ class Levels:
         self.inner: list[Symbol] = []  # the last run of adjacent reduced axes
         self.outer: list[Symbol] = []  # the other reduced axes
         self.order: list[Symbol] = []
+        self._joined: dict[tuple[Symbol, ...], Symbol] = {}
         self.kept_flat = flat(kept_index, reduction.kept)
         self._merge(symbols)
 
@@ -166,6 +167,13 @@ class Levels:
             first -= 1
         self.inner = self.order[first : last + 1]
         self.outer = [s for s in self.order[:first] if s in reduced]
+
+    def one_for(self, symbols: Sequence[Symbol]) -> Symbol:
+        """One loop variable for several; the same in every pass, as are expressions with it."""
+        key = tuple(symbols)
+        if key not in self._joined:
+            self._joined[key] = Symbol("".join([s.name for s in key]), extent_of(key))
+        return self._joined[key]
 
     @property
     def is_rows(self) -> bool:
