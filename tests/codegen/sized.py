@@ -98,7 +98,10 @@ class Variant:
                 return names[a]
             return str(a) if kind == "number" else f"({text(a)} {kind} {text(b)})"
 
-        return [f"{text(a)} {k} {text(b)} is {found}" for k, a, b, found in state["guards"]]
+        least = [f"{text(i)} >= {n}" for i, n in state["least"]]
+        return [
+            *least, *[f"{text(a)} {k} {text(b)} is {found}" for k, a, b, found in state["guards"]]
+        ]  # fmt: skip
 
     def at(self, sizes: Sizes, group: Group) -> list[Launch]:
         """The launches for some sizes, on the values of a group for these sizes."""

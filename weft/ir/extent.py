@@ -68,7 +68,6 @@ class Extents:
         self._bases.append(value)
         index = self._number("base", place, 0)
         if least is not None:
-            self._guards["<=", self.number_of(least), index] = True
             self._least[index] = least
         extent = self._extent(value, index, f"s{place}")
         self._known[frozenset(self._bounds.polynomial(index).items())] = extent
@@ -92,7 +91,8 @@ class Extents:
 
     def admits(self, values: Sequence[int]) -> bool:
         """Whether all guards hold for these values."""
-        return _hold(self._guards, values)
+        enough = all([values[index] >= least for index, least in self._least.items()])
+        return enough and _hold(self._guards, values)
 
     def suits(self, values: Sequence[int]) -> bool:
         """Whether code is tuned for these values, if it is valid for them."""
@@ -104,8 +104,10 @@ class Extents:
         guards, tuned = (
             [[*key, found] for key, found in known.items()] for known in (self._guards, self._tuned)
         )
-        made = list(map(list, self._made))
-        return {"bases": self._bases, "made": made, "guards": guards, "tuned": tuned}
+        made, least = (list(map(list, x)) for x in (self._made, self._least.items()))
+        return {
+            "bases": self._bases, "least": least, "made": made, "guards": guards, "tuned": tuned,
+        }  # fmt: skip
 
     def restored(self, state: dict[str, Any]) -> list[Extent]:
         """Restores what was known when `state` was taken; returns the extents by index.
@@ -118,6 +120,7 @@ class Extents:
         self._made[:], self._numbers = made, {key: i for i, key in enumerate(made)}
         self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
         self._tuned.update({(kind, a, b): found for kind, a, b, found in state["tuned"]})
+        self._least.update({index: least for index, least in state["least"]})
         values = self.values(self._bases)
         return [Extent(value, self, i, f"#{i}") for i, value in enumerate(values)]
 
