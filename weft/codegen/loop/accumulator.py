@@ -14,7 +14,7 @@ from weft.codegen.loop.expression import Buffer
 from weft.codegen.loop.index import Symbol
 from weft.codegen.loop.lanes import Copy, masked
 from weft.codegen.loop.order import ACCUMULATORS, is_ordered, ordered
-from weft.codegen.loop.tree import Accumulate, Segment, Vector, leaves
+from weft.codegen.loop.tree import Accumulate, Segment, Vector, accumulations
 from weft.ir.extent import Extent, same
 
 
@@ -118,7 +118,7 @@ class Accumulators:
 
 def has_order(part: Vector) -> bool:
     """Whether the order matters in which a loop's vectors are added."""
-    return bool(ordered([leaf for leaf in leaves(part.body) if isinstance(leaf, Accumulate)]))
+    return bool(ordered(accumulations(part.body)))
 
 
 def is_known(part: Vector) -> bool:

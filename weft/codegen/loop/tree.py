@@ -132,11 +132,20 @@ def find_vector(body: Sequence[Tree]) -> Vector | None:
     return None
 
 
+def accumulations(body: Sequence[Tree]) -> Iterator[Accumulate]:
+    """What a tree adds to reductions outside."""
+    for part in body:
+        if isinstance(part, Accumulate):
+            yield part
+        elif isinstance(part, Loop | Vector | Aligned):
+            yield from accumulations(part.body)
+
+
 def vector_of(body: Sequence[Tree], result: Symbol) -> Vector | None:
     """The vector loop in which `result` is accumulated."""
     for part in body:
         if isinstance(part, Vector):
-            if any(isinstance(x, Accumulate) and x.result is result for x in leaves(part.body)):
+            if any(a.result is result for a in accumulations(part.body)):
                 return part
         elif isinstance(part, Loop | Reduce | Aligned):
             found = vector_of(part.body, result)
