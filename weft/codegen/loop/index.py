@@ -261,11 +261,11 @@ def flat(index: Sequence[Index], shape: Sequence[int]) -> Index:
 def unflat(position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
     """The index of the element at a row-major position: the inverse of `flat`."""
     found: list[Index] = []
-    for extent in reversed(shape):
+    for n, extent in reversed(list(enumerate(shape))):
         if certain("<=", extent, 0):
             found.append(ZERO)
             continue
-        found.append(position % extent)
+        found.append(position % extent if n else position)
         position = position // extent
     return tuple(reversed(found))
 

@@ -39,9 +39,8 @@ class VectorLoops(Accumulators, ABC):
         if has_order(part):
             self._last_block(part, end, stop)
             return
-        at = end
-        if part.unroll > 1:
-            end = self._last_whole(at, stop, part.lanes)
+        if part.unroll > 1 and not self.masks:
+            at, end = end, self._last_whole(end, stop, part.lanes)
             self._block_loop(part, at, end, part.lanes)
         self._remainder(part, end, stop)
 
