@@ -16,6 +16,7 @@ from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.entry import Entry, entry_of
+from weft.library.form import resized
 from weft.library.variant import Bound, Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
@@ -49,10 +50,17 @@ class Part:
     sizes: tuple[int, ...]
     buffers: tuple[int, ...]
 
-    def at(self, left: Iterator[int]) -> Bound:
-        """Its launches, given the sizes that are extents, in order."""
-        sizes = tuple([_at(x, left) for x in self.sizes])
+    def sized(self, left: Iterator[int]) -> tuple[int, ...]:
+        """Its sizes, given those that are extents, in order."""
+        return tuple([_at(x, left) for x in self.sizes])
+
+    def at(self, sizes: tuple[int, ...]) -> Bound:
+        """Its launches for concrete sizes."""
         return self.entry.at(self.group, self.sizes, sizes)
+
+    def concrete(self, sizes: Sequence[int]) -> Group:
+        """Its group at concrete sizes."""
+        return resized(self.group, self.sizes, sizes, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,8 +94,10 @@ class Routine:
             numbers: the values of its `extents`.
         """
         left = iter(numbers)
-        bounds = tuple([part.at(left) for part in self.parts])
-        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
+        sizes = tuple([part.sized(left) for part in self.parts])
+        bounds = tuple([part.at(own) for part, own in zip(self.parts, sizes, strict=True)])
+        temporaries = tuple([_at(size, left) for size in self.temporaries])
+        return Placed(self, sizes, bounds, temporaries)
 
     @functools.cached_property
     def reads(self) -> frozenset[int]:
@@ -101,11 +111,13 @@ class Placed:
     """A routine at concrete sizes.
 
     Attributes:
+        sizes: of each part.
         bounds: the launches of each part.
         temporaries: bytes of each, besides scratch memory.
     """
 
     routine: Routine
+    sizes: tuple[tuple[int, ...], ...]
     bounds: tuple[Bound, ...]
     temporaries: tuple[int, ...]
 

@@ -109,7 +109,7 @@ class Stitching:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
         self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Record | None]] = []  # of each launch
+        self._started: list[tuple[Part, tuple[int, ...], Record | None]] = []  # of each launch
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -188,14 +188,15 @@ class Stitching:
         for bytes_ in found.temporaries:
             places.append(scratch)
             scratch += aligned(bytes_)
-        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
+        parts = zip(found.routine.parts, found.sizes, found.bounds, strict=True)
+        for part, sizes, bound in parts:
             own = [places[n] if n >= 0 else 0 for n in part.buffers]
             for bytes_, each in bound.scratch:
                 own.append(scratch)
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
                 if self._list.add(start, own):
-                    self._started.append((part, record))
+                    self._started.append((part, sizes, record))
 
     def run(self) -> None:
         """Runs the launches.
@@ -223,8 +224,9 @@ class Stitching:
         return found
 
     def _failure(self, fault: Fault) -> WeftError:
-        part, record = self._started[fault.tag]
-        node, say = next((n, f) for n in part.group.nodes if (f := fault_of(n)) is not None)
+        part, sizes, record = self._started[fault.tag]
+        nodes = part.concrete(sizes).nodes
+        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
         source = node.source if record is None else record.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
         error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
