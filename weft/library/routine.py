@@ -50,17 +50,14 @@ class Part:
     sizes: tuple[int, ...]
     buffers: tuple[int, ...]
 
-    def sized(self, left: Iterator[int]) -> tuple[int, ...]:
-        """Its sizes, given those that are extents, in order."""
-        return tuple([_at(x, left) for x in self.sizes])
-
-    def at(self, sizes: tuple[int, ...]) -> Bound:
-        """Its launches for concrete sizes."""
+    def at(self, left: Iterator[int]) -> Bound:
+        """Its launches, given the sizes that are extents, in order."""
+        sizes = tuple([_at(x, left) for x in self.sizes])
         return self.entry.at(self.group, self.sizes, sizes)
 
-    def concrete(self, sizes: Sequence[int]) -> Group:
-        """Its group at concrete sizes."""
-        return resized(self.group, self.sizes, sizes, int)
+    def group_at(self, bound: Bound) -> Group:
+        """The group at concrete sizes."""
+        return resized(self.group, self.sizes, bound.sizes, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +91,8 @@ class Routine:
             numbers: the values of its `extents`.
         """
         left = iter(numbers)
-        sizes = tuple([part.sized(left) for part in self.parts])
-        bounds = tuple([part.at(own) for part, own in zip(self.parts, sizes, strict=True)])
-        temporaries = tuple([_at(size, left) for size in self.temporaries])
-        return Placed(self, sizes, bounds, temporaries)
+        bounds = tuple([part.at(left) for part in self.parts])
+        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
 
     @functools.cached_property
     def reads(self) -> frozenset[int]:
@@ -111,13 +106,11 @@ class Placed:
     """A routine at concrete sizes.
 
     Attributes:
-        sizes: of each part.
         bounds: the launches of each part.
         temporaries: bytes of each, besides scratch memory.
     """
 
     routine: Routine
-    sizes: tuple[tuple[int, ...], ...]
     bounds: tuple[Bound, ...]
     temporaries: tuple[int, ...]
 
