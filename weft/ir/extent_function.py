@@ -15,14 +15,16 @@ def evaluation(extents: Extents, wanted: Iterable[int]) -> Evaluate:
     state = extents.state
     made: list[tuple[str, int, int]] = state["made"]
     guards: list[tuple[str, int, int, bool]] = state["guards"]
+    least: list[tuple[int, int]] = state["least"]
     results = list(wanted)
-    needed = set(results) | {i for _, a, b, _ in guards for i in (a, b)}
+    needed = {*results, *[i for i, _ in least], *[i for _, a, b, _ in guards for i in (a, b)]}
     for i in range(len(made) - 1, -1, -1):
         kind, a, b = made[i]
         if i in needed and kind not in ("base", "number"):
             needed |= {a, b}
     lines = [f" e{i} = {_term(*made[i])}" for i in sorted(needed)]
-    conditions = [f"({_pair(kind, a, b)}) is {expected}" for kind, a, b, expected in guards]
+    conditions = [f"e{i} >= {n}" for i, n in least]
+    conditions += [f"({_pair(kind, a, b)}) is {expected}" for kind, a, b, expected in guards]
     if conditions:
         lines.append(f" if not ({' and '.join(conditions)}): return None")
     lines.append(f" return ({''.join([f'e{i}, ' for i in results])})")
