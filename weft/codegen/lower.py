@@ -72,6 +72,8 @@ FAMILIES: Final[dict[str, Family]] = {
 FOR_MANY: Final = frozenset(
     {
         matmul,
+        conv,
+        conv_grad_input,
         gather,
         scatter,
         max_pool,

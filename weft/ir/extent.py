@@ -334,6 +334,11 @@ def planned(most: int) -> int:
     return _value(most)
 
 
+def varies(*numbers: int) -> bool:
+    """Whether one of the numbers differs from run to run."""
+    return any([isinstance(n, Extent) for n in numbers])
+
+
 def same(a: int, b: int) -> bool:
     """Whether two numbers are equal for all sizes."""
     if isinstance(a, Extent) or isinstance(b, Extent):

@@ -112,7 +112,8 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
     if minimal is None and not few:
         sink.past_caches(_past_caches(problem, target))
     if minimal is not None:
-        launches = launch_winograd(problem, minimal, target, (reads.array, weights), sink)
+        operands = reads.array, weights
+        launches = launch_winograd(problem.pinned(), minimal, target, operands, sink)
     else:
         launches = _launches(problem, (reads, weights), target, sink)
     return (*before, *launches, *sink.after(target))
@@ -120,6 +121,8 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
 
 def _past_caches(problem: Correlation, target: Target) -> int:
     """Bytes from which results are stored non-temporally, unless groups begin within a line."""
+    if not target.past_caches:
+        return 0
     whole = depthwise(problem) or not problem.columns * float32.size % LINE
     return target.past_caches if whole else 0
 

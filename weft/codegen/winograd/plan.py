@@ -21,7 +21,7 @@ TILE_COST: Final = 30
 """Overhead cycles of a tile of sums beside its multiply-adds."""
 BLOCKS: Final = 8
 """Minimum blocks of tiles to give whole ones to threads; with fewer, panels are divided."""
-LEAST_FLOPS: Final = 5e7
+LEAST_PRODUCTS: Final = 25_000_000
 """Minimum time to save: below some 0.4 ms it is not worth two more kernels and rounding errors."""
 DIRECT_SHARE: Final = 0.85
 """Fraction of the peak that the direct kernel reaches on these layers."""
@@ -115,7 +115,6 @@ def _neighbors(axis: Axis) -> int:
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
-@functools.lru_cache(maxsize=256)
 def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | None:
     """The best plan, or nothing if the direct kernel is expected to be faster.
 
@@ -124,14 +123,19 @@ def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | 
     Args:
         kept: whether transformed weights are cached between runs.
     """
-    plans = [candidate(problem, target, outputs, kept) for outputs in sizes(problem, target)]
-    if not plans:
+    if not sizes(problem, target):
         return None
+    if target.winograd == "auto" and problem.products < LEAST_PRODUCTS:
+        return None
+    return _best(problem.pinned(), target, kept)
+
+
+@functools.lru_cache(maxsize=256)
+def _best(problem: Correlation, target: Target, kept: bool) -> Plan | None:
+    plans = [candidate(problem, target, outputs, kept) for outputs in sizes(problem, target)]
     best = min(plans, key=lambda plan: cycles(problem, plan, target, kept))
     if target.winograd != "auto":
         return best
-    if problem.flops < LEAST_FLOPS:
-        return None
     direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
     return best if cycles(problem, best, target, kept) < direct else None
 

@@ -20,7 +20,7 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import FAR, LEAST_FLOPS, TILE_COST, sizes
+from weft.codegen.winograd.plan import FAR, LEAST_PRODUCTS, TILE_COST, sizes
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.host.memory import LINE
@@ -88,14 +88,17 @@ class WeightPlan:
 
 def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
     """The best plan for the weights of a convolution, or nothing if direct is faster."""
-    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
-    if not plans:
+    if not sizes(problem, target):
         return None
+    if target.winograd == "auto" and problem.products < LEAST_PRODUCTS:
+        return None
+    problem = problem.pinned()
+    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
     best = min(plans, key=cycles)
     if target.winograd != "auto":
         return best
     direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
-    return best if problem.flops >= LEAST_FLOPS and cycles(best) < direct else None
+    return best if cycles(best) < direct else None
 
 
 def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
