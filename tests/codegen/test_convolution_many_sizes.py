@@ -49,19 +49,19 @@ class Kind:
 
 
 SAME = ((1, 1), (1, 1))
-WIDE = [(8, 24, 28, 64, 64), (9, 16, 16, 20, 128), (5, 30, 42, 7, 192), (2, 50, 56, 100, 64)]
-NARROW = [(9, 24, 28, 6, 20), (4, 34, 42, 15, 74), (2, 66, 56, 9, 23)]
+WIDE = [(8, 24, 28, 64, 64), (9, 16, 16, 20, 128), (5, 30, 42, 24, 192), (2, 50, 56, 100, 64)]
+NARROW = [(9, 24, 28, 10, 20), (9, 34, 42, 15, 30), (4, 66, 56, 12, 23)]
 DEEP = [(4, 24, 28, 240, 64), (9, 16, 14, 250, 128), (3, 20, 56, 333, 64)]
 KINDS = {
     "pointwise": Kind((1, 1), [(8, 14, 14, 64, 64), (1, 43, 37, 24, 128), (9, 13, 15, 130, 192)]),
-    "pointwise, strided": Kind((1, 1), WIDE, (2, 2)),
+    "pointwise, strided": Kind((1, 1), [(8, 24, 28, 64, 64), (9, 30, 24, 37, 128)], (2, 2)),
     "strided": Kind((3, 3), WIDE, (2, 2), SAME),
     "strided, columns masked": Kind((3, 3), NARROW, (2, 2), SAME),
     "slices of channels": Kind((3, 3), DEEP, (2, 2), SAME),
     "scattered": Kind(
         (3, 3), [(9, 2, 2, 64, 64), (4, 3, 2, 40, 128), (1, 7, 5, 13, 192)], (1, 1), SAME
     ),
-    "dilated": Kind((3, 2), WIDE, (1, 2), ((2, 2), (0, 1)), (2, 1)),
+    "dilated": Kind((3, 2), WIDE[:2], (1, 2), ((2, 2), (0, 1)), (2, 1)),
     "grouped": Kind((3, 3), NARROW, (1, 1), SAME, groups=3),
     "half": Kind((3, 3), WIDE, (2, 2), SAME, dtype="bfloat16"),
     "few columns": Kind((3, 3), [(8, 14, 14, 16, 3), (2, 33, 28, 16, 3)], (1, 1), SAME),
@@ -76,10 +76,10 @@ def arrays(shapes: Sequence[tuple[int, ...]], dtype: str) -> list[Array]:
 
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("op", ["conv", "conv_grad_input"])
+@pytest.mark.parametrize("op", ["conv", "conv_grad_input", "conv_grad_weight"])
 def test_one_kernel_serves_all_sizes(op: str, kind: str, name: str) -> None:
     case = KINDS[kind]
     many = Many(op, lambda *n: case.form(op, *n), case.sizes[0], machine(name), case.dtype)
     for sizes in case.sizes:
         shapes, _ = case.form(op, *sizes)
-        many.check(sizes, arrays(shapes, case.dtype), 1e-4)
+        many.check(sizes, arrays(shapes, case.dtype), 2e-5)

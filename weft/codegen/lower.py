@@ -74,6 +74,7 @@ FOR_MANY: Final = frozenset(
         matmul,
         conv,
         conv_grad_input,
+        conv_grad_weight,
         gather,
         scatter,
         max_pool,

@@ -30,6 +30,9 @@ _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le,
 }  # fmt: skip
 
+LONGEST: Final = 200
+"""Characters of a formula; in longer ones extents of extents would appear again and again."""
+
 
 class Extents:
     """The extents that follow from some base sizes, and the guards on them.
@@ -119,7 +122,8 @@ class Extents:
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
         if found is None:
-            found = self._extents[index] = Extent(value, self, index, text)
+            short = text if len(text) <= LONGEST else f"#{index}"
+            found = self._extents[index] = Extent(value, self, index, short)
         return found
 
     def compared(self, kind: str, a: int, b: int) -> bool:

@@ -281,7 +281,7 @@ class _Correlate(Nest):
         return self._taps(left, phase.weights, loops, start, ahead, microkernels)
 
     def _most_steps(self, phase: _Phase) -> int | None:
-        """The steps of one microkernel on the widest slice, if known while the kernel is written."""
+        """The steps of one microkernel on the widest slice, if taps do not depend on the phase."""
         taps = fixed(phase.parts[2].taps) if self.plan.joined else 1
         return None if taps is None else taps * slice_channels(self.problem, self.plan.slices)
 

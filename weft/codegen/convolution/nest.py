@@ -126,7 +126,7 @@ class Nest(ABC):
         return None
 
     def _chunk(self, index: Reg) -> None:
-        b, problem, plan = self.b, self.problem, self.plan
+        b, plan = self.b, self.plan
         sums = self.begin_chunk(index)
         self.sink.begin(index)
         if plan.shares_first:

@@ -11,6 +11,7 @@ from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
+from weft.ir.extent import largest
 from weft.passes.launch import Kernel, Launch, Scratch
 
 CHUNK = 32 * 1024
@@ -131,7 +132,7 @@ def launch_sum(
     problem: WeightGradient, parts: int, tiling: Tiling, partial: Scratch, sink: Sink
 ) -> Launch:
     """Adds `parts` gradients in order, so that results do not depend on threads."""
-    share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
+    share = largest(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
     tiles = Items(tiling.count, share)
     b = kernel_builder()
     start = b.argument(0)
