@@ -65,7 +65,7 @@ KINDS = {
     "grouped": Kind((3, 3), NARROW, (1, 1), SAME, groups=3),
     "half": Kind((3, 3), WIDE, (2, 2), SAME, dtype="bfloat16"),
     "few columns": Kind((3, 3), [(8, 14, 14, 16, 3), (2, 33, 28, 16, 3)], (1, 1), SAME),
-    "by squares": Kind((3, 3), [(8, 28, 28, 64, 64)], (1, 1), SAME),
+    "by squares": Kind((3, 3), [(8, 28, 28, 64, 64), (9, 23, 30, 128, 192)], (1, 1), SAME),
 }
 
 

@@ -18,6 +18,7 @@ was generated for one size knows for which other sizes it is valid, and which of
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -134,6 +135,14 @@ class Extents:
             if x != y:
                 self._guards[kind, x, y] = found
         return found
+
+    def decided(self, name: str, numbers: Sequence[int], found: int) -> None:
+        """Adds a guard: the decision `name` gives `found` for these numbers."""
+        first, *others = map(self.number_of, numbers)
+        *rest, last = others
+        for index in rest:
+            first = self._number(",", first, index)
+        self._guards["==", self._number(name, first, last), self.number_of(found)] = True
 
     def _number(self, kind: str, a: int, b: int) -> int:
         key = (kind, a, b)
@@ -330,6 +339,28 @@ def pinned(value: int) -> int:
     """The value itself, with a guard: the code is valid for no other value."""
     assume(value == _value(value))
     return _value(value)
+
+
+def decision(function: Callable[..., int]) -> Callable[..., int]:
+    """A pure function of integers that decides which code is written.
+
+    Applied to extents, it gives the plain number for the planned sizes, with a guard that it gives
+    the same for the others.
+    """
+    name = f"{function.__module__}.{function.__qualname__}"
+    _COMPUTED[name] = lambda numbers, last: function(*numbers, last)
+    _COMPUTED[","] = lambda a, b: (*a, b) if isinstance(a, tuple) else (a, b)
+
+    @functools.wraps(function)
+    def decide(*numbers: int) -> int:
+        extents = next((n.extents for n in numbers if isinstance(n, Extent)), None)
+        if extents is None:
+            return function(*numbers)
+        found = function(*[_value(n) for n in numbers])
+        extents.decided(name, numbers, found)
+        return found
+
+    return decide
 
 
 def planned(most: int) -> int:
