@@ -274,8 +274,9 @@ class _Correlate(Nest):
                 following = b.offset(weights, away)
                 asked = [*asked, self.next.ahead(b, following, count, unroll, place)]
             steps = depth if known is None else known
+            even = problem.depth % unroll == 0
             return microkernel(
-                b, self.tile, Left(rows, self.size), right, steps, sums, unroll, asked
+                b, self.tile, Left(rows, self.size), right, steps, sums, unroll, asked, even
             )
 
         return self._taps(left, phase.weights, loops, start, ahead, microkernels)
