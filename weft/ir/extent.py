@@ -18,15 +18,17 @@ was generated for one size knows for which other sizes it is valid, and which of
 
 from __future__ import annotations
 
-import functools
+import importlib
 import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-_COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
     "%": operator.mod, "min": min, "max": max,
+    ",": lambda a, b: (*a, b) if isinstance(a, tuple) else (a, b),
 }  # fmt: skip
+"""Operations on two numbers by name; "," lists the numbers of decisions: see `weft.ir.decision`."""
 _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le,
 }  # fmt: skip
@@ -74,7 +76,7 @@ class Extents:
             elif kind == "number":
                 found.append(a)
             else:
-                found.append(_COMPUTED[kind](found[a], found[b]))
+                found.append(COMPUTED[kind](found[a], found[b]))
         return found
 
     def admits(self, values: Sequence[int]) -> bool:
@@ -99,6 +101,8 @@ class Extents:
             state: from `Extents` with the same bases.
         """
         made = [(kind, a, b) for kind, a, b in state["made"]]
+        for decision in {kind for kind, _, _ in made if "." in kind} - COMPUTED.keys():
+            importlib.import_module(decision.rpartition(".")[0])
         assert made[: len(self._made)] == self._made
         self._made, self._numbers = made, {key: i for i, key in enumerate(made)}
         self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
@@ -113,7 +117,7 @@ class Extents:
 
     def computed(self, kind: str, a: int, b: int) -> int:
         """The extent `a kind b`; a plain number if neither operand is an extent."""
-        value = _COMPUTED[kind](_value(a), _value(b))
+        value = COMPUTED[kind](_value(a), _value(b))
         plain = _plain(kind, a, b)
         if plain is not None:
             return plain
@@ -271,7 +275,7 @@ class Extent(_Integer):
         if isinstance(a, int) and isinstance(b, int):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
-            return _COMPUTED[kind](float(a), float(b))
+            return COMPUTED[kind](float(a), float(b))
         return self._refuse(a if b is self else b)  # such as a list repeated n times
 
     def __truediv__(self, other: float) -> float:
@@ -328,7 +332,7 @@ def _chosen(kind: str, a: int, b: int) -> int:
     for x in (a, b):
         if isinstance(x, Extent):
             return x.extents.computed(kind, a, b)
-    return _COMPUTED[kind](a, b)
+    return COMPUTED[kind](a, b)
 
 
 def assume(condition: bool) -> None:
@@ -339,28 +343,6 @@ def pinned(value: int) -> int:
     """The value itself, with a guard: the code is valid for no other value."""
     assume(value == _value(value))
     return _value(value)
-
-
-def decision(function: Callable[..., int]) -> Callable[..., int]:
-    """A pure function of integers that decides which code is written.
-
-    Applied to extents, it gives the plain number for the planned sizes, with a guard that it gives
-    the same for the others.
-    """
-    name = f"{function.__module__}.{function.__qualname__}"
-    _COMPUTED[name] = lambda numbers, last: function(*numbers, last)
-    _COMPUTED[","] = lambda a, b: (*a, b) if isinstance(a, tuple) else (a, b)
-
-    @functools.wraps(function)
-    def decide(*numbers: int) -> int:
-        extents = next((n.extents for n in numbers if isinstance(n, Extent)), None)
-        if extents is None:
-            return function(*numbers)
-        found = function(*[_value(n) for n in numbers])
-        extents.decided(name, numbers, found)
-        return found
-
-    return decide
 
 
 def planned(most: int) -> int:

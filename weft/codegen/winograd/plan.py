@@ -13,8 +13,9 @@ from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.host.memory import LINE
+from weft.ir.decision import decision
 from weft.ir.dtype import float32
-from weft.ir.extent import decision, varies
+from weft.ir.extent import varies
 
 OUTPUTS: Final = (2, 4)
 """Output tile sizes, along either axis."""

@@ -26,8 +26,9 @@ from weft.codegen.winograd.plan import FAR, LEAST_PRODUCTS, TILE_COST, sizes, sq
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.host.memory import LINE
+from weft.ir.decision import decision
 from weft.ir.dtype import float32
-from weft.ir.extent import decision, largest, pinned, smallest
+from weft.ir.extent import largest, pinned, smallest
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
