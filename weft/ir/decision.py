@@ -15,19 +15,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from weft.ir.extent import COMPUTED, Extent
+from weft.ir.extent import DECISIONS, Extent
 
 
 def decision(function: Callable[..., int]) -> Callable[..., int]:
-    """A pure function of two or more integers, of a module, that decides which code is written.
+    """A pure function of integers, of a module, that decides which code is written.
 
     Applied to extents, it gives the plain number for the planned sizes, with a guard that it gives
     the same for the others.
     """
     name = f"{function.__module__}.{function.__qualname__}"
-    COMPUTED[name] = lambda numbers, last: function(
-        *(numbers if isinstance(numbers, tuple) else (numbers,)), last
-    )
+    DECISIONS[name] = function
 
     @functools.wraps(function)
     def decide(*numbers: int) -> int:

@@ -23,12 +23,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+_COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
     "%": operator.mod, "min": min, "max": max,
-    ",": lambda a, b: (*a, b) if isinstance(a, tuple) else (a, b),
 }  # fmt: skip
-"""Operations on two numbers by name; "," lists the numbers of decisions: see `weft.ir.decision`."""
+DECISIONS: Final[dict[str, Callable[..., int]]] = {}
+"""By name; see `weft.ir.decision`."""
 _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le,
 }  # fmt: skip
@@ -75,8 +75,10 @@ class Extents:
                 found.append(bases[a])
             elif kind == "number":
                 found.append(a)
+            elif kind in DECISIONS:
+                found.append(DECISIONS[kind](*found[a : a + b]))
             else:
-                found.append(COMPUTED[kind](found[a], found[b]))
+                found.append(_COMPUTED[kind](found[a], found[b]))
         return found
 
     def admits(self, values: Sequence[int]) -> bool:
@@ -101,7 +103,7 @@ class Extents:
             state: from `Extents` with the same bases.
         """
         made = [(kind, a, b) for kind, a, b in state["made"]]
-        for decision in {kind for kind, _, _ in made if "." in kind} - COMPUTED.keys():
+        for decision in {kind for kind, _, _ in made if "." in kind} - DECISIONS.keys():
             importlib.import_module(decision.rpartition(".")[0])
         assert made[: len(self._made)] == self._made
         self._made, self._numbers = made, {key: i for i, key in enumerate(made)}
@@ -117,7 +119,7 @@ class Extents:
 
     def computed(self, kind: str, a: int, b: int) -> int:
         """The extent `a kind b`; a plain number if neither operand is an extent."""
-        value = COMPUTED[kind](_value(a), _value(b))
+        value = _COMPUTED[kind](_value(a), _value(b))
         plain = _plain(kind, a, b)
         if plain is not None:
             return plain
@@ -142,11 +144,11 @@ class Extents:
 
     def decided(self, name: str, numbers: Sequence[int], found: int) -> None:
         """Adds a guard: the decision `name` gives `found` for these numbers."""
-        first, *others = map(self.number_of, numbers)
-        *rest, last = others
-        for index in rest:
-            first = self._number(",", first, index)
-        self._guards["==", self._number(name, first, last), self.number_of(found)] = True
+        zero, wanted = self.number_of(0), self.number_of(found)
+        indices = [self.number_of(n) for n in numbers]
+        first = len(self._made)  # copies, so that the numbers follow each other
+        self._made += [*[("+", i, zero) for i in indices], (name, first, len(indices))]
+        self._guards["==", len(self._made) - 1, wanted] = True
 
     def _number(self, kind: str, a: int, b: int) -> int:
         key = (kind, a, b)
@@ -275,7 +277,7 @@ class Extent(_Integer):
         if isinstance(a, int) and isinstance(b, int):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
-            return COMPUTED[kind](float(a), float(b))
+            return _COMPUTED[kind](float(a), float(b))
         return self._refuse(a if b is self else b)  # such as a list repeated n times
 
     def __truediv__(self, other: float) -> float:
@@ -332,7 +334,7 @@ def _chosen(kind: str, a: int, b: int) -> int:
     for x in (a, b):
         if isinstance(x, Extent):
             return x.extents.computed(kind, a, b)
-    return COMPUTED[kind](a, b)
+    return _COMPUTED[kind](a, b)
 
 
 def assume(condition: bool) -> None:
