@@ -31,6 +31,8 @@ MORE = 64
 """The same for more than `TEAM` parts, whose sums take little time then."""
 LEAST = 1_000_000
 """Multiplications of a part, at least: some 10 us."""
+LEAST_READ = 100_000
+"""Elements of x and g that a part reads, at least, where that takes longer: depthwise."""
 
 Blocks = tuple[int, int, int, int]
 
@@ -40,7 +42,8 @@ def parts_of(problem: WeightGradient) -> Blocks:
     own = problem.rows * problem.width
     read = problem.pixels * (problem.groups * problem.channels + problem.width) // own
     wanted = largest(smallest(TEAM, read // PAYS), smallest(MOST, read // MORE))
-    wanted = largest(1, smallest(wanted, problem.pixels * own // LEAST))
+    work = largest(problem.pixels * own // LEAST, problem.elements // LEAST_READ)
+    wanted = largest(1, smallest(wanted, work))
     found: list[int] = []
     for extent in problem.extents:
         found.append(_cut(extent, wanted))

@@ -88,6 +88,12 @@ class WeightGradient:
         return self.images * prod(side.result for side in self.sides)
 
     @property
+    def elements(self) -> int:
+        """Elements of x and of g."""
+        x = self.images * prod(s.source for s in self.sides) * self.groups * self.channels
+        return x + self.pixels * self.width
+
+    @property
     def inside(self) -> bool:
         """Whether no tap ever lies outside x."""
         return all(side.inside for side in self.sides)
@@ -100,8 +106,7 @@ class WeightGradient:
     @property
     def bytes(self) -> float:
         """Memory that must move at least once."""
-        x = self.images * prod(s.source for s in self.sides) * self.groups * self.channels
-        return float((x + self.pixels * self.width + self.rows * self.width) * self.dtype.size)
+        return float((self.elements + self.rows * self.width) * self.dtype.size)
 
     @property
     def label(self) -> str:
