@@ -25,6 +25,7 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
 from weft.codegen.convolution.layout import Layout
 from weft.codegen.convolution.nest import Nest, Slice, Spot
+from weft.codegen.convolution.panels import group_of
 from weft.codegen.convolution.piece import Part, each, span, unflat
 from weft.codegen.convolution.plan import Plan, slice_channels
 from weft.codegen.convolution.prefetch import next_panel, part_of
@@ -111,7 +112,7 @@ class _Correlate(Nest):
     def _panel(self, own: Slice, number: Reg, away: Reg | None, waiting: Reg | None) -> None:
         """All positions of the block for one panel of columns of one group."""
         b, problem, tile = self.b, self.problem, self.tile
-        group, across = divide(b, number, integer(self.layout.panels))
+        group, across = group_of(b, number, self.layout.panels, problem.groups)
         column = b.mul(across, tile.columns)
         column_0 = b.add(b.mul(group, problem.columns), column)
         end = None

@@ -23,6 +23,11 @@ Extents = tuple[int, int, int, int]
 Spans = list[tuple[Reg, Reg]]
 
 
+def group_of(b: Builder, panel: Reg, across: int, groups: int) -> tuple[Reg, Reg]:
+    """A panel's group, and its number in the group, of `across` panels each."""
+    return (integer(0), panel) if groups == 1 else divide(b, panel, integer(across))
+
+
 @dataclass(frozen=True)
 class Panels:
     """The layout of a block's panels, one after the other."""
@@ -32,6 +37,7 @@ class Panels:
     width: int  # channels of a panel
     lanes: int
     dtype: DType
+    groups: int = 1
     early: bool = False  # a group's last panel starts early
 
     @property
@@ -52,7 +58,7 @@ class Panels:
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
         """The first channel of a panel among all channels, and within its group."""
-        group, own = divide(b, panel, integer(self.across))
+        group, own = group_of(b, panel, self.across, self.groups)
         inside = b.mul(own, self.width)
         if self.early:
             inside = smaller(b, inside, integer(self.columns - self.width))

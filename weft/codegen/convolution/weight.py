@@ -27,6 +27,7 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, larger, smaller, subtract
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
+from weft.codegen.convolution.panels import group_of
 from weft.codegen.convolution.piece import each, span, unflat
 from weft.codegen.convolution.weight_layout import Layout, taps_of, tiling_of
 from weft.codegen.convolution.weight_nest import (
@@ -153,7 +154,7 @@ class _Kernel(WeightNest):
         """One tile of the gradient: a panel of columns, a piece of a run, its outer taps."""
         b, problem, tiling = self.b, self.problem, self.tiling
         across, piece = at
-        group, _ = divide(b, across, integer(tiling.across))
+        group, _ = group_of(b, across, tiling.across, problem.groups)
         row, _ = tiling.row(b, piece)
         column, inside = tiling.column(b, across)
         tap = integer(0)

@@ -86,7 +86,8 @@ class Layout:
         """Panels of a block's g."""
         tile = self.plan.tile
         columns = self.problem.columns
-        return Panels(self.largest, columns, tile.columns, tile.lanes, self.problem.sums)
+        sums, groups = self.problem.sums, self.problem.groups
+        return Panels(self.largest, columns, tile.columns, tile.lanes, sums, groups)
 
     @cached_property
     def folded(self) -> bool:

@@ -9,6 +9,7 @@ from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
+from weft.codegen.convolution.panels import group_of
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
 from weft.ir.extent import largest
@@ -73,7 +74,7 @@ class Tiling:
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
         """The start of a panel among all columns, and within its group."""
-        group, own = divide(b, panel, integer(self.across))
+        group, own = group_of(b, panel, self.across, self.groups)
         inside = b.mul(own, self.tile.columns)
         return b.add(b.mul(group, self.columns), inside), inside
 
