@@ -32,13 +32,13 @@ from weft.codegen.convolution.prefetch import next_panel, part_of
 from weft.codegen.convolution.tile_store import Columns, Some
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
-    UNROLL,
     Accumulators,
     Address,
     Ahead,
     Left,
     Right,
     microkernel,
+    unroll_of,
     zeros,
 )
 from weft.codegen.target import Target
@@ -266,7 +266,7 @@ class _Correlate(Nest):
             # If a step of a row reads what a later step of an adjacent row reads, LLVM would keep
             # the values of all unrolled steps in registers, and spill sums for them.
             apart = problem.axes[2].stride * self.pitches[3] // self.size
-            unroll = pinned(max(1, min(UNROLL, apart)))
+            unroll = pinned(max(1, min(unroll_of(problem.depth), apart)))
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known
             away = phase.panel.away

@@ -43,7 +43,7 @@ LONGEST = 8
 
 def suits(problem: Correlation) -> bool:
     """Whether the problem is of this kind."""
-    return problem.groups > 1 and problem.depth == problem.columns == 1
+    return problem.groups > 1 and problem.depth == 1 and problem.columns == 1
 
 
 def launch_depthwise(

@@ -29,7 +29,7 @@ SET = 1024
 
 def suits(problem: WeightGradient) -> bool:
     """Whether the problem is of this kind."""
-    return problem.groups > 1 and problem.channels == problem.columns == 1
+    return problem.groups > 1 and problem.channels == 1 and problem.columns == 1
 
 
 def launch_depthwise_gradient(

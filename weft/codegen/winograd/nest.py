@@ -15,7 +15,7 @@ from weft.codegen.builder import Reg, integer, kernel_builder, number
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.sink import Summing, launch_into
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.microkernel import UNROLL, Right, first_lanes, microkernel, strided
+from weft.codegen.microkernel import Right, first_lanes, microkernel, strided, unroll_of
 from weft.codegen.target import Target
 from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.source import launch_source, windows_of
@@ -123,8 +123,9 @@ class _Nest:
         pitch = number(plan.source_pitch(depth))
         with b.loop(0, count, tile.rows, at_least_once=True) as loop:
             left = strided(b, b.offset(source, b.mul(loop.index, pitch)), pitch, tile.rows, SIZE)
-            even = depth % UNROLL == 0
-            sums = microkernel(b, tile, left, right, number(depth), even=even)
+            unroll = unroll_of(depth)
+            even = depth % unroll == 0
+            sums = microkernel(b, tile, left, right, number(depth), None, unroll, (), even)
             goal = b.offset(to, b.mul(loop.index, tile.columns * SIZE))
             for row, values in enumerate(sums):
                 for v, value in enumerate(values):
