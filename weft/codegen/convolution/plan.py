@@ -106,15 +106,15 @@ def for_many(plan: Plan, problem: Correlation) -> Plan:
     last, rows = problem.axes[2], plan.tile.rows
     if not plan.scattered:
         assume(last.count // blocks[3] - (last.count - last.fewest) >= rows)
-        _expect(5 * last.count, 4 * rows * ceil_div(last.count, rows))  # few rows twice
+        expect(5 * last.count, 4 * rows * ceil_div(last.count, rows))  # few rows twice
     a, b, c, d = blocks
     n, z, y, x = sizes
     found = replace(plan, blocks=(a, b, c, d), shares=ceil_div(panels, share), sizes=(n, z, y, x))
-    _expect(found.chunks, EVEN)
+    expect(found.chunks, EVEN)
     return found
 
 
-def _expect(value: int, least: int) -> None:
+def expect(value: int, least: int) -> None:
     """A guard that a number is as large as needed for speed, if it is for the planned sizes."""
     if int(value) >= int(least):
         assume(value >= least)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.plan import most_rows
+from weft.codegen.convolution.plan import EVEN, expect, most_rows
 from weft.codegen.convolution.weight_parts import TEAM, Blocks, Cuts, cuts_of, parts_of
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Tile
@@ -140,13 +140,13 @@ def for_many(plan: Plan, problem: WeightGradient, parts: Blocks) -> Plan:
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
     assume(run >= rows)
     cuts = cuts_of(problem, parts, plan.cuts.sizes)
-    if not varies(pieces, panels):
-        return replace(plan, cuts=cuts)
-    slices = [
-        ceil_div(count, ceil_div(int(count), own))
-        for count, own in zip((pieces, panels), plan.slices, strict=True)
-    ]
-    return replace(plan, cuts=cuts, slices=(slices[0], slices[1]))
+    slices = plan.slices
+    if varies(pieces, panels):
+        rows, columns = ceil_div(int(pieces), slices[0]), ceil_div(int(panels), slices[1])
+        slices = ceil_div(pieces, rows), ceil_div(panels, columns)
+    found = replace(plan, cuts=cuts, slices=slices)
+    expect(found.chunks, EVEN)
+    return found
 
 
 def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, target: Target) -> Plan:

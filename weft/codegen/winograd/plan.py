@@ -15,7 +15,7 @@ from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.host.memory import LINE
 from weft.ir.decision import decision
 from weft.ir.dtype import float32
-from weft.ir.extent import varies
+from weft.ir.extent import assume, varies
 
 OUTPUTS: Final = (2, 4)
 """Output tile sizes, along either axis."""
@@ -133,11 +133,13 @@ def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | 
     most = POINTERS if varies(problem.depth) else target.registers
     plan = candidate(problem.planned(), target, outputs, kept, most)
     first, down, across = problem.axes
-    return replace(
+    found = replace(
         plan, images=problem.images * first.result, down=ceil_div(down.result, outputs),
         across=ceil_div(across.result, outputs),
         panels=ceil_div(problem.columns, plan.tile.columns),
     )  # fmt: skip
+    assume(found.blocks < BLOCKS)
+    return found
 
 
 def outputs_of(problem: Correlation, target: Target) -> int:
