@@ -21,7 +21,7 @@ from weft.codegen.builder import Builder, Reg, constant, element, integer, memor
 from weft.codegen.target import Target
 from weft.host.memory import LINE
 from weft.ir.dtype import DType
-from weft.ir.extent import varies
+from weft.ir.extent import symbolic
 
 UNROLL = 4
 """Steps of k per iteration: amortizes loop overhead; 8 gains nothing measurable."""
@@ -155,7 +155,7 @@ def unroll_of(depth: int) -> int:
 
     Convolutions are as fast as with four, and compile in 0.85 of the time.
     """
-    return UNROLL // 2 if varies(depth) else UNROLL
+    return UNROLL // 2 if symbolic(depth) else UNROLL
 
 
 def microkernel(

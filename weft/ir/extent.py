@@ -358,7 +358,7 @@ def planned(most: int) -> int:
     return _value(most)
 
 
-def varies(*numbers: int) -> bool:
+def symbolic(*numbers: int) -> bool:
     """Whether one of the numbers differs from run to run."""
     return any([isinstance(n, Extent) for n in numbers])
 

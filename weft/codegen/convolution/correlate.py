@@ -42,7 +42,7 @@ from weft.codegen.microkernel import (
     zeros,
 )
 from weft.codegen.target import Target
-from weft.ir.extent import pinned, varies
+from weft.ir.extent import pinned, symbolic
 from weft.passes.launch import Argument, Launch
 
 SHORT = 128
@@ -148,7 +148,7 @@ class _Correlate(Nest):
         """One tile of adjacent positions."""
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
-        if varies(pitch):
+        if symbolic(pitch):
             left = tuple(
                 Address(b.offset(spot.source, row * pitch)) for row in range(self.tile.rows)
             )

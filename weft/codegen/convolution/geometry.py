@@ -248,8 +248,9 @@ def triple(values: tuple[int, ...], fill: int) -> Triple:
 def window_of(node: Node, weights: tuple[int, ...]) -> Window:
     """The window of a convolution node or gradient, from its attributes and its weights' shape."""
     low = tuple(pinned(pair[0]) for pair in node.attrs["padding"])
+    taps = tuple([pinned(t) for t in weights[:-2]])
     return Window(
-        triple(weights[:-2], 1), triple(tuple(node.attrs["strides"]), 1),
+        triple(taps, 1), triple(tuple(node.attrs["strides"]), 1),
         triple(tuple(node.attrs["dilation"]), 1), triple(low, 0), int(node.attrs["groups"]),
     )  # fmt: skip
 

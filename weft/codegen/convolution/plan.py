@@ -10,7 +10,7 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import assume, largest, same, smallest, varies
+from weft.ir.extent import assume, largest, same, smallest, symbolic
 
 TILE_COST = 40
 """Estimated overhead cycles of a tile beside its multiply-adds: zeroing, stores, loops."""
@@ -77,7 +77,7 @@ def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
     slices = slices_of(problem, target)
     copied = not problem.inside or problem.dtype is not problem.sums or slices > 1 or steps
     joined = problem.groups == 1 and problem.axes[2].dilation == 1 and slices == 1
-    most = SCATTERED if varies(problem.depth) else target.registers
+    most = SCATTERED if symbolic(problem.depth) else target.registers
     now = problem.planned()
     tile, scattered = choose_tile(now, target, 1, most)
     panels = now.groups * ceil_div(now.columns, tile.columns)
@@ -98,7 +98,7 @@ def for_many(plan: Plan, problem: Correlation) -> Plan:
     """
     extents = (problem.images, *(axis.count for axis in problem.axes))
     panels = problem.groups * ceil_div(problem.columns, plan.tile.columns)
-    if not varies(*extents, panels):
+    if not symbolic(*extents, panels):
         return plan
     sizes = [ceil_div(int(e), parts) for e, parts in zip(extents, plan.blocks, strict=True)]
     blocks = [ceil_div(e, size) for e, size in zip(extents, sizes, strict=True)]

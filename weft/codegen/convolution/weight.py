@@ -51,7 +51,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import varies
+from weft.ir.extent import symbolic
 from weft.passes.launch import Launch
 
 
@@ -275,7 +275,7 @@ class _Kernel(WeightNest):
             x = b.offset(x, b.mul(tile.channel, layout.size))
         g = b.offset(tile.g.at(b, position), b.mul(tile.column, layout.size))
         up, height = problem.sides[1].dilation * tile.x.pitches[2], tiling.height
-        lines = [(b.offset(x, y * up), 0) if varies(up) else (x, y * up) for y in range(height)]
+        lines = [(b.offset(x, y * up), 0) if symbolic(up) else (x, y * up) for y in range(height)]
         rows = tuple(
             Address(line, away + i * layout.size)
             for line, away in lines

@@ -12,7 +12,7 @@ from weft.codegen.convolution.weight_parts import TEAM, Blocks, Cuts, cuts_of, p
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
-from weft.ir.extent import assume, pinned, varies
+from weft.ir.extent import assume, pinned, symbolic
 
 CHUNK_FLOPS = 2e6
 """Minimum work of a chunk, some 10 us."""
@@ -141,7 +141,7 @@ def for_many(plan: Plan, problem: WeightGradient, parts: Blocks) -> Plan:
     assume(run >= rows)
     cuts = cuts_of(problem, parts, plan.cuts.sizes)
     slices = plan.slices
-    if varies(pieces, panels):
+    if symbolic(pieces, panels):
         rows, columns = ceil_div(int(pieces), slices[0]), ceil_div(int(panels), slices[1])
         slices = ceil_div(pieces, rows), ceil_div(panels, columns)
     found = replace(plan, cuts=cuts, slices=slices)

@@ -15,7 +15,7 @@ from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.host.memory import LINE
 from weft.ir.decision import decision
 from weft.ir.dtype import float32
-from weft.ir.extent import assume, varies
+from weft.ir.extent import assume, symbolic
 
 OUTPUTS: Final = (2, 4)
 """Output tile sizes, along either axis."""
@@ -130,7 +130,7 @@ def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | 
     outputs = outputs_of(problem, target)
     if not outputs:
         return None
-    most = POINTERS if varies(problem.depth) else target.registers
+    most = POINTERS if symbolic(problem.depth) else target.registers
     plan = candidate(problem.planned(), target, outputs, kept, most)
     first, down, across = problem.axes
     found = replace(
