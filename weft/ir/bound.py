@@ -52,7 +52,7 @@ class Bounds:
         kind, a, b = self._made[index]
         if kind == "number":
             return {(): a} if a else {}
-        if kind == "base":
+        if kind == "base" or "." in kind:  # a base, or what a decision finds
             return {(index,): 1}
         found = self.folded(kind, a, b)
         if found is not None:
@@ -94,6 +94,8 @@ class Bounds:
         kind, a, b = self._made[index]
         if kind == "base":
             return self._least.get(index), None
+        if "." in kind:
+            return None, None
         x, y = (self._interval(self.polynomial(i)) for i in (a, b))
         if kind == "//":
             return _quotient(x, y)

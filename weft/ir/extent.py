@@ -18,6 +18,7 @@ was generated for one size knows for which other sizes it is valid, and which of
 
 from __future__ import annotations
 
+import importlib
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -28,9 +29,14 @@ _COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
     "%": operator.mod, "min": min, "max": max,
 }  # fmt: skip
+DECISIONS: Final[dict[str, Callable[..., int]]] = {}
+"""By name; see `weft.ir.decision`."""
 _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le,
 }  # fmt: skip
+
+LONGEST: Final = 200
+"""Characters of a formula; in longer ones extents of extents would appear again and again."""
 
 
 class Extents:
@@ -85,6 +91,8 @@ class Extents:
                 found.append(bases[a])
             elif kind == "number":
                 found.append(a)
+            elif kind in DECISIONS:
+                found.append(DECISIONS[kind](*found[a : a + b]))
             else:
                 found.append(_COMPUTED[kind](found[a], found[b]))
         return found
@@ -116,6 +124,8 @@ class Extents:
             state: from `Extents` with the same bases.
         """
         made = [(kind, a, b) for kind, a, b in state["made"]]
+        for decision in {kind for kind, _, _ in made if "." in kind} - DECISIONS.keys():
+            importlib.import_module(decision.rpartition(".")[0])
         assert made[: len(self._made)] == self._made
         self._made[:], self._numbers = made, {key: i for i, key in enumerate(made)}
         self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
@@ -156,7 +166,8 @@ class Extents:
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
         if found is None:
-            found = self._extents[index] = Extent(value, self, index, text)
+            short = text if len(text) <= LONGEST else f"#{index}"
+            found = self._extents[index] = Extent(value, self, index, short)
         return found
 
     def compared(self, kind: str, a: int, b: int) -> bool:
@@ -181,6 +192,14 @@ class Extents:
         if (kind, x, y) not in self._certain:
             self._certain[kind, x, y] = self._bounds.compared(kind, x, y)
         return self._certain[kind, x, y]
+
+    def decided(self, name: str, numbers: Sequence[int], found: int) -> None:
+        """Adds a guard: the decision `name` gives `found` for these numbers."""
+        zero, wanted = self.number_of(0), self.number_of(found)
+        indices = [self.number_of(n) for n in numbers]
+        first = len(self._made)  # copies, so that the numbers follow each other
+        self._made += [*[("+", i, zero) for i in indices], (name, first, len(indices))]
+        self._guards["==", len(self._made) - 1, wanted] = True
 
     def _number(self, kind: str, a: int, b: int) -> int:
         key = (kind, a, b)
@@ -416,6 +435,11 @@ def planned(most: int) -> int:
     """The value for the largest sizes, as an upper bound for every run."""
     assume(most <= _value(most))
     return _value(most)
+
+
+def symbolic(*numbers: int) -> bool:
+    """Whether one of the numbers differs from run to run."""
+    return any([isinstance(n, Extent) for n in numbers])
 
 
 def same(a: int, b: int) -> bool:
