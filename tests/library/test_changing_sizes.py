@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import prepared_program, stitch, tier
+from weft.eager.record import prepared_program, program, tier
 from weft.errors import OutOfRangeError
 from weft.nn import functional as F
 
@@ -26,7 +26,7 @@ SIZES = (5, 3, 7, 2, 1, 0, 13, 3, 64, 100, 1, 0, 8)
 def stitched() -> Iterator[None]:
     """Every structure runs on library kernels, however often it has run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tier, "STITCHED_RUNS", 1 << 30)
+        patch.setattr(program, "is_stitched", lambda _: True)
         yield
         wf.synchronize()
 
@@ -35,7 +35,7 @@ def stitched() -> Iterator[None]:
 def interpreted() -> Iterator[None]:
     """No structure is compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tier, "STITCHED_RUNS", 0)
+        patch.setattr(program, "is_stitched", lambda _: False)
         patch.setattr(prepared_program.compiler, "available", lambda: False)
         yield
         wf.synchronize()
@@ -108,17 +108,17 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("run", PROGRAMS)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_programs_in_ever_new_sizes(program: Program, threads: int) -> None:
+def test_programs_in_ever_new_sizes(run: Program, threads: int) -> None:
     for n in SIZES:
         with interpreted():
-            wanted = _arrays(program(n))
+            wanted = _arrays(run(n))
         with config.override(threads=threads), stitched():
-            found = _arrays(program(n))
+            found = _arrays(run(n))
         for y, want in zip(found, wanted, strict=True):
             assert y.dtype == want.dtype
-            np.testing.assert_allclose(y, want, 2e-5, 2e-5, err_msg=f"{program.__name__}({n})")
+            np.testing.assert_allclose(y, want, 2e-5, 2e-5, err_msg=f"{run.__name__}({n})")
 
 
 def _line(kind: int, x: Any, y: Any, n: int) -> Any:
@@ -188,30 +188,14 @@ def test_an_error_tells_the_sizes_of_its_call():
             assert total.tolist() == [1.0, 1.0]
 
 
-def test_what_is_not_compiled_yet_has_the_same_bits_at_each_run(monkeypatch):
-    monkeypatch.setattr(prepared_program, "CHURN", 1)  # shape after shape: none is compiled
-    monkeypatch.setattr(prepared_program, "COMPILE_SECONDS_A_NODE", 10.0)
-    calls: list[object] = []
-
-    def spied(*args: Any) -> Any:
-        calls.append(args)
-        return stitch.stitched(*args)
-
-    monkeypatch.setattr(prepared_program, "stitched", spied)
-    for n in (101, 203, 307):
-        x = _drawn(n)
-        first, *others = [(x.exp() * 3 - 1).sin().numpy().tobytes() for _ in range(5)]
-        assert others == [first] * 4
-    assert calls
-
-
 def test_the_runs_of_few_structures_are_counted(monkeypatch):
     monkeypatch.setattr(tier, "MOST", 8)
     monkeypatch.setattr(tier, "_runs", OrderedDict())
+    monkeypatch.setattr(tier, "_shapes", {})
     hot, counted = _drawn(3), []
     for n in range(3, 40):
         (_drawn(n) + 1.0).tolist()
         (hot * 3.0).tolist()  # stays known, as it keeps running
         counted.append(max(tier._runs.values()))
     assert len(tier._runs) == 8
-    assert set(counted[2:]) == {tier.STITCHED_RUNS}
+    assert set(counted[2:]) == {tier.STITCHED_RUNS_OF_MANY}

@@ -98,6 +98,7 @@ AT_THE_END = """
     class Last:
         def __del__(self):
             print((wf.arange(5.0).cumsum(0) * 3.0).tolist())
+    (wf.ones(3).cumsum(0) * 3.0).tolist()  # imports what it needs
     builtins.last = Last()
 """
 

@@ -51,9 +51,14 @@ class Part:
     sizes: tuple[int, ...]
     buffers: tuple[int, ...]
 
-    def sized(self, sizes: Sequence[int]) -> Group:
+    def at(self, left: Iterator[int]) -> Bound:
+        """Its launches, given the sizes that are extents, in order."""
+        sizes = tuple([_at(x, left) for x in self.sizes])
+        return self.entry.at(self.group, self.sizes, sizes)
+
+    def group_at(self, bound: Bound) -> Group:
         """The group at concrete sizes."""
-        return resized(self.group, self.sizes, sizes, int)
+        return resized(self.group, self.sizes, bound.sizes, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +92,8 @@ class Routine:
             numbers: the values of its `extents`.
         """
         left = iter(numbers)
-        sizes = tuple([tuple([_at(x, left) for x in part.sizes]) for part in self.parts])
-        bounds = tuple([
-            part.entry.at(part.group, part.sizes, own)
-            for part, own in zip(self.parts, sizes, strict=True)
-        ])  # fmt: skip
-        temporaries = tuple([_at(size, left) for size in self.temporaries])
-        return Placed(self, sizes, bounds, temporaries)
-
-    @functools.cached_property
-    def layout(self) -> tuple[object, ...]:
-        """What of it may differ between sizes: an input that is a result, one that is not read."""
-        return self.results, self.reads
+        bounds = tuple([part.at(left) for part in self.parts])
+        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
 
     @functools.cached_property
     def reads(self) -> frozenset[int]:
@@ -112,13 +107,11 @@ class Placed:
     """A routine at concrete sizes.
 
     Attributes:
-        sizes: of each part.
         bounds: the launches of each part.
         temporaries: bytes of each, besides scratch memory.
     """
 
     routine: Routine
-    sizes: tuple[tuple[int, ...], ...]
     bounds: tuple[Bound, ...]
     temporaries: tuple[int, ...]
 
@@ -148,9 +141,10 @@ def link_all(placed: Sequence[Placed]) -> None:
         raise
     except CompileError:
         parts = [part for found in placed for part in found.routine.parts]
-        if not any([part.entry.restore(part.group, part.sizes) for part in parts]):
+        lost = [code for part in parts for code in part.entry.restore(part.group, part.sizes)]
+        if not lost:
             raise
-        link(missing)
+        link([*missing, *lost])
 
 
 def aligned(size: int) -> int:

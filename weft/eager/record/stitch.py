@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
 from weft import config
 from weft.codegen.target import current
 from weft.eager.record import memory_pool
+from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
-from weft.eager.record.structure import Structure, expand
+from weft.eager.record.structure import Structure
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known, size
 from weft.library.launch_list import LaunchList
 from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
+from weft.library.variant import Bound
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
 from weft.transform.interpreter import located
-
-MOST_LISTINGS: Final = 8  # of a structure: sizes such as 0 and 1 may need another one
 
 
 def stitched(
@@ -67,17 +66,17 @@ def stitched(
 
 
 def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
-    """The listing of a structure, and the routines of its steps."""
-    memo, records = structure.memo, structure.records
-    for listing in () if memo is None else memo.listings:
-        placed = listing.placed(records)
+    """The listing of a structure, and its routines at these sizes."""
+    memo = structure.memo
+    if memo is not None and memo.listing is not None:
+        placed = memo.listing.placed(structure.records)
         if placed is not None:
-            return listing, placed
+            return memo.listing, placed
     listing = listing_of(structure)
-    placed = listing.placed(records)
-    assert placed is not None
     if memo is not None:
-        memo.listings = (listing, *memo.listings)[:MOST_LISTINGS]
+        memo.listing = listing
+    placed = listing.placed(structure.records)
+    assert placed is not None
     return listing, placed
 
 
@@ -87,20 +86,28 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
     except CompileError:
         raise NoRoutineError from None
-    found, count = made.at(), len(leaves)
-    types = [y.type for y in expanded.outputs]
+    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
+
+
+def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    """The results of one routine.
+
+    Args:
+        types: of the results.
+    """
+    count = len(inputs)
     outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), leaves)
-    stitching.allocate(outputs, types, found, frozenset(outputs), ())
-    shared = [(y, n) for y, n in zip(outputs, made.results, strict=True) if n < y]
-    stitching.settle([found], shared)
-    stitching.start(found, range(count), outputs, None)
+    stitching = Stitching(count, count + len(types), inputs)
+    stitching.allocate(outputs, types, made, frozenset(outputs), ())
+    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
+    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
+    stitching.settle([made], shared)
+    stitching.start(made, range(count), outputs, None)
     stitching.run()
-    taken = [min(y, n) for y, n in zip(outputs, made.results, strict=True)]
-    return stitching.results(list(zip(taken, types, strict=True))), expanded.rows
+    return stitching.results(list(zip(roots, types, strict=True)))
 
 
 class Stitching:
@@ -120,7 +127,7 @@ class Stitching:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
         self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, tuple[int, ...], Record | None]] = []  # of each launch
+        self._started: list[tuple[Part, Bound, Record | None]] = []  # of each launch
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -197,15 +204,14 @@ class Stitching:
         for bytes_ in found.temporaries:
             places.append(scratch)
             scratch += aligned(bytes_)
-        parts = zip(found.routine.parts, found.sizes, found.bounds, strict=True)
-        for part, sizes, bound in parts:
+        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
             own = [places[n] if n >= 0 else 0 for n in part.buffers]
             for bytes_, each in bound.scratch:
                 own.append(scratch)
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
                 if self._list.add(start, own):
-                    self._started.append((part, sizes, record))
+                    self._started.append((part, bound, record))
 
     def run(self) -> None:
         """Runs the launches.
@@ -213,9 +219,19 @@ class Stitching:
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
+        if int(config.get("debug")):
+            self._show()
         fault = self._list.run()
         if fault is not None:
             raise self._failure(fault)
+
+    def _show(self) -> None:
+        calls = len(dict.fromkeys([record for _, _, record in self._started]))
+        print(
+            f"# stitched: {calls} calls, {len(self._list)} launches, about {self._list.ns / 1e3:,.0f}"
+            f" us on one thread; {self._top:,} B for values between them",
+            file=sys.stderr,
+        )
 
     def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
@@ -233,8 +249,8 @@ class Stitching:
         return found
 
     def _failure(self, fault: Fault) -> WeftError:
-        part, sizes, record = self._started[fault.tag]
-        nodes = part.sized(sizes).nodes
+        part, bound, record = self._started[fault.tag]
+        nodes = part.group_at(bound).nodes
         node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
         source = node.source if record is None else record.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
