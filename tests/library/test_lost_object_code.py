@@ -96,16 +96,18 @@ AT_THE_END = """
     import builtins
     import weft as wf
     class Last:
+        def __init__(self):
+            self.x = wf.arange(5.0)
         def __del__(self):
-            print((wf.arange(5.0).cumsum(0) * 3.0).tolist())
-    (wf.ones(3).cumsum(0) * 3.0).tolist()  # imports what it needs
+            print((self.x.cumsum(0) * 3.0).tolist())
+    assert (Last().x * 1.0).sum().item() == 10.0
     builtins.last = Last()
 """
 
 
 @pytest.mark.parametrize(
     "script, said",
-    [(NO_COMPILER, "['nothing is compiled']"), (AT_THE_END, "[0.0, 3.0, 9.0, 18.0, 30.0]")],
+    [(NO_COMPILER, "['nothing is compiled']"), (AT_THE_END, "[0.0, 3.0, 9.0, 18.0, 30.0]\n[0.0, 3.0, 9.0, 18.0, 30.0]")],
 )
 def test_values_without_a_compiler(script, said, folder):
     done = subprocess.run(

@@ -9,3 +9,4 @@ from weft.eager.record import tier
 def unstitched(monkeypatch):
     """Structures have programs from their first run on: none runs on library kernels."""
     monkeypatch.setattr(tier, "STITCHED_RUNS", 0)
+    monkeypatch.setattr(tier, "STITCHED_RUNS_OF_MANY", 0)
