@@ -199,3 +199,16 @@ def test_the_runs_of_few_structures_are_counted(monkeypatch):
         counted.append(max(tier._runs.values()))
     assert len(tier._runs) == 8
     assert set(counted[2:]) == {tier.STITCHED_RUNS_OF_MANY}
+
+
+@pytest.mark.parametrize("tier_of", [stitched, interpreted])
+def test_no_gradient_flows_through_what_shares_the_memory_of_a_value(tier_of):
+    with tier_of():
+        x = wf.full((3,), 3.0, requires_grad=True)
+        (x * x.detach()).sum().backward()
+        assert x.grad.tolist() == [3.0] * 3
+        x.grad = None
+        y = x * 2.0
+        y.tolist()  # it is computed, and history
+        (y * y.detach()).sum().backward()
+        assert x.grad.tolist() == [12.0] * 3

@@ -60,6 +60,7 @@ class _ByCalls:
         self._structure = structure
         self._calls = calls
         self._env: dict[Key, Cotangent] = {}
+        self._same: dict[Key, Lazy] = dict(structure.same)
 
     def expanded(self) -> Expanded:
         """The graph."""
@@ -71,7 +72,6 @@ class _ByCalls:
         with graph.as_default():
             with graph.at(structure.records[0].source):
                 env.update(zip(given, placeholders([x.type for x in given]), strict=True))
-            env.update({x: env[first] for x, first in structure.same})
             for record, steps in zip(structure.records, self._calls.gradients, strict=True):
                 begins.append(len(graph.nodes))
                 self._add(graph, record, steps)
@@ -94,6 +94,9 @@ class _ByCalls:
     def _value(self, key: Key) -> Cotangent:
         key = self._calls.key(key)
         found = self._env.get(key)
+        if found is None and key in self._same:  # it has the array of a leaf, or of a result
+            found = catalogue.stop_gradient(dense(self._value(self._same[key])))
+            self._env[key] = found
         if found is None:  # a constant, such as the cotangent at the start
             assert isinstance(key, Temporary)
             like = dense(self._value(key.origin.record.inputs[key.origin.place]))
