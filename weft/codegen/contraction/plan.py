@@ -25,7 +25,7 @@ from weft.codegen.contraction.tile import (
 )
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
-from weft.ir.dtype import bfloat16
+from weft.ir.extent import Extent, largest, smallest
 
 DEPTH = 256
 """Maximum steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's
@@ -35,7 +35,7 @@ WHOLE = 384
 """Maximum steps of k in a single block: carrying sums to a second one would cost more than a panel
 of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake).
 """
-CHUNK_FLOPS = 0.5e6
+CHUNK_FLOPS = 500_000
 """Minimum work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNK_BYTES = 1 << 17
 """The same if memory takes the time."""
@@ -211,12 +211,17 @@ def _by_rows(product: Product, target: Target, pack_left: bool) -> Plan:
     )
 
 
+def from_memory(product: Product, target: Target) -> bool:
+    """Whether y comes from memory, and has long rows."""
+    bytes_ = product.count * product.k * product.n * product.dtype.size
+    return product.n >= TEAM * ITEM_COLUMNS and bytes_ > FAR * target.l2
+
+
 def passes_once(product: Product, target: Target) -> bool:
     """Whether few rows meet a y that comes from memory."""
-    bytes_ = product.count * product.k * product.n * product.dtype.size
-    columns = not product.y_transposed and product.n >= TEAM * ITEM_COLUMNS
     plain = product.dtype is product.accumulator and not product.pairs
-    return columns and plain and product.m <= CROWDED_ROWS and bytes_ > FAR * target.l2
+    few = not product.y_transposed and product.m <= CROWDED_ROWS
+    return few and plain and from_memory(product, target)
 
 
 def _in_passing(product: Product, target: Target) -> Plan:
@@ -272,13 +277,6 @@ def _swapped(product: Product, target: Target) -> Plan:
     return Plan(tile, depth, 1, wide, group, pack, pack, swapped=True)
 
 
-def pays_in_pairs(product: Product, target: Target) -> bool:
-    """Whether a bfloat16 matmul is worth packing for instructions on pairs."""
-    if not target.bf16 or product.dtype is not bfloat16:
-        return False
-    return product.m >= 16 and product.n >= 64 and product.k >= 32
-
-
 def crowded(stride: int, size: int, period: int = PAGE) -> bool:
     """Whether the rows of an operand begin in few L1 sets."""
     return stride * size % period == 0
@@ -328,8 +326,11 @@ def _crowded_rows(product: Product, tile: Tile) -> bool:
 
 def chunks_of(product: Product) -> int:
     """How many chunks the work of a matmul is worth; powers of two divide evenly when few."""
-    work = max(product.flops / CHUNK_FLOPS, product.bytes / CHUNK_BYTES)
-    chunks = max(1, min(CHUNKS, int(work)))
+    flops = 2 * product.count * product.m * product.n * product.depth
+    work = largest(flops // CHUNK_FLOPS, product.moved // CHUNK_BYTES)
+    chunks = largest(1, smallest(CHUNKS, work))
+    if isinstance(chunks, Extent):
+        return chunks
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
 
 

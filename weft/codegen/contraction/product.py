@@ -44,6 +44,11 @@ class Product:
         return prod(self.batch)
 
     @property
+    def together(self) -> int:
+        """Rows that meet one matrix y."""
+        return self.m if any(self.y_batch) else self.m * self.count
+
+    @property
     def sizes(self) -> tuple[int, int, int]:
         """m, n and k."""
         return self.m, self.n, self.k
@@ -61,8 +66,13 @@ class Product:
     @property
     def bytes(self) -> float:
         """Memory that must move at least once."""
+        return float(self.moved)
+
+    @property
+    def moved(self) -> int:
+        """`bytes` as an integer."""
         moved = self.m * self.k + self.k * self.n + self.m * self.n
-        return float(self.count * moved * self.dtype.size)
+        return self.count * moved * self.dtype.size
 
     @property
     def accumulator(self) -> DType:
@@ -135,13 +145,14 @@ def product_of(node: Node) -> Product:
     m, k = x[-2:][::-1] if x_turned else x[-2:]
     n = y[-2] if y_turned else y[-1]
     batch = out[:-2]
+    x_turned = x_turned and m != 1
     if not x_turned and prod(y[:-2]) == 1 and x[:-2] == batch:
         m, batch = m * prod(batch), ()  # one y for all: the batch is more rows
     axes = [axis for axis, size in enumerate(batch) if size != 1]
     kept = tuple(batch[axis] for axis in axes)
     return Product(
         m, n, k,
-        x_row=1 if x_turned and m != 1 else k,
+        x_row=1 if x_turned else k,
         x_step=m if x_turned else 1,
         y_step=1 if y_turned else n,
         y_column=k if y_turned and n != 1 else 1,

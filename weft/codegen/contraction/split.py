@@ -12,12 +12,12 @@ from dataclasses import replace
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import scaled
+from weft.codegen.contraction.order import in_pairs
 from weft.codegen.contraction.plan import (
     DEPTH,
     ITEM_COLUMNS,
     TEAM,
     passes_once,
-    pays_in_pairs,
     plan_of,
 )
 from weft.codegen.contraction.product import Product
@@ -64,7 +64,7 @@ def launch_split(
     """The launches of a split-k matmul, and of the sum over its parts."""
     k, m, n = product.k // parts, product.m, product.n
     part = replace(product, k=k, batch=(parts,), x_batch=(m * k,), y_batch=(k * n,))
-    if pays_in_pairs(part, target):
+    if in_pairs(product, target):
         part = part.paired()
     sums = Scratch(parts * m * n * product.accumulator.size)
     plain = Plain(sums, product.accumulator)
