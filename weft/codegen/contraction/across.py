@@ -45,7 +45,8 @@ class Across(Narrow):
     def __init__(self, product: Product, target: Target, sink: Sink, swapped: bool) -> None:
         super().__init__(product, target, sink, swapped)
         room = target.registers - target.registers // SPARE
-        self.high: Final = min(self.rows, max(1, room // self.chains))  # rows at a time
+        passes = ceil_div(self.rows, max(1, room // self.chains))
+        self.high: Final = ceil_div(self.rows, passes)  # rows at a time
         self.vectors: Final = max(1, room // (self.chains * self.high))
         self.passes: Final = from_memory(product, target)
         width = self.vectors * self.lanes

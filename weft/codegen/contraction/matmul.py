@@ -28,7 +28,7 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_plain(product, target, (x, y), sink)
     if is_dot(product):
         return launch_dot(product, target, (x, y), sink)
-    if is_few(product):
+    if is_few(product, target):
         return launch_few(product, target, (x, y), sink)
     parts = parts_of(product, target)
     if parts > 1:

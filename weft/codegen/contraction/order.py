@@ -7,7 +7,7 @@ those that meet one matrix y: m times the batch if y has none.
 
     dot     rows = n = 1: lane i of a vector adds the terms k = i modulo its lanes, in order; then
             neighbors are added, and neighbors of these (`weft.codegen.contraction.dot`)
-    few     rows or n at most `FEW`: the same with `chains_of` lanes, whatever the vector has
+    few     rows at most `FEW`, or n at most `few_columns`: the same with `chains_of` lanes, whatever the vector has
             (`weft.codegen.contraction.few`)
     pairs   bfloat16, a target with instructions on pairs, and enough of all: pair after pair
     split   a long sum with few results, over the rows of both operands: `parts_of` parts, each a
@@ -29,7 +29,7 @@ from weft.codegen.target import Target
 from weft.ir.dtype import bfloat16
 
 FEW: Final = 4
-"""Rows or columns of `few`; 5 would need more registers than there are (four sums each)."""
+"""Rows of `few`; 5 would need more registers than there are (four sums each)."""
 CHAINS: Final = 4
 """A multiply-add takes 4 cycles: a row needs four sums, or it waits. A vector of them is a run of
 an operand that is contiguous along k, and four vectors are as many steps of one that is not.
@@ -48,9 +48,14 @@ def is_dot(product: Product) -> bool:
     return product.n == 1 and product.together == 1
 
 
-def is_few(product: Product) -> bool:
+def few_columns(product: Product, target: Target) -> int:
+    """Columns of `few`: more fill a vector well enough for a tile."""
+    return max(FEW, 3 * target.lanes(product.accumulator.size) // 4)
+
+
+def is_few(product: Product, target: Target) -> bool:
     """Whether there are few rows or few columns."""
-    return product.n <= FEW or product.together <= FEW
+    return product.n <= few_columns(product, target) or product.together <= FEW
 
 
 def in_pairs(product: Product, target: Target) -> bool:
