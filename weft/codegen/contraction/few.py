@@ -12,6 +12,7 @@ from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.streamed import Streamed
 from weft.codegen.target import Target
+from weft.ir.extent import same
 from weft.ir.node import Value
 from weft.passes.launch import Launch
 
@@ -23,5 +24,5 @@ def launch_few(
     swapped = product.m > FEW
     if swapped:
         product, operands = product.swapped(), (operands[1], operands[0])
-    kernel = Streamed if product.y_step == 1 else Across
+    kernel = Streamed if same(product.y_step, 1) else Across
     return (kernel(product, target, sink, swapped).launch(*operands),)

@@ -7,11 +7,13 @@ from weft.codegen.contraction.few import launch_few
 from weft.codegen.contraction.order import in_pairs, is_dot, is_few
 from weft.codegen.contraction.plain import launch_plain
 from weft.codegen.contraction.plan import plan_of
+from weft.codegen.contraction.plan_many import is_many, plan_of_many
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.sink import sink_of
-from weft.codegen.contraction.split import launch_split, parts_of
+from weft.codegen.contraction.split import launch_split, steps_of_part
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.target import Target
+from weft.ir.extent import same
 from weft.passes.group import Group
 from weft.passes.launch import Launch
 
@@ -30,10 +32,13 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
         return launch_dot(product, target, (x, y), sink)
     if is_few(product, target):
         return launch_few(product, target, (x, y), sink)
-    parts = parts_of(product, target)
-    if parts > 1:
-        return launch_split(product, parts, target, (x, y), sink)
+    steps = steps_of_part(product, target)
+    if not same(steps, 0):
+        return launch_split(product, steps, target, (x, y), sink)
     if in_pairs(product, target):
         product = product.paired()
-    again = group.repeated and y in group.lasting
-    return launch_tiled(product, plan_of(product.planned(), target, again), target, (x, y), sink)
+    if is_many(product):
+        plan = plan_of_many(product, target)
+    else:
+        plan = plan_of(product, target, group.repeated and y in group.lasting)
+    return launch_tiled(product, plan, target, (x, y), sink)

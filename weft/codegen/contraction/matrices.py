@@ -5,12 +5,13 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide
 from weft.codegen.contraction.product import Product
+from weft.ir.extent import largest
 
 
 def matrices(b: Builder, product: Product, matrix: Reg) -> tuple[Reg, Reg]:
     """The numbers of x's and y's matrices for matrix number `matrix` of the output."""
     x, y, rest = integer(0), integer(0), matrix
-    x_size, y_size = max(1, product.m * product.depth), max(1, product.depth * product.n)
+    x_size, y_size = largest(1, product.m * product.depth), largest(1, product.depth * product.n)
     strides = zip(product.batch, product.x_batch, product.y_batch, strict=True)
     for size, x_stride, y_stride in reversed(list(strides)):
         rest, index = divide(b, rest, integer(size))

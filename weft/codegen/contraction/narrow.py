@@ -15,7 +15,7 @@ from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
-from weft.ir.extent import multiple, pinned
+from weft.ir.extent import pinned
 from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 

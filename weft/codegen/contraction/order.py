@@ -7,12 +7,12 @@ those that meet one matrix y: m times the batch if y has none.
 
     dot     rows = n = 1: lane i of a vector adds the terms k = i modulo its lanes, in order; then
             neighbors are added, and neighbors of these (`weft.codegen.contraction.dot`)
-    few     rows at most `FEW`, or n at most `few_columns`: the same with `chains_of` lanes, whatever the vector has
+    few     rows at most `FEW`, or n at most `few_columns`: the same with `chains_of` lanes
             (`weft.codegen.contraction.few`)
     pairs   bfloat16, a target with instructions on pairs, and enough of all: pair after pair
-    split   a long sum with few results, over the rows of both operands: `parts_of` parts, each a
-            chain, are added in order; the only order that a layout decides (a plain product of
-            transposed copies would have to read each column by itself)
+    split   a long sum over the rows of both operands, with few results: parts of `steps_of_part`
+            steps, each a chain, are added in order (`weft.codegen.contraction.split`); the only
+            order that the layout decides, as only rows can be dealt to threads
     chain   everything else: `sum = fma(x, y, sum)` for k = 0, 1, 2, ..., from 0; a block of k
             continues from the sums of the one before
 

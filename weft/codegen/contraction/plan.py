@@ -21,7 +21,6 @@ from weft.codegen.contraction.tile import (
     ceil_div,
     choose_tile,
     most_rows,
-    tile_cycles,
 )
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
@@ -104,7 +103,8 @@ class Plan:
     before: bool = False  # a previous launch packs y, once for all
     left_before: bool = False  # a previous launch packs x, once for all
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
-    swapped: bool = False  # for the transposed matmul; tiles are transposed when stored
+    single: bool = False  # k is one block for all sizes
+    room: int = 0  # steps of k that a panel of x has room for, if more than `depth`
 
 
 def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
@@ -114,21 +114,13 @@ def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
         again: whether y is the same in many calls, so that packing it costs nothing: it is done
             once.
     """
-    lanes = target.lanes(product.accumulator.size)
-    if (
-        not product.pairs
-        and product.x_transposed
-        and product.n <= 3 * lanes // 4
-        and product.m >= lanes
-    ):
-        return _swapped(product, target)
     pack_left = _pack_left(product, target)
     if _memory_bound(product, target):
         return _by_rows(product, target, pack_left)
     if not pack_left and passes_once(product, target):
         return _in_passing(product, target)
     if pack_left and _apart(product, target):
-        return _one_by_one(product, target)
+        return one_by_one(product, target)
     tile = choose_tile(product, target, pack_left, product.m >= SHARED_ROWS)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
@@ -233,7 +225,7 @@ def _in_passing(product: Product, target: Target) -> Plan:
     lanes = target.lanes(product.dtype.size)
     tile = Tile(ceil_div(product.m, down), vectors, lanes, product.dtype)
     across = ceil_div(product.n, tile.columns)
-    if product.count > 1:  # parts of one matmul: long runs, sums in half of L1
+    if product.count > 1:  # long runs, sums in half of L1
         kept = max(1, target.l1 // 2 // (product.m * tile.columns * tile.dtype.size))
         wide = ceil_div(across, ceil_div(across, kept))
     else:
@@ -251,30 +243,15 @@ def _apart(product: Product, target: Target) -> bool:
     return product.count > 1 and rows_together and product.k > WHOLE and small
 
 
-def _one_by_one(product: Product, target: Target) -> Plan:
+def one_by_one(product: Product, target: Target) -> Plan:
     """Each thread does a whole matmul, packing both operands block by block.
 
     They are not shared: packed by a launch before, they would go through memory twice more.
     """
-    tile = choose_tile(product, target, pack_left=True)
+    tile = choose_tile(product.planned(), target, pack_left=True)
     across, down = ceil_div(product.n, tile.columns), ceil_div(product.m, tile.rows)
     depth = min(DEPTH, target.l1 // 2 // (tile.columns * tile.dtype.size))
     return Plan(tile, depth, down, across, ceil_div(product.count, CHUNKS), True, True)
-
-
-def _swapped(product: Product, target: Target) -> Plan:
-    """Few columns, and x is contiguous along rows: vectors run down the output, not across."""
-    turned = product.swapped()
-    dtype = product.accumulator
-    lanes = target.lanes(dtype.size)
-    wide = [v for v in range(1, 9) if turned.m <= max_rows(target, v) and v * lanes <= turned.n]
-    tiles = [Tile(turned.m, v, lanes, dtype) for v in wide]
-    tile = min(tiles, key=lambda tile: (tile_cycles(turned, tile), tile.vectors))
-    across = ceil_div(turned.n, tile.columns)
-    _, wide, group = _shares(turned, tile, (1, across), (1, across), False)
-    pack = product.dtype is not dtype
-    depth = max(1, min(product.k, DEPTH) if pack else product.k)
-    return Plan(tile, depth, 1, wide, group, pack, pack, swapped=True)
 
 
 def crowded(stride: int, size: int, period: int = PAGE) -> bool:

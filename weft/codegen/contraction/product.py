@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.ir.dtype import DType, float32
+from weft.ir.extent import same
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -19,7 +20,8 @@ class Product:
     `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
     With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they are
     not adjacent is interleaved when packed, and its strides count bfloat16. If k is `odd`, zero
-    follows the last one, both operands are packed, and all strides count bfloat16.
+    follows the last one, both operands are packed, and all strides count bfloat16. The batch's last
+    matmul has only `last` steps of k, if not 0.
     """
 
     m: int
@@ -37,6 +39,7 @@ class Product:
     x_woven: bool = False
     y_woven: bool = False
     odd: bool = False
+    last: int = 0
 
     @property
     def count(self) -> int:
@@ -93,7 +96,7 @@ class Product:
         row, column = self.x_row, self.y_column
         return replace(
             self, k=(self.k + 1) // 2, dtype=float32, pairs=True, x_woven=x_woven,
-            y_woven=y_woven, odd=odd,
+            y_woven=y_woven, odd=odd, last=self.last // 2,
             x_row=row if x_woven or odd else row // 2,
             x_step=self.x_step * 2 if x_woven or odd else 1,
             y_step=self.y_step * 2 if y_woven or odd else 1,
@@ -101,7 +104,7 @@ class Product:
         )  # fmt: skip
 
     def planned(self) -> Product:
-        """The matmul of the largest planned sizes, for which the code is tuned."""
+        """The matmul of the planned sizes, for which a tile may be chosen if it holds for all."""
         return replace(self, m=int(self.m), n=int(self.n), k=int(self.k))
 
     @property
@@ -129,12 +132,12 @@ class Product:
     @property
     def x_transposed(self) -> bool:
         """Whether x is contiguous along rows, not along k."""
-        return self.x_woven if self.pairs else self.x_step != 1
+        return self.x_woven if self.pairs else not same(self.x_step, 1)
 
     @property
     def y_transposed(self) -> bool:
         """Whether y is contiguous along k, not along columns."""
-        return self.y_column != 1
+        return not same(self.y_column, 1)
 
 
 def product_of(node: Node) -> Product:

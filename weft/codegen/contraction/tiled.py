@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.chunk import items_of
-from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
+from weft.codegen.contraction.emit import divide, fixed, larger, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices
 from weft.codegen.contraction.panel import (
@@ -34,7 +34,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import assume, largest, pinned, planned
+from weft.ir.extent import assume, largest, same
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
@@ -44,8 +44,6 @@ def launch_tiled(
     product: Product, plan: Plan, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches of a matmul by the microkernel: packing if needed, then the matmul."""
-    if plan.swapped:
-        product, operands = product.swapped(), (operands[1], operands[0])
     return _Nest(product, plan, target, sink).launches(*operands)
 
 
@@ -74,10 +72,10 @@ class _Nest:
         down = ceil_div(product.m, self.tile.rows)
         across = ceil_div(product.n, self.tile.columns)
         assume(product.m >= self.tile.rows)  # the last rows of tiles start early enough
-        if plan.swapped:
-            pinned(product.m)  # the tile has all rows
-        self.blocks = largest(1, ceil_div(product.k, plan.depth))
-        self.adds = planned(self.blocks) > 1  # sums passed from one block to the next
+        self.blocks = 1 if plan.single else largest(1, ceil_div(product.k, plan.depth))
+        self.adds = not same(self.blocks, 1)  # sums passed from one block to the next
+        self.room = plan.room or plan.depth
+        tall = int(plan.tall)
         self.items = product.count * ceil_div(down, plan.tall) * ceil_div(across, plan.wide)
         self.numbers = (
             product.m, product.n, product.k, product.x_row, product.x_step, product.y_step,
@@ -88,13 +86,13 @@ class _Nest:
         self.narrow = product.n < self.tile.columns
         self.panel_bytes = panel_bytes(self.tile, plan.depth)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
-        used = min(plan.depth, int(product.k)) * self.tile.columns * self.tile.dtype.size
-        self.prefetches = plan.tall >= 4 and used >= 8192
+        used = min(int(plan.depth), int(product.k)) * self.tile.columns * self.tile.dtype.size
+        self.prefetches = tall >= 4 and used >= 8192
         own = plan.pack_right and not plan.before
         self.right_bytes = right_bytes(self.tile, plan.depth) if own else 0
         self.left_bytes = 0
         if plan.pack_left and not plan.left_before:
-            each = left_strides(self.tile, product.x_transposed, plan.depth)[2]
+            each = left_strides(self.tile, product.x_transposed, self.room)[2]
             self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
         sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
         self.scratch = self.right_bytes + self.left_bytes + sums
@@ -105,16 +103,16 @@ class _Nest:
         writes: list[int] = []
         copies: tuple[Launch, ...] = ()
         if plan.before:
-            matrices = max(1, size(known(y.shape)) // max(1, product.depth * product.n))
+            matrices = size(known(y.shape)) // largest(1, product.depth * product.n)
             panels = RightPanels(self.tile, product, plan.depth, self.target)
             launch, args[1] = panels.launch(y, matrices)
             copies = (launch,)
         if plan.left_before:
-            matrices = max(1, size(known(x.shape)) // max(1, product.depth * product.m))
+            matrices = size(known(x.shape)) // largest(1, product.depth * product.m)
             left = AllLeftPanels(self.tile, product, plan.depth, self.target)
             launch, args[0] = left.launch(x, matrices)
             copies = (*copies, launch)
-        if self.scratch:
+        if not same(self.scratch, 0):
             writes.append(len(args))
             args.append(Scratch(self.scratch, per_thread=True))
         kernel = Kernel(f"matmul_{product.label}", self._ir())
@@ -126,7 +124,7 @@ class _Nest:
         b = self.b = kernel_builder()
         self.x, self.y = b.argument(0), b.argument(1)
         slot = 2
-        if self.scratch:
+        if not same(self.scratch, 0):
             self.own = b.offset(b.argument(slot), b.mul(b.params[3], self.scratch))
             slot += 1
         self.sizes = Sizes(*(integer(number) for number in self.numbers))
@@ -162,9 +160,15 @@ class _Nest:
             y = scaled(b, self.y, y_matrix, b.mul(odd_elements(b, s.k), s.n), 2)
         else:
             y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
+        k = s.k
+        if self.product.last:
+            is_last = b.compare("icmp eq", matrix, integer(self.product.count - 1))
+            k = b.emit("i64", f"select {is_last}, {integer(self.product.last)}, {k}")
         with b.loop(0, s.blocks, at_least_once=True) as block:
             k0 = b.mul(block.index, s.depth) if self.adds else integer(0)
-            steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.adds else s.k
+            steps = smaller(b, s.depth, subtract(b, k, k0)) if self.adds else k
+            if self.product.last and self.adds:  # the last matrix may have fewer blocks
+                steps = larger(b, steps, 0)
             elements = steps
             if self.product.odd:
                 left = subtract(b, odd_elements(b, s.k), b.mul(k0, 2))
@@ -280,7 +284,7 @@ class _Nest:
             else None
             for v in range(tile.vectors)
         )
-        span = self.product.k * self.product.y_step * size
+        span = int(self.product.k) * int(self.product.y_step) * size
         distance = DISTANCE if span > self.target.l2 else 0
         return Right(y, _number(b.mul(s.y_step, size)), masks, distance=distance)
 
@@ -289,7 +293,7 @@ class _Nest:
     ) -> None:
         """Packs the item's rows of x in one block of k."""
         b, s = self.b, self.sizes
-        panels = LeftPanels(b, self.tile, self.product, self.plan.depth, self.target)
+        panels = LeftPanels(b, self.tile, self.product, self.room, self.target)
         product = self.product
         x = scaled(b, self.x, matrix, product.m * product.depth, product.element)
         x = scaled(b, x, k0, s.x_step, self.x_size)
@@ -302,7 +306,7 @@ class _Nest:
         matrix, k0 = at.x_matrix, at.k0
         if self.plan.pack_left:
             turned = self.product.x_transposed
-            stride, step, panel_bytes = left_strides(tile, turned, self.plan.depth)
+            stride, step, panel_bytes = left_strides(tile, turned, self.room)
             if self.plan.left_before:
                 block = b.add(b.mul(matrix, s.blocks), at.index)
                 base = scaled(b, self.x, b.add(b.mul(block, s.down), i), panel_bytes, 1)
@@ -331,8 +335,8 @@ class _Nest:
             following = b.offset(mine, self.tile_bytes)
             ahead = [self._either(final, each, following) for each in ahead]
         if self.plan.before and self.prefetches:
-            iterations = max(1, self.plan.depth // UNROLL)
-            lines = ceil_div(self.panel_bytes, LINE * self.plan.tall * iterations)
+            iterations = max(1, int(self.plan.depth) // UNROLL)
+            lines = ceil_div(int(self.panel_bytes), LINE * int(self.plan.tall) * iterations)
             first = b.mul(turn, iterations * lines * LINE)
             pointer = b.offset(b.offset(right.pointer, self.panel_bytes), first)
             ahead = [*ahead, Ahead(pointer, lines * LINE, lines, iterations)]
