@@ -15,7 +15,7 @@ from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
-from weft.ir.extent import pinned
+from weft.ir.extent import pinned, same
 from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
@@ -49,11 +49,12 @@ class Narrow(ABC):
     def launch(self, x: Value, y: Value) -> Launch:
         """The launch; `x` has the few rows."""
         args: list[Argument] = [x, y]
-        if self.used:
+        uses = not same(self.used, 0)
+        if uses:
             args.append(Scratch(self.used, per_thread=True))
         b = self.b = kernel_builder()
         self.x, self.y = b.argument(0), b.argument(1)
-        if self.used:
+        if uses:
             self.own = b.offset(b.argument(2), b.mul(b.params[3], self.used))
         # A transposed tile, or the sums of a vector's columns.
         lines = self.lanes * self.bytes
@@ -69,7 +70,7 @@ class Narrow(ABC):
             self._at(matrix, part)
         product = self.product
         kernel = Kernel(f"matmul_{self.name}_{product.label}", b.module())
-        writes = [2] if self.used else []
+        writes = [2] if uses else []
         return launch_into(
             self.sink, kernel, args, writes, items.chunks, product.flops, product.bytes
         )

@@ -19,7 +19,7 @@ from typing import Final
 from weft.codegen.builder import Reg, constant, integer, memory_type
 from weft.codegen.chunk import Items, even_chunks
 from weft.codegen.contraction.dot import add_lanes
-from weft.codegen.contraction.emit import read, scaled, smaller, subtract
+from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
 from weft.codegen.contraction.narrow import Narrow
 from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
@@ -28,7 +28,7 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
-from weft.ir.extent import multiple, smallest
+from weft.ir.extent import largest, multiple
 
 STREAMS: Final = 8
 """Columns at the same time: 4 are a single chain of multiply-adds for one row (4 x 256 x 256: 20%
@@ -50,7 +50,7 @@ class Streamed(Narrow):
         self.part: Final = ceil_div(product.n, self.streams)  # columns of a stream
         self.tiles: Final = ceil_div(self.part, self.lanes)
         # An x that is not contiguous along k is copied.
-        self.pitch: Final = ceil_div(product.k, self.lanes) * self.bytes
+        self.pitch: Final = ceil_div(largest(product.k, 1), self.lanes) * self.bytes
         self.copies: Final = product.x_step != 1
         self.once: Final = not any(product.x_batch)
         if self.copies:
@@ -64,6 +64,8 @@ class Streamed(Narrow):
         """Reserves memory for the sums of a tile."""
         places = self.rows * self.groups * self.lanes
         self.sums = self.b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
+        places = self.rows * self.streams
+        self.totals = self.b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
         if self.copies and self.once:
             self._copy(self.x)
 
@@ -83,16 +85,16 @@ class Streamed(Narrow):
             place = b.offset(self.sums, b.mul(loop.index, self.bytes))
             for i, total in enumerate(self._sums(lines, self._columns(y, column))):
                 b.store(total, b.offset(place, i * self.lanes * self.bytes), self.dtype.size)
-        totals = [
-            self._totals(row, group) for row in range(self.rows) for group in range(self.groups)
-        ]
-        for stream in range(self.streams):
-            group, block = divmod(stream, self.blocks)
-            values = [totals[row * self.groups + group][block] for row in range(self.rows)]
-            begin = stream * self.part
-            end = smallest(begin + self.part, product.n)
-            whole = multiple(product.n, self.streams * self.lanes)
-            self.store(values, matrix, b.add(first, begin), integer(end), whole)
+        self._total()
+        whole = multiple(product.n, self.streams * self.lanes)
+        with b.loop(0, self.streams) as loop:
+            begin = b.mul(loop.index, self.part)
+            end = smaller(b, b.add(begin, self.part), product.n)
+            place = scaled(b, self.totals, loop.index, self.rows, self.bytes)
+            values = [
+                b.load(self.type, b.offset(place, row * self.bytes), 8) for row in range(self.rows)
+            ]
+            self.store(values, matrix, b.add(first, begin), end, whole)
 
     def _copy(self, x: Reg) -> None:
         """Copies x, zeros after the last step of k."""
@@ -169,9 +171,15 @@ class Streamed(Narrow):
         picked = ", ".join(f"i32 {i % self.chains}" for i in range(self.lanes))
         return b.emit(self.type, f"shufflevector {value}, {value}, <{self.lanes} x i32> <{picked}>")
 
-    def _totals(self, row: int, group: int) -> list[Reg]:
-        """For each stream of a group, a vector of the totals of a tile's columns."""
+    def _total(self) -> None:
+        """Writes for each stream, then row, a vector of the totals of a tile's columns."""
         b, lanes = self.b, self.lanes
-        first = b.offset(self.sums, (row * self.groups + group) * lanes * self.bytes)
-        sums = [b.load(self.type, b.offset(first, i * self.bytes), 8) for i in range(lanes)]
-        return transpose(b, add_lanes(b, sums, lanes, self.chains), lanes, self.chains)
+        with b.loop(0, self.rows * self.groups) as loop:
+            row, group = divide(b, loop.index, integer(self.groups))
+            first = scaled(b, self.sums, loop.index, lanes, self.bytes)
+            sums = [b.load(self.type, b.offset(first, i * self.bytes), 8) for i in range(lanes)]
+            totals = transpose(b, add_lanes(b, sums, lanes, self.chains), lanes, self.chains)
+            goal = b.add(b.mul(group, self.blocks * self.rows), row)
+            for block, total in enumerate(totals):
+                at = b.add(goal, block * self.rows)
+                b.store(total, scaled(b, self.totals, at, 1, self.bytes), 8)

@@ -103,12 +103,14 @@ class _Nest:
         writes: list[int] = []
         copies: tuple[Launch, ...] = ()
         if plan.before:
-            matrices = size(known(y.shape)) // largest(1, product.depth * product.n)
+            each = largest(1, product.depth * product.n)
+            matrices = largest(1, size(known(y.shape)) // each)
             panels = RightPanels(self.tile, product, plan.depth, self.target)
             launch, args[1] = panels.launch(y, matrices)
             copies = (launch,)
         if plan.left_before:
-            matrices = size(known(x.shape)) // largest(1, product.depth * product.m)
+            each = largest(1, product.depth * product.m)
+            matrices = largest(1, size(known(x.shape)) // each)
             left = AllLeftPanels(self.tile, product, plan.depth, self.target)
             launch, args[0] = left.launch(x, matrices)
             copies = (*copies, launch)
