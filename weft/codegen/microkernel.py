@@ -81,7 +81,7 @@ class Address(NamedTuple):
 
     pointer: Reg
     bytes: int = 0
-    index: Reg | None = None
+    more: Reg | None = None
 
 
 class Left(NamedTuple):
@@ -196,7 +196,7 @@ class _Writer:
         # Few pointers advance; many stay fixed and share one advancing offset.
         self.pointers = list(dict.fromkeys(address.pointer for address in left.rows))
         few = len(self.pointers) <= 2
-        self.moving = few or any(address.index is not None for address in left.rows)
+        self.moving = few or any(address.more is not None for address in left.rows)
         self.embedded = embedded(tile) if few else []
 
     def write(self, depth: Reg | int, start: Accumulators) -> Accumulators:
@@ -267,8 +267,8 @@ class _Writer:
         at = self._positions(moving, k)
         for row, address in enumerate(self.left.rows):
             places = at[address.pointer] if row in self.embedded else at[address.pointer][:1]
-            if address.index is not None:
-                places = [b.offset(place, address.index) for place in places]
+            if address.more is not None:
+                places = [b.offset(place, address.more) for place in places]
             factors = [self._factor(b.offset(place, address.bytes)) for place in places]
             for v, column in enumerate(columns):
                 i = row * vectors + v

@@ -40,17 +40,18 @@ def launch_dot(
 
 def _sum(b: Builder, product: Product, at: tuple[Reg, Reg], lanes: int) -> Reg:
     """Lane i has the sum of the terms i, i + lanes and so on."""
-    types, size = (product.dtype, product.accumulator), product.dtype.size
-    whole, left = product.k // lanes, product.k % lanes
-    with b.loop(0, whole, 1, [constant(0, memory_type(types[1], lanes)), *at]) as loop:
-        total, *now = loop.carried
-        terms = [read(b, place, lanes, *types, None) for place in now]
-        loop.next = [fma(b, *terms, total), *[b.offset(place, lanes * size) for place in now]]
-    total, *now = loop.results
+    stored, wide = product.dtype, product.accumulator
+    with b.loop(0, product.k // lanes, 1, [constant(0, memory_type(wide, lanes)), *at]) as loop:
+        total, x, y = loop.carried
+        terms = [read(b, place, lanes, stored, wide, None) for place in (x, y)]
+        total = fma(b, terms[0], terms[1], total)
+        loop.next = [total, *[b.offset(place, lanes * stored.size) for place in (x, y)]]
+    total, x, y = loop.results
     if multiple(product.k, lanes):
         return total
-    mask = first_lanes(b, integer(left), lanes)
-    return fma(b, *[read(b, place, lanes, *types, mask) for place in now], total)
+    mask = first_lanes(b, integer(product.k % lanes), lanes)
+    terms = [read(b, place, lanes, stored, wide, mask) for place in (x, y)]
+    return fma(b, terms[0], terms[1], total)
 
 
 def add_lanes(b: Builder, vectors: list[Reg], lanes: int, together: int = 0) -> list[Reg]:

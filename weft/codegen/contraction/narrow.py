@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Final
+from typing import ClassVar, Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.chunk import Items
@@ -27,7 +27,10 @@ class Narrow(ABC):
         rows: how many.
         chains: the sums of a result.
         own: the address of this thread's `used` bytes of scratch.
+        name: for kernel names.
     """
+
+    name: ClassVar[str]
 
     def __init__(self, product: Product, target: Target, sink: Sink, swapped: bool) -> None:
         self.product: Final = product
@@ -81,11 +84,6 @@ class Narrow(ABC):
         x = scaled(b, self.x, x_matrix, product.m * product.k, size)
         y = scaled(b, self.y, y_matrix, product.k * product.n, size)
         self.item(matrix, part, x, y)
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """For kernel names."""
 
     @abstractmethod
     def items(self) -> Items:
