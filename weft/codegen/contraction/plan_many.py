@@ -20,6 +20,7 @@ from typing import Final
 
 from weft.codegen.contraction.plan import (
     DEPTH,
+    ITEM_COLUMNS,
     ITEM_ROWS,
     LEAST_ROWS,
     TEAM,
@@ -37,8 +38,6 @@ EVEN: Final = 4
 """Tiles down that are equally tall; with more, the last one's overlap is less than a fifth."""
 TALL: Final = 128
 """Rows from which y is packed: 4 / 128 of the arithmetic."""
-LEAST_COLUMNS: Final = 256
-"""Columns of an item, for which its rows are packed or come from another cache."""
 
 
 def is_many(product: Product) -> bool:
@@ -58,7 +57,8 @@ def plan_of_many(product: Product, target: Target) -> Plan:
     before = tall and pack_right
     single = product.k <= WHOLE or not pack_right
     depth = largest(product.k, 1) if single else DEPTH
-    down, wide, group = _shares(product, tile, single, target)
+    least = LEAST_ROWS if pack_right else 1, ITEM_COLUMNS if pack_left else tile.columns
+    down, wide, group = _shares(product, tile, single, least, target)
     room = WHOLE if single else DEPTH
     return Plan(
         tile, depth, down, wide, group, pack_left, pack_right, before, single=single, room=room
@@ -78,22 +78,28 @@ def _tile(product: Product, target: Target) -> Tile:
     return Tile(rows, vectors, lanes, dtype, product.pairs)
 
 
-def _shares(product: Product, tile: Tile, single: bool, target: Target) -> tuple[int, int, int]:
-    """Tiles down and across an item, and items in a chunk."""
+def _shares(
+    product: Product, tile: Tile, single: bool, least: tuple[int, int], target: Target
+) -> tuple[int, int, int]:
+    """Tiles down and across an item, and items in a chunk.
+
+    Args:
+        least: rows and columns that an item should have, for which it packs or reads others.
+    """
     down, across = ceil_div(product.m, tile.rows), ceil_div(product.n, tile.columns)
     chunks = chunks_of(product)
     wanted = smallest(chunks, TEAM)
     tall = smallest(down, ceil_div(ITEM_ROWS, tile.rows))
     columns = smallest(
         ceil_div(wanted, product.count * ceil_div(down, tall)),
-        largest(1, product.n // LEAST_COLUMNS),
+        largest(1, product.n // least[1]),
     )
     wide = ceil_div(across, columns)
     if not single:  # a quarter of L2 for the item's sums
         room = target.l2 // 4 // (ceil_div(ITEM_ROWS, tile.rows) * tile.rows * tile.columns)
         wide = smallest(wide, max(1, room // tile.dtype.size))
     parts = product.count * ceil_div(across, wide)
-    lowest = smallest(tall, ceil_div(LEAST_ROWS, tile.rows))
+    lowest = smallest(tall, ceil_div(least[0], tile.rows))
     tall = largest(lowest, smallest(tall, ceil_div(down, ceil_div(wanted, parts))))
     items = parts * ceil_div(down, tall)
     return tall, wide, ceil_div(items, largest(chunks, 1))
