@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
 from weft.codegen.chunk import even_chunks
 from weft.codegen.contraction.emit import first, read, scaled
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.matrices import offsets
 from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink, launch_into
@@ -27,9 +27,9 @@ def launch_dot(
     x, y = b.argument(0), b.argument(1)
     sink.bind(b, 2)
     with items.loop(b) as item:
-        x_matrix, y_matrix = matrices(b, product, item)
+        before = offsets(b, product, item)
         size = product.dtype.size
-        at = scaled(b, x, x_matrix, product.k, size), scaled(b, y, y_matrix, product.k, size)
+        at = scaled(b, x, before[0], 1, size), scaled(b, y, before[1], 1, size)
         total = first(b, add_lanes(b, [_sum(b, product, at, lanes)], lanes)[0])
         sink.reset()
         sink.store(total, (item, integer(0), integer(1)), 1, None)

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.matrices import offsets
 from weft.codegen.contraction.order import chains_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink, launch_into
@@ -80,9 +80,8 @@ class Narrow(ABC):
 
     def _at(self, matrix: Reg, part: Reg) -> None:
         b, product, size = self.b, self.product, self.product.dtype.size
-        x_matrix, y_matrix = matrices(b, product, matrix)
-        x = scaled(b, self.x, x_matrix, product.m * product.k, size)
-        y = scaled(b, self.y, y_matrix, product.k * product.n, size)
+        x, y = offsets(b, product, matrix)
+        x, y = scaled(b, self.x, x, 1, size), scaled(b, self.y, y, 1, size)
         self.item(matrix, part, x, y)
 
     @abstractmethod

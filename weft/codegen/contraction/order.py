@@ -10,9 +10,8 @@ those that meet one matrix y: m times the batch if y has none.
     few     rows at most `FEW`, or n at most `few_columns`: the same with `chains_of` lanes
             (`weft.codegen.contraction.few`)
     pairs   bfloat16, a target with instructions on pairs, and enough of all: pair after pair
-    split   a long sum over the rows of both operands, with few results: parts of `steps_of_part`
-            steps, each a chain, are added in order (`weft.codegen.contraction.split`); the only
-            order that the layout decides, as only rows can be dealt to threads
+    split   one y, a long sum, and few results: parts of `steps_of_part` steps, each a chain, are
+            added in order (`weft.codegen.contraction.split`)
     chain   everything else: `sum = fma(x, y, sum)` for k = 0, 1, 2, ..., from 0; a block of k
             continues from the sums of the one before
 

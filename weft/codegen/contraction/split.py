@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.chunk import even_chunks
-from weft.codegen.contraction.emit import scaled
+from weft.codegen.contraction.emit import divide, scaled
 from weft.codegen.contraction.order import in_pairs
 from weft.codegen.contraction.plan import (
     ITEM_COLUMNS,
@@ -39,9 +39,8 @@ SHARE = 2
 
 def steps_of_part(product: Product, target: Target) -> int:
     """How many steps of k a part has; 0 if k is not cut. They are even, for pairs."""
-    (m, n, k), size = product.sizes, product.accumulator.size
-    rows_together = product.x_transposed and not product.y_transposed
-    if not rows_together or product.count != 1 or m < LEAST_ROWS or n < LEAST_COLUMNS:
+    m, n, k, size = product.together, product.n, product.k, product.accumulator.size
+    if any(product.y_batch) or m < LEAST_ROWS or n < LEAST_COLUMNS:
         return 0
     if m * n * size > target.l2 // 4 or k * (m + n) * size < LEAST * target.l2:
         return 0
@@ -58,12 +57,13 @@ def launch_split(
     m, n = product.m, product.n
     parts = ceil_div(product.k, steps)
     part = replace(
-        product, k=steps, batch=(parts,), x_batch=(m * steps,), y_batch=(steps * n,),
-        last=product.k - (parts - 1) * steps,
+        product, k=steps, last=product.k - (parts - 1) * steps, batch=(*product.batch, parts),
+        x_batch=(*product.x_batch, product.x_step * steps),
+        y_batch=(*product.y_batch, product.y_step * steps),
     )  # fmt: skip
     if in_pairs(product, target):
         part = part.paired()
-    sums = Scratch(parts * m * n * product.accumulator.size)
+    sums = Scratch(product.count * parts * m * n * product.accumulator.size)
     plan = one_by_one(part, target)
     plain = Plain(sums, product.accumulator)
     launches = launch_tiled(part, plan, target, operands, plain)
@@ -72,7 +72,7 @@ def launch_split(
 
 def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
     """Adds the rows of all parts and gives them to the sink."""
-    rows = even_chunks(product.m, TEAM)
+    rows = even_chunks(product.count * product.m, TEAM)
     b = kernel_builder()
     base = b.argument(0)
     sink.bind(b, 1)
@@ -86,7 +86,7 @@ def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sin
                 sink.reset()
                 sink.store(total, at, each, None)
     kernel = Kernel(f"matmul_sum_{product.label}", b.module())
-    moved = float(parts * product.m * product.n * product.accumulator.size)
+    moved = float(parts * product.count * product.m * product.n * product.accumulator.size)
     return launch_into(sink, kernel, (sums,), (), rows.chunks, bytes_=moved)
 
 
@@ -96,6 +96,9 @@ def _total(
     """A vector of the sums over the parts."""
     base, row, column, n = at
     size, type_ = product.accumulator.size, memory_type(product.accumulator, lanes)
+    if product.count != 1:
+        matrix = divide(b, row, integer(product.m))[0]
+        row = b.add(row, b.mul(matrix, (parts - 1) * product.m))
     place = scaled(b, scaled(b, base, row, n, size), column, 1, size)
     with b.loop(1, parts, 1, [b.load(type_, place, size)]) as loop:
         other = scaled(b, place, loop.index, product.m * product.n, size)

@@ -8,7 +8,7 @@ from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.chunk import items_of
 from weft.codegen.contraction.emit import divide, fixed, larger, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.matrices import matrices, offsets
 from weft.codegen.contraction.panel import (
     LeftPanels,
     RightPanel,
@@ -54,9 +54,9 @@ class _Block:
     index: Reg
     rows: tuple[Reg, Reg]  # first and last tile
     columns: tuple[Reg, Reg]  # first and last panel
-    x_matrix: Reg
-    y_matrix: Reg
-    y: Reg  # the matrix
+    numbers: tuple[Reg, Reg]  # of the matrices
+    x: Reg  # the matrix, unless a launch has packed it
+    y: Reg
     y_block: Reg  # its first step in the block
     k0: Reg
     counts: tuple[Reg, Reg]  # steps, elements along k
@@ -157,14 +157,14 @@ class _Nest:
         self.finish.matrix = matrix
         i0, i1 = self._share(left, s.down, s.tall)
         j0, j1 = self._share(right, s.across, s.wide)
-        size = self.product.dtype.size
-        if self.product.odd:
-            y = scaled(b, self.y, y_matrix, b.mul(odd_elements(b, s.k), s.n), 2)
-        else:
-            y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
+        x, y = offsets(b, self.product, matrix)
+        x = scaled(b, self.x, x, 1, self.product.element)
+        y = scaled(b, self.y, y, 1, self.product.element)
         k = s.k
         if self.product.last:
-            is_last = b.compare("icmp eq", matrix, integer(self.product.count - 1))
+            parts = self.product.batch[-1]
+            part = divide(b, matrix, integer(parts))[1]
+            is_last = b.compare("icmp eq", part, integer(parts - 1))
             k = b.emit("i64", f"select {is_last}, {integer(self.product.last)}, {k}")
         with b.loop(0, s.blocks, at_least_once=True) as block:
             k0 = b.mul(block.index, s.depth) if self.adds else integer(0)
@@ -177,9 +177,9 @@ class _Nest:
                 elements = smaller(b, b.mul(steps, 2), left)
             y_block = scaled(b, y, k0, s.y_step, self.y_size)
             if self.plan.pack_left and not self.plan.left_before:
-                self._copy_left(x_matrix, (i0, i1), k0, (steps, elements))
+                self._copy_left(x, (i0, i1), k0, (steps, elements))
             at = _Block(
-                block.index, (i0, i1), (j0, j1), x_matrix, y_matrix, y, y_block, k0,
+                block.index, (i0, i1), (j0, j1), (x_matrix, y_matrix), x, y, y_block, k0,
                 (steps, elements),
             )  # fmt: skip
             if self.plan.by_rows:
@@ -217,7 +217,7 @@ class _Nest:
         if not self.plan.before:
             return self._right(at.y_block, j, at.counts)
         b, s = self.b, self.sizes
-        number = b.add(b.mul(at.y_matrix, s.blocks), at.index)
+        number = b.add(b.mul(at.numbers[1], s.blocks), at.index)
         place = scaled(b, self.y, b.add(b.mul(number, s.across), j), self.panel_bytes, 1)
         return Right(place, self.tile.columns * self.tile.dtype.size)
 
@@ -290,14 +290,10 @@ class _Nest:
         distance = DISTANCE if span > self.target.l2 else 0
         return Right(y, _number(b.mul(s.y_step, size)), masks, distance=distance)
 
-    def _copy_left(
-        self, matrix: Reg, tiles: tuple[Reg, Reg], k0: Reg, counts: tuple[Reg, Reg]
-    ) -> None:
+    def _copy_left(self, x: Reg, tiles: tuple[Reg, Reg], k0: Reg, counts: tuple[Reg, Reg]) -> None:
         """Packs the item's rows of x in one block of k."""
         b, s = self.b, self.sizes
         panels = LeftPanels(b, self.tile, self.product, self.room, self.target)
-        product = self.product
-        x = scaled(b, self.x, matrix, product.m * product.depth, product.element)
         x = scaled(b, x, k0, s.x_step, self.x_size)
         to = b.offset(self.own, self.right_bytes)
         panels.copy(x, to, (*tiles, s.m), counts, (s.x_row, s.x_step))
@@ -305,18 +301,17 @@ class _Nest:
     def _left(self, at: _Block, turn: Reg, i: Reg, row: Reg) -> Left:
         """Tile i of x, number `turn` of the item: in place, or its panel."""
         b, s, tile, size = self.b, self.sizes, self.tile, self.product.dtype.size
-        matrix, k0 = at.x_matrix, at.k0
+        k0 = at.k0
         if self.plan.pack_left:
             turned = self.product.x_transposed
             stride, step, panel_bytes = left_strides(tile, turned, self.room)
             if self.plan.left_before:
-                block = b.add(b.mul(matrix, s.blocks), at.index)
+                block = b.add(b.mul(at.numbers[0], s.blocks), at.index)
                 base = scaled(b, self.x, b.add(b.mul(block, s.down), i), panel_bytes, 1)
             else:
                 base = scaled(b, b.offset(self.own, self.right_bytes), turn, panel_bytes, 1)
             return strided(b, base, stride, tile.rows, step)
-        base = scaled(b, self.x, matrix, b.mul(s.m, s.k), size)
-        base = scaled(b, scaled(b, base, row, s.x_row, size), k0, s.x_step, size)
+        base = scaled(b, scaled(b, at.x, row, s.x_row, size), k0, s.x_step, size)
         stride, step = _number(b.mul(s.x_row, size)), _number(b.mul(s.x_step, size))
         return strided(b, base, stride, tile.rows, step)
 
