@@ -11,7 +11,7 @@ Multiplication", with the panel of y packed by the thread that uses it):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.codegen.chunk import CHUNKS
 from weft.codegen.contraction.product import Product
@@ -105,6 +105,7 @@ class Plan:
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
     single: bool = False  # k is one block for all sizes
     room: int = 0  # steps of k that a panel of x has room for, if more than `depth`
+    part: int = 0  # steps of k whose sums are added to those before; 0: sums go on
 
 
 def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
@@ -154,6 +155,12 @@ def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
     copies = pack_right and not again
     tall, wide, group = _shares(product, tile, (down, across), (tall, widest), copies, chunks)
     return Plan(tile, depth, tall, wide, group, pack_left, pack_right, again)
+
+
+def in_parts(plan: Plan, part: int) -> Plan:
+    """The plan with sums of `part` steps each, which are added in order."""
+    each = ceil_div(ceil_div(part, ceil_div(part, plan.depth)), 8) * 8
+    return replace(plan, depth=each, part=part, single=False)
 
 
 def _deepest(product: Product, tile: Tile, shallow: bool, shared: bool, target: Target) -> int:

@@ -1,7 +1,8 @@
 """Split-k: parts of a long k have sums of their own, which are added at the end.
 
 A part is one matmul of a batch, so that every thread reads its own rows of both operands once, and
-its sums stay in L2. Parts are equally long but the last one, and are added in order.
+its sums stay in L2. Parts are equally long but the last one, and are added in order. If they are
+not rows of both operands, the same sums come from one matmul (`plan.in_parts`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
 from weft.codegen.chunk import even_chunks
-from weft.codegen.contraction.emit import divide, scaled
+from weft.codegen.contraction.emit import scaled
 from weft.codegen.contraction.order import in_pairs
 from weft.codegen.contraction.plan import (
     ITEM_COLUMNS,
@@ -50,6 +51,11 @@ def steps_of_part(product: Product, target: Target) -> int:
     return ceil_div(ceil_div(k, largest(1, most)), EVEN) * EVEN
 
 
+def rows_together(product: Product) -> bool:
+    """Whether a part is rows of both operands, so that each is best read by one thread."""
+    return product.x_transposed and not product.y_transposed and product.count == 1
+
+
 def launch_split(
     product: Product, steps: int, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
@@ -57,13 +63,12 @@ def launch_split(
     m, n = product.m, product.n
     parts = ceil_div(product.k, steps)
     part = replace(
-        product, k=steps, last=product.k - (parts - 1) * steps, batch=(*product.batch, parts),
-        x_batch=(*product.x_batch, product.x_step * steps),
-        y_batch=(*product.y_batch, product.y_step * steps),
+        product, k=steps, last=product.k - (parts - 1) * steps, batch=(parts,),
+        x_batch=(product.x_step * steps,), y_batch=(product.y_step * steps,),
     )  # fmt: skip
     if in_pairs(product, target):
         part = part.paired()
-    sums = Scratch(product.count * parts * m * n * product.accumulator.size)
+    sums = Scratch(parts * m * n * product.accumulator.size)
     plan = one_by_one(part, target)
     plain = Plain(sums, product.accumulator)
     launches = launch_tiled(part, plan, target, operands, plain)
@@ -72,7 +77,7 @@ def launch_split(
 
 def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sink: Sink) -> Launch:
     """Adds the rows of all parts and gives them to the sink."""
-    rows = even_chunks(product.count * product.m, TEAM)
+    rows = even_chunks(product.m, TEAM)
     b = kernel_builder()
     base = b.argument(0)
     sink.bind(b, 1)
@@ -86,7 +91,7 @@ def _launch_sum(product: Product, parts: int, target: Target, sums: Scratch, sin
                 sink.reset()
                 sink.store(total, at, each, None)
     kernel = Kernel(f"matmul_sum_{product.label}", b.module())
-    moved = float(parts * product.count * product.m * product.n * product.accumulator.size)
+    moved = float(parts * product.m * product.n * product.accumulator.size)
     return launch_into(sink, kernel, (sums,), (), rows.chunks, bytes_=moved)
 
 
@@ -96,9 +101,6 @@ def _total(
     """A vector of the sums over the parts."""
     base, row, column, n = at
     size, type_ = product.accumulator.size, memory_type(product.accumulator, lanes)
-    if product.count != 1:
-        matrix = divide(b, row, integer(product.m))[0]
-        row = b.add(row, b.mul(matrix, (parts - 1) * product.m))
     place = scaled(b, scaled(b, base, row, n, size), column, 1, size)
     with b.loop(1, parts, 1, [b.load(type_, place, size)]) as loop:
         other = scaled(b, place, loop.index, product.m * product.n, size)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.chunk import items_of
+from weft.codegen.contraction.blocks import blocks_of
 from weft.codegen.contraction.emit import divide, fixed, larger, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
 from weft.codegen.contraction.matrices import matrices, offsets
@@ -72,14 +73,14 @@ class _Nest:
         down = ceil_div(product.m, self.tile.rows)
         across = ceil_div(product.n, self.tile.columns)
         assume(product.m >= self.tile.rows)  # the last rows of tiles start early enough
-        self.blocks = 1 if plan.single else largest(1, ceil_div(product.k, plan.depth))
-        self.adds = not same(self.blocks, 1)  # sums passed from one block to the next
+        self.blocks = blocks_of(product, plan)
+        self.adds = not same(self.blocks.count, 1)  # sums passed from one block to the next
         self.room = plan.room or plan.depth
         tall = int(plan.tall)
         self.items = product.count * ceil_div(down, plan.tall) * ceil_div(across, plan.wide)
         self.numbers = (
             product.m, product.n, product.k, product.x_row, product.x_step, product.y_step,
-            product.y_column, plan.depth, self.blocks, down, across, plan.tall, plan.wide,
+            product.y_column, plan.depth, self.blocks.count, down, across, plan.tall, plan.wide,
             self.items, plan.group,
         )  # fmt: skip
         self.x_size, self.y_size = product.x_size, product.y_size
@@ -94,8 +95,9 @@ class _Nest:
         if plan.pack_left and not plan.left_before:
             each = left_strides(self.tile, product.x_transposed, self.room)[2]
             self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
-        sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
-        self.scratch = self.right_bytes + self.left_bytes + sums
+        self.sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
+        areas = 2 if plan.part else 1
+        self.scratch = self.right_bytes + self.left_bytes + areas * self.sums
 
     def launches(self, x: Value, y: Value) -> tuple[Launch, ...]:
         product, plan, sink = self.product, self.plan, self.sink
@@ -105,13 +107,13 @@ class _Nest:
         if plan.before:
             each = largest(1, product.depth * product.n)
             matrices = largest(1, size(known(y.shape)) // each)
-            panels = RightPanels(self.tile, product, plan.depth, self.target)
+            panels = RightPanels(self.tile, product, self.blocks, self.target)
             launch, args[1] = panels.launch(y, matrices)
             copies = (launch,)
         if plan.left_before:
             each = largest(1, product.depth * product.m)
             matrices = largest(1, size(known(x.shape)) // each)
-            left = AllLeftPanels(self.tile, product, plan.depth, self.target)
+            left = AllLeftPanels(self.tile, product, self.blocks, self.target)
             launch, args[0] = left.launch(x, matrices)
             copies = (*copies, launch)
         if not same(self.scratch, 0):
@@ -162,13 +164,10 @@ class _Nest:
         y = scaled(b, self.y, y, 1, self.product.element)
         k = s.k
         if self.product.last:
-            parts = self.product.batch[-1]
-            part = divide(b, matrix, integer(parts))[1]
-            is_last = b.compare("icmp eq", part, integer(parts - 1))
+            is_last = b.compare("icmp eq", matrix, integer(self.product.count - 1))
             k = b.emit("i64", f"select {is_last}, {integer(self.product.last)}, {k}")
         with b.loop(0, s.blocks, at_least_once=True) as block:
-            k0 = b.mul(block.index, s.depth) if self.adds else integer(0)
-            steps = smaller(b, s.depth, subtract(b, k, k0)) if self.adds else k
+            k0, steps = self.blocks.at(b, block.index, k)
             if self.product.last and self.adds:  # the last matrix may have fewer blocks
                 steps = larger(b, steps, 0)
             elements = steps
@@ -321,12 +320,13 @@ class _Nest:
         b, s = self.b, self.sizes
         block, i, j, place = at
         start: Accumulators | None = None
-        mine = final = integer(0)
+        mine = final = part = number = integer(0)
         ahead = self.finish.ahead(i, j)
         if self.adds:
             kept = b.offset(self.own, self.right_bytes + self.left_bytes)
             mine = scaled(b, kept, place, self.tile_bytes, 1)
-            begins = b.compare("icmp eq", block, integer(0))
+            part, number = self.blocks.places(b, block) if self.plan.part else (block, block)
+            begins = b.compare("icmp eq", number, integer(0))
             start = load_tile(b, self.tile, b.emit("ptr", f"select {begins}, {self.zero}, {mine}"))
             final = b.compare("icmp eq", block, b.add(s.blocks, -1))
             following = b.offset(mine, self.tile_bytes)
@@ -342,6 +342,8 @@ class _Nest:
             self.finish.tile_at(sums, i, j)
             return
         done, more, after = b.label("done"), b.label("more"), b.label("after")
+        if self.plan.part:
+            sums, mine = self._added(sums, (part, number), mine, after)
         b.branch(final, done, more)
         b.start(more)
         store_tile(b, self.tile, sums, mine)
@@ -350,6 +352,31 @@ class _Nest:
         self.finish.tile_at(sums, i, j)
         b.jump(after)
         b.start(after)
+
+    def _added(
+        self, sums: Accumulators, at: tuple[Reg, Reg], mine: Reg, after: str
+    ) -> tuple[Accumulators, Reg]:
+        """After the last block of a part: its sums and those before, and where to keep them.
+
+        Other blocks keep theirs, and go on at the label `after`.
+        """
+        b, (part, block) = self.b, at
+        ended, going = b.label("ended"), b.label("going")
+        b.branch(b.compare("icmp eq", block, integer(self.blocks.each - 1)), ended, going)
+        b.start(going)
+        store_tile(b, self.tile, sums, mine)
+        b.jump(after)
+        b.start(ended)
+        total, first = b.offset(mine, self.sums), b.compare("icmp eq", part, integer(0))
+        before = load_tile(b, self.tile, b.emit("ptr", f"select {first}, {self.zero}, {total}"))
+        added = [
+            [
+                b.emit(new.type, f"select {first}, {new}, {b.binary('fadd', old, new)}")
+                for old, new in zip(*rows, strict=True)
+            ]
+            for rows in zip(before, sums, strict=True)
+        ]
+        return added, total
 
     def _either(self, final: Reg, last: Ahead, following: Reg) -> Ahead:
         """What to prefetch: lines to store to in the last block of k, else the next tile's sums."""
