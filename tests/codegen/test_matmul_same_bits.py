@@ -123,19 +123,34 @@ def test_types(dtype: DType) -> None:
             same_bits(group(form, dtype), arrays, full, plan, machine("native"))
 
 
+@pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
 @pytest.mark.parametrize("name", TARGETS)
-def test_long_sums(name: str) -> None:
-    """Several blocks of k; for a transposed x, parts on threads of their own."""
-    for form, sizes in (
-        (ALONE[0], (6, 20, 70001)), (ALONE[1], (40, 70, 20001)), (ALONE[2], (1, 3, 70001)),
-        (ALONE[0], (1, 1, 70001)), (ALONE[1], (33, 300, 9000)), (BATCH[1], (33, 65, 1001)),
-    ):  # fmt: skip
-        full = *sizes, 2
-        arrays = operands(form, full, float32)
+def test_long_sums(name: str, dtype: DType) -> None:
+    """Several blocks of k, or parts: for every layout, and whether rows are a batch."""
+    for sizes in ((6, 20, 70001), (1, 3, 70001), (1, 1, 70001), (40, 70, 12008), (33, 301, 5001)):
         m, n, k = sizes
-        plan = [(m, n, k - 999, 2), (m, n, k + 1001, 3)]
-        (y,) = same_bits(group(form, float32), arrays, full, plan, machine(name))
-        np.testing.assert_allclose(y, exact(form, arrays), 1e-3, 1e-2)
+        found: set[bytes] = set()
+        for form in ALONE:
+            arrays = operands(form, (*sizes, 1), dtype)
+            plan = [(m, n, k - 999, 2), (m, n, k + 1001, 3)]
+            goal = machine(name)
+            (y,) = same_bits(group(form, dtype), arrays, (*sizes, 1), plan, goal)
+            rtol, atol = (1e-3, 1e-2) if dtype is float32 else (1e-2, 3.0)
+            np.testing.assert_allclose(y.astype(float), exact(form, arrays), rtol, atol)
+            found.add(y.tobytes())
+        assert len(found) == 1
+
+
+def test_long_sums_of_a_batch_of_rows() -> None:
+    sizes = 11, 70, 12008, 3
+    found = {
+        same_bits(
+            group(form, float32), operands(form, sizes, float32), sizes, [(12, 71, 9000, 3)],
+            machine("native"),
+        )[0].tobytes()
+        for form in SHARED
+    }  # fmt: skip
+    assert len(found) == 1
 
 
 def bias_relu(product: Value, bias: Value) -> list[Value]:

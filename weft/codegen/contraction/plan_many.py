@@ -7,8 +7,8 @@ A kernel serves a class of sizes, whatever sizes it is planned with. Guards tell
                 columns have kernels of their own)
     columns     less than one vector, less than two, or more
     steps of k  one block, or several
-    packing     from `TALL` rows all of y is packed by a launch before; from `CROWDED_ROWS` rows a
-                transposed x is packed, too
+    packing     from `TALL` rows all of y is packed by a launch before, and x, if there are several
+                blocks; from `CROWDED_ROWS` rows a transposed x is packed, too
 
 Shares and chunks follow from each run's sizes. For one size, there is more to choose among
 (`weft.codegen.contraction.plan`); results are the same (`weft.codegen.contraction.order`).
@@ -50,12 +50,20 @@ def plan_of_many(product: Product, target: Target) -> Plan:
     tile = _tile(product, target)
     narrow = product.dtype is not tile.dtype or product.pairs
     tall = product.m >= TALL
-    pack_left = narrow or (product.x_transposed and product.m >= CROWDED_ROWS)
-    pack_right = tall or pack_left or narrow or product.y_transposed
+    several = product.k > WHOLE
+    pack_left = (
+        narrow
+        or (product.x_transposed and product.m >= CROWDED_ROWS)
+        or (several and tall)  # rows of x may fall into few cache sets
+    )
+    pack_right = (
+        tall or pack_left or product.y_transposed
+        or (several and product.m > EVEN * most_rows(target, tile.vectors))
+    )  # fmt: skip
     if product.n < tile.columns and not target.masked:
         pack_right = True  # no masked loads: the copy pads the columns
-    before = tall and pack_right
-    single = product.k <= WHOLE or not pack_right
+    before = tall
+    single = not (pack_right and several)
     depth = largest(product.k, 1) if single else DEPTH
     least = LEAST_ROWS if pack_right else 1, ITEM_COLUMNS if pack_left else tile.columns
     down, wide, group = _shares(product, tile, single, least, target)

@@ -41,9 +41,9 @@ SHARE = 2
 def steps_of_part(product: Product, target: Target) -> int:
     """How many steps of k a part has; 0 if k is not cut. They are even, for pairs."""
     m, n, k, size = product.together, product.n, product.k, product.accumulator.size
-    if any(product.y_batch) or m < LEAST_ROWS or n < LEAST_COLUMNS:
+    if any(product.y_batch) or k * (m + n) * size < LEAST * target.l2:
         return 0
-    if m * n * size > target.l2 // 4 or k * (m + n) * size < LEAST * target.l2:
+    if m * n * size > target.l2 // 4 or m < LEAST_ROWS or n < LEAST_COLUMNS:
         return 0
     if in_pairs(product, target) and k % 2:
         return 0
