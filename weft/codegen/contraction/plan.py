@@ -105,6 +105,7 @@ class Plan:
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
     single: bool = False  # k is one block for all sizes
     room: int = 0  # steps of k that a panel of x has room for, if more than `depth`
+    most: tuple[int, int] = (0, 0)  # tiles down and across that scratch has room for, or those two
     part: int = 0  # steps of k whose sums are added to those before; 0: sums go on
 
 

@@ -7,6 +7,7 @@ not rows of both operands, the same sums come from one matmul (`plan.in_parts`).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder, memory_type
@@ -41,9 +42,14 @@ SHARE = 2
 def steps_of_part(product: Product, target: Target) -> int:
     """How many steps of k a part has; 0 if k is not cut. They are even, for pairs."""
     m, n, k, size = product.together, product.n, product.k, product.accumulator.size
-    if any(product.y_batch) or k * (m + n) * size < LEAST * target.l2:
-        return 0
-    if m * n * size > target.l2 // 4 or m < LEAST_ROWS or n < LEAST_COLUMNS:
+    # All at once: for sizes that differ from run to run, this is one guard.
+    spare = (
+        k * (m + n) * size - LEAST * target.l2,
+        target.l2 // 4 - m * n * size,
+        m - LEAST_ROWS,
+        n - LEAST_COLUMNS,
+    )
+    if any(product.y_batch) or functools.reduce(smallest, spare) < 0:
         return 0
     if in_pairs(product, target) and k % 2:
         return 0

@@ -92,10 +92,11 @@ class _Nest:
         own = plan.pack_right and not plan.before
         self.right_bytes = right_bytes(self.tile, plan.depth) if own else 0
         self.left_bytes = 0
+        most = plan.most if plan.most[0] else (plan.tall, plan.wide)
         if plan.pack_left and not plan.left_before:
             each = left_strides(self.tile, product.x_transposed, self.room)[2]
-            self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
-        self.sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
+            self.left_bytes = ceil_div(most[0] * each, LINE) * LINE
+        self.sums = most[0] * most[1] * self.tile_bytes if self.adds else 0
         areas = 2 if plan.part else 1
         self.scratch = self.right_bytes + self.left_bytes + areas * self.sums
 
