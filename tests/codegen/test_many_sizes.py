@@ -1,0 +1,80 @@
+"""Kernels for many sizes give the bits of kernels for one size, at all sizes that they admit."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from many import Problem, check
+
+from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
+
+LENGTHS = (1000, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257, 1021)
+LONG = 70001
+DTYPES = [float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool_]
+each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+BOTH = ("native", "x86-64-v3")
+
+
+def _around(most=LONG):
+    """Sizes of an array of three dimensions: the middle one and the last one vary most."""
+    return [
+        *[(3, n, 1) for n in LENGTHS], *[(2, 9, n) for n in LENGTHS],
+        (5, 64, 100), (64, 3, 17), (1, 1, 1), (2, most, 1), (1, 2, most), (most, 2, 1),
+        (0, 3, 2), (3, 2, 0),
+    ]  # fmt: skip
+
+
+def _cube(dtype):
+    return lambda a, b, c: [(dtype, (a, b, c))]
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+@each_dtype
+def test_argreduce(op, dtype):
+    check(Problem(op, _cube(dtype), lambda *_: {"axis": 1}), _around(), 8)
+
+
+def test_argreduce_of_another_instruction_set():
+    check(Problem("argmax", _cube(float32), lambda *_: {"axis": 1}), _around(), 8, BOTH)
+
+
+SUMS = [(op, d) for op in ("cumsum", "cumprod", "cummax") for d in DTYPES if d is not bool_]
+
+
+@pytest.mark.parametrize(("op", "dtype"), SUMS)
+def test_cumulative(op, dtype):
+    problem = Problem(op, _cube(dtype), lambda *_: {"axis": 1}, rtol=1e-5, atol=1e-5)
+    check(problem, _around(LONG if op == "cumsum" else 1021), 6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_cumulative_of_another_instruction_set(reverse, exclusive):
+    attrs = {"axis": 1, "reverse": reverse, "exclusive": exclusive}
+    problem = Problem("cumsum", _cube(float32), lambda *_: attrs, rtol=1e-5, atol=1e-5)
+    check(problem, _around(1021), 6, BOTH)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@each_dtype
+def test_sort(dtype, descending):
+    attrs = {"axis": 1, "descending": descending}
+    check(Problem("sort", _cube(dtype), lambda *_: attrs), _around(), 4)
+
+
+@each_dtype
+def test_top_k(dtype):
+    problem = Problem("top_k", lambda a, n, _: [(dtype, (a, n))], lambda _, n, k: {"k": k})
+    sizes = [(3, n, min(n, k)) for n in LENGTHS for k in (1, 5, 32, 33, 100)]
+    check(problem, [*sizes, (1, LONG, 5), (2, LONG, 1000), (0, 5, 2), (3, 5, 0)], 5)
+
+
+@each_dtype
+def test_check(dtype):
+    problem = Problem(
+        "check",
+        lambda n: [(dtype, (n,)), (int32, ())],
+        lambda _: {"text": "wrong"},
+        lambda n: [np.ones(n, dtype.numpy), np.zeros((), np.int32)],
+    )
+    check(problem, [(n,) for n in (*LENGTHS, LONG, 0)], 2)
