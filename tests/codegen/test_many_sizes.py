@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from many import Problem, check
+from many import Problem, check, drawn
 
 from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 
@@ -78,3 +78,41 @@ def test_check(dtype):
         lambda n: [np.ones(n, dtype.numpy), np.zeros((), np.int32)],
     )
     check(problem, [(n,) for n in (*LENGTHS, LONG, 0)], 2)
+
+
+def _places(rows, count, dtype=np.int64):
+    """Places below `rows`, with repetitions."""
+    return (np.arange(count) * 7919 % 1009 % max(1, rows)).astype(dtype)
+
+
+ROWS = [
+    *[(9, n, 5) for n in LENGTHS], *[(n, 4, 11) for n in LENGTHS], *[(13, 1, n) for n in LENGTHS],
+    (1500, 100, 7), (30000, 3, 50), (700, 1000, 30), (50, LONG, 3), (LONG, 1, LONG), (3, 0, 2),
+    (3, 5, 0), (600, 64, 3), (600, 256, 3), (600, 255, 3),
+]  # fmt: skip
+
+
+@each_dtype
+def test_gather(dtype):
+    def feeds(rows, width, count):
+        return [drawn(dtype, (rows, width)), _places(rows, count)]
+
+    def types(rows, width, count):
+        return [(dtype, (rows, width)), (int64, (count,))]
+
+    check(Problem("gather", types, lambda *_: {"axis": 0}, feeds), ROWS, 3)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [("scatter_add", d) for d in DTYPES if d is not bool_]
+    + [("scatter_set", bfloat16), ("scatter_max", float32), ("scatter_multiply", float16)],
+)
+def test_scatter(op, dtype):
+    def feeds(rows, width, count):
+        return [drawn(dtype, (rows, width)), _places(rows, count), drawn(dtype, (count, width))]
+
+    def types(rows, width, count):
+        return [(dtype, (rows, width)), (int64, (count,)), (dtype, (count, width))]
+
+    check(Problem(op, types, lambda *_: {}, feeds), ROWS, 7)
