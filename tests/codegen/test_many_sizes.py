@@ -11,6 +11,7 @@ from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int3
 LENGTHS = (1000, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257, 1021)
 LONG = 70001
 DTYPES = [float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool_]
+FLOATS = [float32, float64, float16, bfloat16]
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
 BOTH = ("native", "x86-64-v3")
 
@@ -116,3 +117,17 @@ def test_scatter(op, dtype):
         return [(dtype, (rows, width)), (int64, (count,)), (dtype, (count, width))]
 
     check(Problem(op, types, lambda *_: {}, feeds), ROWS, 7)
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.name)
+def test_column_moments(dtype, name):
+    def feeds(rows, columns):
+        x = np.random.default_rng(rows).normal(size=(rows, columns)) * 3 + 20
+        return [x.astype(dtype.numpy)]
+
+    problem = Problem(
+        "column_moments", lambda *shape: [(dtype, shape)], feeds=feeds, rtol=2e-5, atol=2e-5
+    )
+    sizes = [(n, 9) for n in LENGTHS] + [(5, n) for n in LENGTHS] + [(LONG, 1), (3, LONG)]
+    check(problem, [*sizes, (1021, 257), (257, 1021), (5, 0), (0, 1)], 2, (name,))
