@@ -7,6 +7,8 @@ import pytest
 from many import Problem, check, drawn
 
 from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
+from weft.ops.declaration import REGISTRY
+from weft.ops.indexing.lagged_table import PERIOD
 
 LENGTHS = (1000, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257, 1021)
 LONG = 70001
@@ -131,3 +133,44 @@ def test_column_moments(dtype, name):
     )
     sizes = [(n, 9) for n in LENGTHS] + [(5, n) for n in LENGTHS] + [(LONG, 1), (3, LONG)]
     check(problem, [*sizes, (1021, 257), (257, 1021), (5, 0), (0, 1)], 2, (name,))
+
+
+LAGGED = [
+    *[(9, n, 12) for n in LENGTHS], *[(n, 5, 12) for n in LENGTHS],
+    *[(300, 33, n) for n in LENGTHS],
+    (LONG, 2, 1000), (5, 3, 0),
+]  # fmt: skip
+
+
+def _lagged(op, **attrs):
+    """A problem with tables that lag behind: one step in each row at most has a gradient."""
+    (*_, case) = REGISTRY[op].cases()
+    is_update = op == "lag_update"
+
+    def feeds(rows, width, count):
+        rng = np.random.default_rng(rows)
+        p, m, v = (rng.uniform(0.1, 1, (rows, width)).astype(np.float32) for _ in range(3))
+        last = rng.integers(-1, 6, rows).astype(np.int32)
+        history = rng.uniform(0.8, 0.99, (PERIOD + 1, 2)).astype(np.float32)
+        g = rng.uniform(-1, 1, (count, width + 3)).astype(np.float32)
+        given = [_places(rows, count), np.array(6, np.int32), last, history]
+        return [given[0], g, *given[1:], p, m, v] if is_update else [p, *given, m, v]
+
+    def types(rows, width, count):
+        table = (float32, (rows, width))
+        given = [(int64, (count,)), (int32, ()), (int32, (rows,)), (float32, (PERIOD + 1, 2))]
+        if is_update:
+            return [given[0], (float32, (count, width + 3)), *given[1:], *[table] * 3]
+        return [table, *given, table, table]
+
+    return Problem(op, types, lambda *_: {**case.attrs, **attrs}, feeds, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_lag_gather(name):
+    check(_lagged("lag_gather", output=0), LAGGED, 6, (name,))
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_lag_update(name):
+    check(_lagged("lag_update", first=2), LAGGED, 5, (name,))

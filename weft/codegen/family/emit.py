@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, vector
 from weft.codegen.contraction.emit import smaller, subtract
-from weft.codegen.microkernel import first_lanes
+from weft.codegen.microkernel import first_lanes, prefetch
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32, float64
 from weft.ir.extent import Extent, pinned
 from weft.ir.shape import normal_axis
@@ -126,6 +127,16 @@ def copy_bytes(f: Builder, source: Reg, target: Reg, size: Reg | int) -> None:
     count = integer(size) if isinstance(size, int) else size
     f.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
     f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, {count}, i1 false)")
+
+
+def ask_for(f: Builder, place: Reg, size: int, near: int, write: bool = False) -> None:
+    """Prefetches the lines of `size` bytes from the beginning of a line."""
+    if not isinstance(size, Extent):
+        for line in range(0, size, LINE):
+            prefetch(f, f.offset(place, line), near, write)
+        return
+    with f.loop(0, size, LINE) as loop:
+        prefetch(f, f.offset(place, loop.index), near, write)
 
 
 class Axis(NamedTuple):
