@@ -14,10 +14,11 @@ from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.chunk import by_work
-from weft.codegen.contraction.emit import read, smaller, write
+from weft.codegen.contraction.emit import read, smaller, subtract, write
 from weft.codegen.family.emit import (
     UNROLL,
     Part,
+    ask_for,
     check_index,
     compute_dtype,
     constant_mask,
@@ -27,11 +28,12 @@ from weft.codegen.family.emit import (
 )
 from weft.codegen.loop.arithmetic import across, combine, identity, literal
 from weft.codegen.loop.convert import choose
-from weft.codegen.microkernel import fma, prefetch
+from weft.codegen.microkernel import first_lanes, fma, prefetch
 from weft.codegen.sparse.index import check_bounds, count_of, first_row, row_bounds
 from weft.codegen.target import Target
 from weft.host.memory import LINE
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, largest, multiple, pinned, same, smallest
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import family_of
@@ -141,7 +143,7 @@ class _Walk:
         self.indptr = indptr
         work = problem.width * problem.dtype.size + 8
         entries = by_work(problem.entries, work, CHUNK)
-        self.per_chunk, self.chunks = entries.group, max(1, entries.chunks)
+        self.per_chunk, self.chunks = entries.group, largest(1, entries.chunks)
 
     def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:
         """Calls `body(row, begin, end)` for the rows of this call's chunks."""
@@ -153,7 +155,7 @@ class _Walk:
                 for key in (begin, f.add(begin, self.per_chunk))
             )
             final = f.compare("icmp eq", chunk.index, integer(self.chunks - 1))
-            last = f.emit("i64", f"select {final}, i64 {problem.rows}, {last}")
+            last = f.emit("i64", f"select {final}, {integer(problem.rows)}, {last}")
             with f.loop(first, last) as loop:
                 bounds = row_bounds(f, self.indptr, loop.index, problem.entries, problem.indptr)
                 body(loop.index, *bounds)
@@ -223,14 +225,13 @@ class _Walk:
         """
         f, problem = self.f, self.problem
         row_size, size = problem.width * problem.dtype.size, count * problem.dtype.size
-        distance = max(4, min(AHEAD, ASKED // max(1, row_size)))
+        distance = largest(4, smallest(AHEAD, ASKED // largest(1, row_size)))
         later = smaller(f, f.add(entry, distance), problem.entries - 1)
         row = f.offset(ahead, f.mul(load_index(f, indices, later, problem.index), row_size))
-        lines = list(range(0, size, LINE))
-        if row_size % LINE:
-            lines.append(size - 1)  # rows begin within lines
-        for at in lines[:MOST_LINES]:
-            prefetch(f, f.offset(row, at), NEAR)
+        asked = smallest(size, MOST_LINES * LINE)
+        ask_for(f, row, asked, NEAR)
+        if not multiple(row_size, LINE):  # rows begin within lines
+            prefetch(f, f.offset(row, asked - 1), NEAR)
         found = load_index(f, indices, entry, problem.index)
         return check_index(f, found, problem.source, entry, slot)
 
@@ -296,7 +297,8 @@ class _Walk:
         f, problem = self.f, self.problem
         lanes, size = problem.lanes, problem.dtype.size
         block = UNROLL * lanes
-        whole = problem.depth // block * block
+        depth = pinned(problem.depth) if lanes == 1 else problem.depth
+        whole = depth // block * block
         sums = [literal(0, problem.kind, lanes)] * UNROLL
 
         def add(at: Reg, parts: Sequence[Part], old: Sequence[Reg]) -> list[Reg]:
@@ -307,12 +309,21 @@ class _Walk:
                 found[i] = fma(f, self.load(p, part), self.load(q, part), found[i])
             return found
 
-        if whole:
+        if not same(whole, 0):
             with f.loop(0, whole, block, carried=sums) as loop:
                 parts = [Part(i * lanes, None) for i in range(UNROLL)]
                 loop.next = add(loop.index, parts, loop.carried)
             sums = loop.results
-        sums = add(integer(whole), _rest(problem.depth - whole, lanes), sums)
+        if isinstance(depth, Extent):
+            for i, one in enumerate(sums):
+                with f.loop(
+                    whole + i * lanes, depth, block, carried=[one]
+                ) as loop:  # once, if that
+                    mask = first_lanes(f, subtract(f, integer(depth), loop.index), lanes)
+                    loop.next = add(loop.index, [Part(0, mask)], loop.carried)
+                sums = [*sums[:i], *loop.results, *sums[i + 1 :]]
+        else:
+            sums = add(integer(whole), _rest(depth - whole, lanes), sums)
         total = sums[0]
         for one in sums[1:]:
             total = combine(f, "add", problem.kind, total, one)
