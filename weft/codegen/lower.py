@@ -72,7 +72,8 @@ FAMILIES: Final[dict[str, Family]] = {
 FOR_MANY: Final = frozenset((
     matmul, gather, scatter, argreduce, cumulative, check, sort, top_k, column_moments,
     lag_gather, lag_update, csr_indptr, csr_order, csr_rows, csr_matmul, csr_sampled_matmul,
-    segment, flash_attention, flash_attention_grad, query_attention,
+    segment, flash_attention, flash_attention_grad, query_attention, lstm_sequence,
+    lstm_sequence_grad,
 ))  # fmt: skip
 """Families whose kernels support sizes that differ from run to run."""
 
