@@ -111,10 +111,28 @@ class Extents:
         """The extent `a kind b`; a plain number if neither operand is an extent."""
         value = _COMPUTED[kind](_value(a), _value(b))
         plain = _plain(kind, a, b)
+        if plain is None and kind in ("//", "%"):
+            plain = self._divided(kind, a, b)
         if plain is not None:
             return plain
         index = self._number(kind, self.number_of(a), self.number_of(b))
         return self._extent(value, index, f"({a} {kind} {b})")
+
+    def _divided(self, kind: str, a: int, b: int) -> int | None:
+        """Simplifies a product with a number that is divided by a factor of the number."""
+        if not isinstance(a, Extent) or isinstance(b, Extent):
+            return None
+        made, *factors = self._made[a.index]
+        if made != "*":
+            return None
+        for at, number in enumerate(factors):
+            operation, factor, _ = self._made[number]
+            rest = self._extents.get(factors[1 - at])
+            if operation == "number" and factor % b == 0 and rest is not None:
+                quotient = factor // b
+                pair = (rest, quotient) if at else (quotient, rest)
+                return 0 if kind == "%" else self.computed("*", *pair)
+        return None
 
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
@@ -259,7 +277,10 @@ class Extent(_Integer):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
             return _COMPUTED[kind](float(a), float(b))
-        return self._refuse(a if b is self else b)  # such as a list repeated n times
+        other = a if b is self else b
+        if hasattr(other, "__len__"):  # such as a list repeated n times
+            return self._refuse(other)
+        return NotImplemented  # it may know how to compute with numbers
 
     def __truediv__(self, other: float) -> float:
         return float(self) / float(other)
