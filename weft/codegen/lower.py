@@ -145,6 +145,5 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         if family not in FOR_MANY and extents_of(group) is not None:
             raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
         return family(group, target)
-    alone = len(group.all_nodes) == 1 and extents_of(group) is None
-    part = slice_as_copy(first) if alone else None
+    part = slice_as_copy(first) if len(group.all_nodes) == 1 else None
     return loops(group, target) if part is None else (part,)
