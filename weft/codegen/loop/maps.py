@@ -346,11 +346,13 @@ def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
 
 
 def _divisor(values: Sequence[Expr], axis: Symbol) -> int:
-    """The total divisor of the index along `axis`; 1 if nothing divides it."""
+    """The total divisor of the index along `axis`; 1 if nothing, or a size, divides it."""
     found = 1
     for index in roots_of(values):
         for atom in atoms_of(index):
-            if atom.kind in ("div", "mod") and axis in atom.symbols and _is_fixed(atom.value):
+            if atom.kind in ("div", "mod") and axis in atom.symbols:
+                if not _is_fixed(atom.value):
+                    return 1
                 found = math.lcm(found, atom.value * _inner_divisor(atom.inner))
     return found
 
