@@ -8,7 +8,7 @@ from many import Problem, check, drawn
 
 from weft.ir.dtype import bfloat16, bool_, float32, float64, int32, int64, uint64
 
-LENGTHS = (100, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 63, 64, 65, 127, 257, 1021)
+LENGTHS = (100, 2, 3, 8, 15, 17, 31, 64, 257)
 LONG = 70001
 SQUARES = [
     *[(n, 9) for n in LENGTHS], *[(12, n) for n in LENGTHS], (LONG, 3), (3, LONG), (1021, 257),
