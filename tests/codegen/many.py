@@ -109,7 +109,7 @@ class Kernels:
             except ZeroDivisionError:
                 continue
             if extents.admits(values):
-                return resized(launches, values, like, group)
+                return at_sizes(launches, values, like, group)
         extents = Extents()
         extents.planning = True
         like = self.problem.group([extents.base(n) for n in sizes])
@@ -118,7 +118,7 @@ class Kernels:
         return self.at(sizes, group)
 
 
-def resized(
+def at_sizes(
     launches: Sequence[Launch], values: Sequence[int], like: Group, group: Group
 ) -> list[Launch]:
     """Launches on the values of `like`, for these values of its extents, on those of `group`."""

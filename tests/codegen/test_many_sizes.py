@@ -10,7 +10,7 @@ from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int3
 from weft.ops.declaration import REGISTRY
 from weft.ops.indexing.lagged_table import PERIOD
 
-LENGTHS = (1000, 1, 2, 3, 8, 15, 16, 17, 33, 63, 64, 65, 257)
+LENGTHS = (1000, 1, 2, 3, 8, 16, 17, 33, 64, 65, 257)
 LONG = 70001
 DTYPES = [float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool_]
 FLOATS = [float32, float64, float16, bfloat16]

@@ -8,13 +8,13 @@ give the bits of kernels for one size.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
 from catalogue import distinct, is_complex
 from harness import Array, execute, references
-from many import resized
+from many import at_sizes
 
 from weft import ops
 from weft.codegen.lower import FAMILIES, FOR_MANY, lower, structure
@@ -24,6 +24,7 @@ from weft.ir.extent import Extents
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.library.form import form_of, resized
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import (
     REGISTRY,
@@ -33,17 +34,13 @@ from weft.ops.declaration import (
     Elementwise,
     Op,
     Opaque,
-    catalogue,
     is_hosted,
     op_of,
 )
 from weft.passes.composite import expand_composites
 from weft.passes.group import Group
-from weft.passes.launch import Launch
 from weft.passes.step import Step
 
-SIZES: Final = ("shape", "begin", "end", "paddings", "shifts", "sizes", "size", "depth", "k")
-"""Attributes that follow from sizes."""
 HOST: Final = "Python code, which is not compiled"
 REGIONS: Final = "functions of its own, which are lowered one by one"
 ONE_SIZE: Final = "kernels for one size"
@@ -61,40 +58,6 @@ def nodes_of(op: Op, case: Case) -> Graph:
     return expand_composites(Step(graph, (), ())).graph
 
 
-class Sized:
-    """A node alone, with extents in place of sizes."""
-
-    def __init__(self, node: Node) -> None:
-        self.extents: Final = Extents()
-        self.extents.planning = True
-        self._bases: Final[dict[int, int]] = {}
-        with Graph().as_default():
-            xs = {v: self._placed(v) for v in node.inputs}
-            attrs = {k: self._size(v) if k in SIZES else v for k, v in node.attrs.items()}
-            inputs = tuple([xs[v] for v in node.inputs])
-            types = op_of(node).derive(tuple([v.type for v in inputs]), attrs)
-            new = Node(node.op, inputs, attrs, types, node.name)
-        self.group: Final = Group((new,), tuple(xs.values()), new.outputs)
-
-    def at_sizes(self, launches: tuple[Launch, ...], group: Group) -> list[Launch]:
-        """Launches on the values of `group`, which has the sizes that the extents are for."""
-        values = self.extents.values(list(self._bases))
-        assert self.extents.admits(values)
-        return resized(launches, values, self.group, group)
-
-    def _placed(self, value: Any) -> Any:
-        return catalogue.placeholder(dtype=value.dtype, shape=self._size(value.shape))
-
-    def _size(self, x: Any) -> Any:
-        if isinstance(x, tuple):
-            return tuple([self._size(item) for item in x])
-        if not isinstance(x, int) or x < 2:
-            return x
-        if x not in self._bases:
-            self._bases[x] = self.extents.base(x)
-        return self._bases[x]
-
-
 def reason(node: Node) -> str:
     """What a node is instead of kernels for many sizes; empty if it has some."""
     lowering = op_of(node).lower
@@ -108,15 +71,20 @@ def reason(node: Node) -> str:
     return ""
 
 
-def check(node: Node, feeds: Mapping[Value, Array]) -> None:
+def check(group: Group, feeds: Mapping[Value, Array]) -> None:
     """Kernels of a node for many sizes, at its own, give the bits of those for one size."""
-    sized, inputs = Sized(node), tuple(dict.fromkeys(node.inputs))
-    group, target = Group((node,), inputs, node.outputs), current()
-    launches = sized.at_sizes(lower(sized.group, target), group)
+    sizes, target, extents = form_of(group).sizes, current(), Extents()
+    extents.planning = True
+    general = resized(group, sizes, sizes, extents.base)
+    launches = lower(general, target)
+    values = extents.values(sizes)
+    assert extents.admits(values)
+    (node,) = group.nodes
     if isinstance(op_of(node).lower, Elementwise):
         return  # one loop for all of them
-    arrays = {v: feeds[v] for v in inputs}
-    found, alone = (execute(x, arrays, target) for x in (launches, lower(group, target)))
+    arrays = {v: feeds[v] for v in group.inputs}
+    found = execute(at_sizes(launches, values, general, group), arrays, target)
+    alone = execute(lower(group, target), arrays, target)
     for y in [y for y in node.outputs if 0 not in known(y.shape)]:
         assert found[y].tobytes() == alone[y].tobytes(), node.describe()
 
@@ -133,10 +101,10 @@ def test_every_operation(op: Op) -> None:
         if nodes:
             values = _values(graph, case)
         for node in nodes:
-            key = structure(Group((node,), tuple(dict.fromkeys(node.inputs)), node.outputs))
-            if key not in _checked:
-                _checked.add(key)
-                check(node, values)
+            group = Group((node,), tuple(dict.fromkeys(node.inputs)), node.outputs)
+            if structure(group) not in _checked:
+                _checked.add(structure(group))
+                check(group, values)
 
 
 def _values(graph: Graph, case: Case) -> dict[Value, Array]:

@@ -8,7 +8,7 @@ from many import Problem, check, drawn
 
 from weft.ir.dtype import bfloat16, bool_, float32, float64, int32, int64, uint64
 
-LENGTHS = (100, 2, 3, 8, 15, 17, 31, 64, 257)
+LENGTHS = (100, 2, 3, 8, 17, 64, 257)
 LONG = 70001
 SQUARES = [
     *[(n, 9) for n in LENGTHS], *[(12, n) for n in LENGTHS], (LONG, 3), (3, LONG), (1021, 257),
@@ -33,7 +33,7 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("dtype", [float32, bfloat16, float64, bool_], ids=lambda d: d.name)
+@pytest.mark.parametrize("dtype", [float32, bfloat16, float64], ids=lambda d: d.name)
 @pytest.mark.parametrize("name", MOVES)
 def test_transpose(name, dtype):
     sizes, attrs = MOVES[name]
