@@ -37,6 +37,7 @@ _TYPES = {
 
 EXTENT: Final = "extent"
 """Prefix of registers that hold extents: see `weft.codegen.extents`."""
+INVERSE: Final = "inverse"
 ENTRY: Final = "entry:"
 
 
@@ -65,6 +66,11 @@ def float_text(value: float, type_: str) -> str:
 def integer(value: int, type_: str = "i64") -> Reg:
     """An integer constant; for an extent, a register that `with_extents` defines."""
     return _extent(value, type_) if isinstance(value, Extent) else Reg(type_, str(value))
+
+
+def inverse(value: Extent, lanes: int) -> Reg:
+    """The `double` 1 / value in all lanes, which is computed at the beginning of the kernel."""
+    return Reg(vector("double", lanes), f"%{EXTENT}{value.index}.{lanes}x{INVERSE}")
 
 
 def _extent(value: Extent, type_: str) -> Reg:
