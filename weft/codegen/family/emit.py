@@ -49,7 +49,7 @@ def over_vectors(
     if isinstance(count, Extent) and lanes > 1:
         few = next((n for n in FEW if count <= n * lanes), None)
         if few is not None:
-            body(integer(0), _masked(f, integer(count), few, lanes))
+            body(integer(0), masked_parts(f, integer(count), few, lanes))
             return
         count = integer(count)
     if isinstance(count, Reg):
@@ -60,13 +60,8 @@ def over_vectors(
     if whole:
         with f.loop(0, whole, block) as loop:
             body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
-    rest = count - whole
-    parts = [Part(at, None) for at in range(0, rest // lanes * lanes, lanes)]
-    if rest % lanes:
-        tail = None if lanes == 1 else constant_mask(lanes, rest % lanes)
-        parts.append(Part(rest // lanes * lanes, tail))
-    if parts:
-        body(integer(whole), parts)
+    if whole < count:
+        body(integer(whole), last_parts(count - whole, lanes))
 
 
 def _over_any(
@@ -78,10 +73,19 @@ def _over_any(
     with f.loop(0, whole, block) as loop:
         body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
     with f.when(f.compare("icmp slt", whole, count)):
-        body(whole, _masked(f, subtract(f, count, whole), UNROLL, lanes))
+        body(whole, masked_parts(f, subtract(f, count, whole), UNROLL, lanes))
 
 
-def _masked(f: Builder, count: Reg, vectors: int, lanes: int) -> list[Part]:
+def last_parts(count: int, lanes: int) -> list[Part]:
+    """Vectors that cover `count` elements, the last of them with a mask."""
+    whole = count // lanes * lanes
+    parts = [Part(at, None) for at in range(0, whole, lanes)]
+    if whole < count:
+        parts.append(Part(whole, constant_mask(lanes, count - whole)))
+    return parts
+
+
+def masked_parts(f: Builder, count: Reg, vectors: int, lanes: int) -> list[Part]:
     """Vectors of which only the first `count` elements are in the row."""
     firsts = [i * lanes for i in range(vectors)]
     return [Part(at, first_lanes(f, subtract(f, count, integer(at)), lanes)) for at in firsts]

@@ -91,14 +91,15 @@ def most_of(most: int, needed: int) -> int:
 def step_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
     """The tile for few rows and weights from memory: no extra row, few passes over a panel."""
     lanes = target.lanes(dtype.size)
+    limit = rows
     if isinstance(rows, Extent):
-        rows = next(n for n in ROWS if rows >= n)
+        limit, rows = next(n for n in ROWS if rows >= n), int(rows)
     if isinstance(columns, Extent):
         most = next(n for n in VECTORS if columns > (n - 1) * lanes)
         columns = int(columns) if most == VECTORS[0] else min(most * lanes, int(columns))
     options: list[tuple[float, Tile]] = []
     for vectors in range(1, min(ceil_div(columns, lanes), target.registers // 4) + 1):
-        most = min(rows, max_rows(target, vectors))
+        most = min(limit, max_rows(target, vectors))
         passes = ceil_div(rows, most)
         tile = Tile(ceil_div(rows, passes), vectors, lanes, dtype)
         sums = tile.rows * vectors

@@ -10,25 +10,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.chunk import by_work
-from weft.codegen.contraction.emit import read, smaller, subtract, write
+from weft.codegen.contraction.emit import read, smaller, write
 from weft.codegen.family.emit import (
+    FEW,
     UNROLL,
     Part,
     ask_for,
     check_index,
     compute_dtype,
-    constant_mask,
+    last_parts,
     load_index,
+    masked_parts,
     over_vectors,
     vector_lanes,
 )
 from weft.codegen.loop.arithmetic import across, combine, identity, literal
 from weft.codegen.loop.convert import choose
-from weft.codegen.microkernel import first_lanes, fma, prefetch
+from weft.codegen.microkernel import fma, prefetch
 from weft.codegen.sparse.index import check_bounds, count_of, first_row, row_bounds
 from weft.codegen.target import Target
 from weft.host.memory import LINE
@@ -275,6 +277,7 @@ class _Walk:
         """For each entry and head, the dot product of two rows."""
         f, problem = self.f, self.problem
         indices, g, x, y = (f.argument(i) for i in range(1, 5))
+        last = self.end()
 
         def row(number: Reg, begin: Reg, end: Reg) -> None:
             with f.loop(begin, end) as loop:
@@ -286,19 +289,16 @@ class _Walk:
                     left, right = self.place(g, number, number_), self.place(x, source, number_)
                     at = f.add(f.mul(loop.index, problem.heads), number_)
                     place = f.offset(y, f.mul(at, problem.dtype.size))
-                    write(f, self.dot(left, right), place, problem.dtype, None)
+                    write(f, self.dot(left, right, last), place, problem.dtype, None)
 
                 self.each_head(head)
 
         self.rows(row)
 
-    def dot(self, left: Reg, right: Reg) -> Reg:
+    def dot(self, left: Reg, right: Reg, end: _End) -> Reg:
         """The dot product of two rows of `depth` elements."""
         f, problem = self.f, self.problem
         lanes, size = problem.lanes, problem.dtype.size
-        block = UNROLL * lanes
-        depth = pinned(problem.depth) if lanes == 1 else problem.depth
-        whole = depth // block * block
         sums = [literal(0, problem.kind, lanes)] * UNROLL
 
         def add(at: Reg, parts: Sequence[Part], old: Sequence[Reg]) -> list[Reg]:
@@ -309,30 +309,38 @@ class _Walk:
                 found[i] = fma(f, self.load(p, part), self.load(q, part), found[i])
             return found
 
-        if not same(whole, 0):
-            with f.loop(0, whole, block, carried=sums) as loop:
+        if not same(end.first, 0):
+            with f.loop(0, end.first, UNROLL * lanes, carried=sums) as loop:
                 parts = [Part(i * lanes, None) for i in range(UNROLL)]
                 loop.next = add(loop.index, parts, loop.carried)
             sums = loop.results
-        if isinstance(depth, Extent):
-            for i, one in enumerate(sums):
-                with f.loop(
-                    whole + i * lanes, depth, block, carried=[one]
-                ) as loop:  # once, if that
-                    mask = first_lanes(f, subtract(f, integer(depth), loop.index), lanes)
-                    loop.next = add(loop.index, [Part(0, mask)], loop.carried)
-                sums = [*sums[:i], *loop.results, *sums[i + 1 :]]
-        else:
-            sums = add(integer(whole), _rest(depth - whole, lanes), sums)
-        total = sums[0]
-        for one in sums[1:]:
+        found = add(integer(end.first), end.parts, sums)
+        for i, there in enumerate(end.there):
+            found[i] = choose(f, there, found[i], sums[i])
+        total = found[0]
+        for one in found[1:]:
             total = combine(f, "add", problem.kind, total, one)
         return across(f, "add", problem.kind, total)
 
+    def end(self) -> _End:
+        """The end of a row."""
+        f, lanes, depth = self.f, self.problem.lanes, self.problem.depth
+        block = UNROLL * lanes
+        if not isinstance(depth, Extent) or lanes == 1:
+            depth = pinned(depth)
+            whole = depth // block * block
+            return _End(whole, last_parts(depth - whole, lanes), [])
+        few = next((n for n in FEW if depth <= n * lanes), None)
+        whole = 0 if few else depth // block * block
+        count = integer(depth - whole)
+        parts = masked_parts(f, count, few or UNROLL, lanes)
+        there = [f.compare("icmp sgt", count, integer(part.first)) for part in parts]
+        return _End(whole, parts, there)
 
-def _rest(count: int, lanes: int) -> list[Part]:
-    """Vectors that cover the end of a row."""
-    parts = [Part(at, None) for at in range(0, count // lanes * lanes, lanes)]
-    if count % lanes:
-        parts.append(Part(count // lanes * lanes, constant_mask(lanes, count % lanes)))
-    return parts
+
+class _End(NamedTuple):
+    """The elements from `first` on: vectors, and whether each is there if that varies."""
+
+    first: int
+    parts: list[Part]
+    there: list[Reg]
