@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import by_work
+from weft.codegen.chunk import Items, by_work
 from weft.codegen.contraction.emit import larger, smaller, subtract
 from weft.codegen.family.emit import (
     load_index,
@@ -147,30 +147,38 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
     items = by_work(count, 8)
     f = kernel_builder()
     source, rows = f.argument(0), f.argument(1)
-    if not count:
+    if count:
+        with f.loop(f.params[1], f.params[2]) as chunk:
+            _begin_rows(f, (source, rows), chunk.index, (items, size), ids.dtype)
+    else:
         _begin(f, rows, integer(-1), integer(size), integer(0))
-    with f.loop(f.params[1], f.params[2]) as chunk:
-        first = f.mul(chunk.index, items.group)
-        before = _before(f, source, first, ids.dtype)
-        last = smaller(f, f.add(first, items.group), count)
-        with f.loop(first, last, carried=[before]) as loop:
-            here, before = load_index(f, source, loop.index, ids.dtype), loop.carried[0]
-            with f.when(f.compare("icmp ne", here, before)):
-                _begin(f, rows, larger(f, before, integer(-1)), smaller(f, here, size), loop.index)
-                unsorted = f.compare("icmp slt", here, before)
-                outside = f.compare("icmp uge", here, integer(size))
-                with f.when(f.binary("or", unsorted, outside)):
-                    report_fault(f, here, loop.index, slot=2)
-            loop.next = [here]
-        if count:
-            with f.when(_is(f, chunk.index, items.chunks - 1)):
-                final = load_index(f, source, integer(count - 1), ids.dtype)
-                _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
     kernel = Kernel(f"csr_indptr_{count}_below_{size}", f.module())
     moved = float(count * ids.dtype.size + 4 * size)
     args = (ids, indptr, ERROR, 0)
     chunks = largest(1, items.chunks)
     return (Launch(kernel, args, (1,), chunks, bytes=moved, check=True),)
+
+
+def _begin_rows(
+    f: Builder, arrays: tuple[Reg, Reg], chunk: Reg, sizes: tuple[Items, int], dtype: DType
+) -> None:
+    """Writes where rows begin among the ids of a chunk; after the last id, all rows left."""
+    (source, rows), (items, size), count = arrays, sizes, sizes[0].count
+    first = f.mul(chunk, items.group)
+    before = _before(f, source, first, dtype)
+    last = smaller(f, f.add(first, items.group), count)
+    with f.loop(first, last, carried=[before]) as loop:
+        here, before = load_index(f, source, loop.index, dtype), loop.carried[0]
+        with f.when(f.compare("icmp ne", here, before)):
+            _begin(f, rows, larger(f, before, integer(-1)), smaller(f, here, size), loop.index)
+            unsorted = f.compare("icmp slt", here, before)
+            outside = f.compare("icmp uge", here, integer(size))
+            with f.when(f.binary("or", unsorted, outside)):
+                report_fault(f, here, loop.index, slot=2)
+        loop.next = [here]
+    with f.when(_is(f, chunk, items.chunks - 1)):
+        final = load_index(f, source, integer(count - 1), dtype)
+        _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
 
 
 def _begin(f: Builder, rows: Reg, before: Reg, here: Reg, at: Reg) -> None:
