@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from families import machine
-from harness import Array, assert_close, execute, references
+from guarded import Guarded
+from harness import GUARD, Array, Memory, assert_close, execute, references
 
 from weft import ops
 from weft.codegen.lower import lower
@@ -71,6 +72,17 @@ def drawn(dtype: DType, shape: Sizes) -> Array:
     return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype.numpy)
 
 
+class Fenced(Memory):
+    """An array that ends where memory ends, so that reading beyond it faults as well."""
+
+    def __init__(self, array: Array, skew: int = 0) -> None:
+        self.fence = Guarded(GUARD + array.nbytes)
+        self.raw, self.slice = self.fence.bytes, slice(GUARD, GUARD + array.nbytes)
+        self.shape, self.dtype = array.shape, array.dtype
+        self.raw[:GUARD] = 0xA5
+        self.array[...] = array
+
+
 @dataclass
 class Kernels:
     """The kernels of a problem: variants for many sizes, added as sizes need them."""
@@ -90,7 +102,7 @@ class Kernels:
         with np.errstate(all="ignore"):
             expected = references(group, inputs)
         launches = self.at(sizes, group)
-        found = execute(launches, inputs, self.target)
+        found = execute(launches, inputs, self.target, make=Fenced)
         others = [execute(launches, inputs, self.target, seed=1, skew=4)]
         if alone:
             others.append(execute(lower(group, self.target), inputs, self.target))

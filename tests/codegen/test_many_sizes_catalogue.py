@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from catalogue import distinct, is_complex
 from harness import Array, execute, references
-from many import at_sizes
+from many import Fenced, at_sizes
 
 from weft import ops
 from weft.codegen.lower import FAMILIES, FOR_MANY, lower, structure
@@ -83,7 +83,7 @@ def check(group: Group, feeds: Mapping[Value, Array]) -> None:
     if isinstance(op_of(node).lower, Elementwise):
         return  # one loop for all of them
     arrays = {v: feeds[v] for v in group.inputs}
-    found = execute(at_sizes(launches, values, general, group), arrays, target)
+    found = execute(at_sizes(launches, values, general, group), arrays, target, make=Fenced)
     alone = execute(lower(group, target), arrays, target)
     for y in [y for y in node.outputs if 0 not in known(y.shape)]:
         assert found[y].tobytes() == alone[y].tobytes(), node.describe()
