@@ -12,7 +12,7 @@ from weft.codegen.attention.single import query_attention
 from weft.codegen.contraction.matmul import matmul
 from weft.codegen.convolution.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.copy import slice_as_copy
-from weft.codegen.extents import extents_of, with_extents
+from weft.codegen.extents import with_extents
 from weft.codegen.family.argreduce import argreduce
 from weft.codegen.family.check import check
 from weft.codegen.family.cumulative import cumulative
@@ -69,24 +69,6 @@ FAMILIES: Final[dict[str, Family]] = {
     "segment": segment,
 }
 """Kernel families by the name in `Opaque`."""
-FOR_MANY: Final = frozenset(
-    {
-        matmul,
-        conv,
-        conv_grad_input,
-        conv_grad_weight,
-        gather,
-        scatter,
-        max_pool,
-        max_pool_grad,
-        avg_pool,
-        avg_pool_grad,
-        flash_attention,
-        flash_attention_grad,
-        query_attention,
-    }
-)
-"""Families whose kernels support sizes that differ from run to run."""
 
 
 def lower(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -157,9 +139,6 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         family = FAMILIES.get(lowering.family)
         if family is None:
             raise CompileError(f"{first.describe()}: there is no kernel for {first.op}")
-        if family not in FOR_MANY and extents_of(group) is not None:
-            raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
         return family(group, target)
-    alone = len(group.all_nodes) == 1 and extents_of(group) is None
-    part = slice_as_copy(first) if alone else None
+    part = slice_as_copy(first) if len(group.all_nodes) == 1 else None
     return loops(group, target) if part is None else (part,)

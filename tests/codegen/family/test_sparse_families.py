@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import guarded
 import numpy as np
 import pytest
-from families import TARGETS, check, check_cases
+from families import TARGETS, check, check_cases, group_for, machine
 from harness import Array
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -146,3 +147,11 @@ def test_many_blocks_and_threads_give_the_same_bits() -> None:
             with wf.config.override(threads=threads):
                 found.append(run("segment_sum", arrays)[0].tobytes())
         assert found[0] == found[1] == found[2]
+
+
+def test_no_id_is_read_where_there_is_none() -> None:
+    group = group_for("csr_indptr", [np.zeros(0, np.int32)], {"size": 5})
+    (ids,), (out,), target = group.inputs, group.outputs, machine("native")
+    launches = FAMILIES["csr_indptr"](group, target)
+    found = guarded.run(launches, {ids: np.zeros(0, np.int32)}, out, target)
+    assert (found == 0).all()

@@ -21,6 +21,7 @@ from weft.codegen.microkernel import first_lanes, fma, prefetch
 from weft.codegen.target import Target
 from weft.host.memory import LINE
 from weft.ir.dtype import DType, bool_, float32
+from weft.ir.extent import pinned
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -79,6 +80,7 @@ def _problem_of(node: Node) -> Problem:
     batch, width = known(q.shape)[:-2], known(q.shape)[-1]
     kind = mask[0].dtype if mask else None
     keys, depth = known(v.shape)[-2:]
+    depth = pinned(depth)  # of which there are registers
     return Problem(prod(batch), keys, width, depth, float(node.attrs["scale"]), q.dtype, kind)
 
 
