@@ -6,23 +6,35 @@ Calls that differ only in sizes have equal patterns and different integers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_INTEGERS: Final[list[tuple[type[int], ...]]] = [(int,) * n for n in range(9)]
+"""Patterns of tuples of integers alone, such as shapes."""
 
 
 def without(item: Any, sizes: list[int]) -> Any:
     """The pattern of an attribute; appends its integers to `sizes`."""
-    if item.__class__ is int:
+    kind = item.__class__
+    if kind is int:
         sizes.append(item)
         return int
-    if isinstance(item, tuple):
-        return tuple([without(part, sizes) for part in cast("Sequence[Any]", item)])
-    return item
+    if kind is not tuple:
+        return item
+    parts = cast("Sequence[Any]", item)
+    kinds = tuple(map(type, parts))
+    if len(kinds) < len(_INTEGERS) and kinds == _INTEGERS[len(kinds)]:
+        sizes += parts
+        return kinds
+    return tuple([without(part, sizes) for part in parts])
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
-    """The attribute with this pattern and the integers of `left`: the inverse of `without`."""
-    if item.__class__ is int:
+    """The attribute with this pattern and the integers of `left`: the inverse of `without`.
+
+    It also takes an attribute as pattern.
+    """
+    if item is int or item.__class__ is int:
         return next(left)
-    if isinstance(item, tuple):
+    if item.__class__ is tuple:
         return tuple([refilled(part, left) for part in cast("Sequence[Any]", item)])
     return item

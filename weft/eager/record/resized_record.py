@@ -13,8 +13,10 @@ from typing import Any
 from weakref import ref
 
 from weft.eager.record.attribute_pattern import refilled
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.plan import Plan, function_plan, intern, op_plan
+from weft.eager.record.pattern import Pattern
+from weft.eager.record.plan import Plan, function_plan, gradient_plan, op_plan
 from weft.eager.record.structure import Structure, meet_values
 from weft.errors import WeftError
 from weft.ir.node import TensorType
@@ -49,9 +51,10 @@ def resized(structure: Structure, sizes: Sizes) -> Structure:
 def _record(record: Record, left: Iterator[int], new: dict[Lazy, Lazy]) -> Record:
     plan, results = record.plan, [result() for result in record.results]
     types = [*[x.type for x in record.inputs], *plan.types]
-    if plan.kind is not None:
+    if plan.pattern.shared:
         types = [intern(t.dtype, refilled(known(t.shape), left)) for t in types]
-        plan = _plan(plan, refilled(plan.kind, left), types[: len(record.inputs)])
+        static = {name: refilled(value, left) for name, value in plan.static.items()}
+        plan = _plan(plan.pattern, types[: len(record.inputs)], static)
     if list(plan.types) != types[len(record.inputs) :]:
         raise UnfitError
     for lazy, kind in zip((*record.inputs, *results), types, strict=True):
@@ -70,18 +73,14 @@ def _record(record: Record, left: Iterator[int], new: dict[Lazy, Lazy]) -> Recor
     return found
 
 
-def _plan(plan: Plan, kind: Any, types: Sequence[TensorType]) -> Plan:
+def _plan(pattern: Pattern, types: Sequence[TensorType], static: dict[str, Any]) -> Plan:
     """The plan of the same call on inputs of these types."""
-    head, *rest = kind
+    called = pattern.called
     try:
-        if isinstance(head, Op):
-            return op_plan(head, types, dict(rest))
-        if callable(head):
-            return function_plan(head, types, dict(rest), plan.differentiable, plan.takes_rows)
+        if isinstance(called, Op):
+            return op_plan(called, types, static)
+        if callable(called):
+            return function_plan(called, types, static, pattern.differentiable, pattern.takes_rows)
     except WeftError:
         raise UnfitError from None
-    found = copy(plan)  # a backward pass: its gradient rules run when it is expanded
-    given, ys, _ = rest
-    first = ys + sum(given)
-    found.types = tuple(types[first : first + len(plan.types)])
-    return found
+    return gradient_plan(types, **static)  # its gradient rules run when it is expanded

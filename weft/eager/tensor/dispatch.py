@@ -247,4 +247,4 @@ def recorded(
 
 def looks_up(plan: Plan) -> bool:
     """Whether it is a call of (indices, table, ...) with a row-sparse gradient of the table."""
-    return bool(getattr(plan.called, "looks_up", False))
+    return bool(getattr(plan.pattern.called, "looks_up", False))

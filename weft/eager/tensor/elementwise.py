@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import Plan, further_plans, intern, op_plan
+from weft.eager.record.pattern import Pattern
+from weft.eager.record.plan import MOST_PLANS, NONE, Plan, family_of, op_plan
 from weft.eager.record.state import trace
+from weft.eager.record.type_inference import Family
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
@@ -22,6 +26,8 @@ from weft.ops.declaration import REGISTRY, Op
 from weft.ops.elementwise.compare import whole_comparison
 
 Found = tuple[Plan, Numbers | None]
+Call = tuple[Family[Pattern] | None, Numbers | None]
+_UNKNOWN: Final[Call] = (None, None)
 
 
 class Plans(dict[Any, Found]):
@@ -32,25 +38,79 @@ class Plans(dict[Any, Found]):
 
     Attributes:
         latest: the operands' types (classes of numbers), the rules, and the entry found.
+        calls: what is known of operands of any sizes, by their dtypes and ranks.
     """
 
-    __slots__ = ("latest",)
+    __slots__ = ("_kept", "calls", "latest")
     latest: tuple[Any, Any, Any, Found | None]
+    calls: dict[Any, Call]
 
     def __init__(self) -> None:
         self.latest = (None, None, None, None)
+        self.calls = {}
+        self._kept = 0
 
-    def find(self, x: TensorType, y: Any, rules: promotion.Rules) -> Found | None:
-        """The entry for operands of type `x` and of type, or class, `y`."""
-        found = self.get((rules, id(x), id(y) if type(y) is TensorType else y))
+    def find(self, x: Any, y: Any, rules: promotion.Rules) -> Found | None:
+        """The entry for operands of these types, or classes."""
+        key = (rules, x if type(x) is type else id(x), y if type(y) is type else id(y))
+        found = self.get(key) or self._resized(key, x, y, rules)
         if found is not None:
             self.latest = (x, y, rules, found)
         return found
 
-    def clear(self) -> None:
-        """Forget them all."""
-        self.latest = (None, None, None, None)
-        super().clear()
+    def _resized(self, key: Any, x: Any, y: Any, rules: promotion.Rules) -> Found | None:
+        """The entry for other sizes than before."""
+        calls = self.calls
+        given: Any = (x, y)
+        if x.__class__ is TensorType:
+            rank = len(x.shape)
+            if y.__class__ is TensorType:
+                family, numbers = calls.get((rules, x.dtype, rank, y.dtype, len(y.shape)), _UNKNOWN)
+                sizes = x.shape + y.shape
+            else:
+                family, numbers = calls.get((rules, x.dtype, rank, y), _UNKNOWN)
+                given, sizes = (x, numbers and numbers.type), x.shape
+        elif y.__class__ is TensorType:
+            family, numbers = calls.get((rules, x, y.dtype, len(y.shape)), _UNKNOWN)
+            given, sizes = (numbers and numbers.type, y), y.shape
+        else:
+            return None
+        known = None if family is None else family.find(given, sizes)
+        if known is None:
+            return None
+        return self.add(key, Plan(known[1], given, known[0], NONE), numbers)
+
+    def of(self, x: TensorType) -> Plan | None:
+        """The plan for one operand of this type."""
+        found = self.get(id(x))
+        if found is not None:
+            return found[0]
+        sizes: Any = x.shape
+        family, _ = self.calls.get((x.dtype, len(sizes)), _UNKNOWN)
+        known = None if family is None or type(x) is not TensorType else family.find((x,), sizes)
+        if known is None:
+            return None
+        return self.add(id(x), Plan(known[1], (x,), known[0], NONE), None)[0]
+
+    def add(self, key: Any, plan: Plan, numbers: Numbers | None) -> Found:
+        """Add an entry; unused plans are dropped when there are too many."""
+        if len(self) >= MOST_PLANS and len(self) >= 2 * self._kept:
+            for each, (kept, _) in list(self.items()):
+                if sys.getrefcount(kept) <= 3:  # of the entry, the local variable and the call
+                    del self[each]
+            self._kept = len(self)
+        found = self[key] = plan, numbers
+        return found
+
+    def learn(self, key: Any, kinds: tuple[Any, ...], plan: Plan, numbers: Numbers | None) -> Plan:
+        """Add an entry with a copy of a plan, and what is known of operands of other sizes.
+
+        A plan that several caches hold would seem to be used.
+        """
+        family = family_of(plan)
+        if family is not None:
+            self.calls[kinds] = family, numbers
+        return self.add(key, Plan(plan.pattern, plan.given, plan.types, NONE), numbers)[0]
 
 
 _plans: Final[dict[Op, Plans]] = {}
@@ -61,8 +121,15 @@ def plans_of(op: Op) -> Plans:
     found = _plans.get(op)
     if found is None:
         found = _plans[op] = Plans()
-        further_plans.append(found)
     return found
+
+
+def _kinds(*types: Any) -> tuple[Any, ...]:
+    """Dtypes and ranks of types, beside classes of numbers."""
+    found: list[Any] = []
+    for kind in types:
+        found += (kind,) if type(kind) is type else (kind.dtype, len(kind.shape))
+    return tuple(found)
 
 
 def unary(op: Op, x: Any, floats: bool = False) -> Any:
@@ -73,7 +140,9 @@ def unary(op: Op, x: Any, floats: bool = False) -> Any:
     if floats and not dtype.is_inexact:
         lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
     elif trace.now.autocast is None:
-        plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), None
+        kind = lazy.type
+        plan = plans_of(op).learn(id(kind), _kinds(kind), op_plan(op, (kind,), NONE), None)
+        return wrap(trace.now.record(plan, (lazy,))[0], like)
     return wrap(record(op, (lazy,), {})[0], like)
 
 
@@ -113,14 +182,14 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
     exact = op in _COMPARISONS and int in bare and dtype.is_integer and not rules.wraps
     if exact:
         a, b, dtype = _beyond(a, b, dtype)
-    elif plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
+    elif plan is not None:
         numbers = numbers_beside(dtype, bare[0], rules) if bare else None
-        plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default dtype is
-    if kind_a in _NUMBERS:
-        a = number(a, dtype, rules)
-    if kind_b in _NUMBERS:
-        b = number(b, dtype, rules)
-    return wrap(record(called, (cast(a, dtype), cast(b, dtype)), {})[0], like)
+        kinds = (rules, *_kinds(*[z.type if isinstance(z, Lazy) else type(z) for z in (a, b)]))
+        plan = plans_of(op).learn((rules, kind_a, kind_b), kinds, plan, numbers)
+    given = [z if isinstance(z, Lazy) else number(z, dtype, rules) for z in (a, b)]
+    pair = (cast(given[0], dtype), cast(given[1], dtype))
+    found = record(called, pair, {}) if plan is None or exact else trace.now.record(plan, pair)
+    return wrap(found[0], like)
 
 
 def _are_whole(a: Any, b: Any) -> bool:
@@ -148,7 +217,7 @@ def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
 def _plan_binary(
     op: Op, a: Any, b: Any, floats: bool, rules: promotion.Rules
 ) -> tuple[DType, Op, Plan | None]:
-    """The common dtype, the operation, and the plan if no operand needs a cast."""
+    """The common dtype, the operation, and the plan if no operand needs a cast, now or later."""
     dtype = common_type([a, b], rules)
     if floats:
         dtype = rules.floating(dtype)
@@ -157,7 +226,12 @@ def _plan_binary(
     if dtype is bool_:
         op = _OF_BOOLS.get(op, op)
         dtype = uint8 if op in _ORDERINGS else dtype
-    if any(x.type.dtype is not dtype for x in (a, b) if isinstance(x, Lazy)):
+    lazies = [x for x in (a, b) if isinstance(x, Lazy)]
+    if (
+        not lazies
+        or trace.now.autocast is not None
+        or any(x.type.dtype is not dtype for x in lazies)
+    ):
         return dtype, op, None
     kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
     return dtype, op, op_plan(op, kinds, {})

@@ -60,7 +60,7 @@ def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
 def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:
     """The value of `1.0 - other`, if its plan is cached."""
     b = other.shown if other.window is None else other.lazy
-    plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
+    plan, numbers = plans.find(x.__class__, b.type, other.rules) or (None, None)
     a = None if numbers is None else numbers.get(x)
     return None if plan is None or a is None else trace.now.record_one(plan, (a, b), at)
 
@@ -118,9 +118,9 @@ def of_one(name: str, floats: bool = False) -> Unary:
             now = trace.now
             if isinstance(x, Handle) and now.autocast is None:
                 lazy = x.shown if x.window is None else x.lazy
-                planned = plans.get(id(lazy.type))
-                if planned is not None:
-                    return handle_of(x.kind, now.record_one(planned[0], (lazy,), frame(1)))
+                plan = plans.of(lazy.type)
+                if plan is not None:
+                    return handle_of(x.kind, now.record_one(plan, (lazy,), frame(1)))
             return unary(op, x, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x,), {})

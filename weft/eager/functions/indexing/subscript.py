@@ -437,7 +437,7 @@ def _updates(lazy: Lazy) -> int:
     """How many consecutive assignments a value depends on, up to the limit."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.now.depth or lazy.record.plan.called not in UPDATES:
+        if lazy.tracked or trace.now.depth or lazy.record.plan.pattern.called not in UPDATES:
             break
         count += 1
         lazy = lazy.record.inputs[0]

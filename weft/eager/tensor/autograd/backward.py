@@ -281,13 +281,10 @@ def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
 
 def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[Lazy, ...]:
     given = [as_now(g) for _, g in starts if g is not None]
-    plan = gradient_plan(
-        [y.type for y, _ in starts],
-        tuple([g is not None for _, g in starts]),
-        [x.type for x in xs],
-        len(stop),
-    )
-    found = trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+    inputs = (*[y for y, _ in starts], *given, *xs, *stop)
+    each = tuple([g is not None for _, g in starts])
+    plan = gradient_plan([x.type for x in inputs], each, len(stop))
+    found = trace.now.record(plan, inputs)
     note_gradients(found)
     return found
 
