@@ -15,6 +15,15 @@ recall_type: Final = _types.get
 """The type with a dtype and a shape on the first CPU, if it is interned; by both as a tuple."""
 
 
+_made: Final = tuple.__new__
+
+
+def new_type(pair: tuple[DType, tuple[int, ...]]) -> TensorType:
+    """`intern` for sizes that are plain integers, of a type that is probably new."""
+    kind = _made(TensorType, pair)
+    return _types.setdefault(kind, kind)
+
+
 def intern(dtype: DType, shape: tuple[int, ...], device: int = 0) -> TensorType:
     """The one `TensorType` of this dtype and shape; its `id` may serve as a key.
 

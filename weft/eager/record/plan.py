@@ -172,13 +172,10 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     try:
         found = recall(key)
     except TypeError:  # attributes that have to be frozen
-        found = None
-    if found is not None:
-        return found
-    if attrs:
         attrs = {k: freeze(v) for k, v in attrs.items()}
         key = (op, *map(id, types), *attrs.items())
-    return remember(key, _resized(op, types, attrs) or _op_plan(op, types, attrs))
+        found = recall(key)
+    return found or remember(key, _resized(op, types, attrs) or _op_plan(op, types, attrs))
 
 
 NONE: Final[Static] = {}
@@ -198,7 +195,8 @@ def _op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
         return op.types(tuple(types), static)
 
     flows = op.vjp is not NO_GRADIENT
-    return _checked(op.name, op, types, attrs, derive, expand, flows, op.facts.view)
+    frozen = {k: freeze(v) for k, v in attrs.items()}
+    return _checked(op.name, op, types, frozen, derive, expand, flows, op.facts.view)
 
 
 def function_plan(
@@ -260,9 +258,12 @@ def _key(
         key.append(kind.dtype)
         key.append(len(shape))
         sizes += shape
-    for item in static.items():
-        key.append(item[0])
-        key.append(without(item[1], sizes))
+    for name, value in static.items():
+        kind = value.__class__
+        if kind is int:
+            sizes.append(value)
+        key.append(name)
+        key.append(int if kind is int else without(value, sizes) if kind is tuple else value)
     return tuple(key)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from weft.eager.record.interned_type import intern, recall_type
+from weft.eager.record.interned_type import intern, new_type, recall_type
 from weft.ir.dtype import DType
 from weft.ir.extent import Extents
 from weft.ir.node import TensorType
@@ -71,7 +71,7 @@ class _Source:
         self._positions = positions
         self._known: dict[int, str] = {}
         self._lines: list[str] = []
-        self._space: dict[str, Any] = {"recall": recall_type, "intern": intern}
+        self._space: dict[str, Any] = {"recall": recall_type, "new_type": new_type}
         pairs = [((kind, expected), a, b) for kind, a, b, expected in extents.state["guards"]]
         self._tests = [f"{self._name(a)} {_COMPARED[how]} {self._name(b)}" for how, a, b in pairs]
 
@@ -110,8 +110,7 @@ class _Source:
             self._space[name := f"k{len(self._space)}"] = intern(dtype, tuple(map(int, names)))
             return name
         self._space[f"t_{dtype.name}"] = dtype
-        pair = f"(t_{dtype.name}, ({', '.join(names)},))"
-        return f"(recall({pair}) or intern(*{pair}))"
+        return f"(recall(p := (t_{dtype.name}, ({', '.join(names)},))) or new_type(p))"
 
     def compiled(self, results: Sequence[str], count: int) -> Formula:
         """The function of so many sizes that returns these types."""

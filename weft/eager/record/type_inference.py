@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from operator import itemgetter
+from typing import Any, Final, Generic, TypeVar
 
 from weft.eager.record.size_formula import Formula, Sizes, SymbolicSizes, is_usual
 from weft.errors import WeftError
@@ -54,8 +55,8 @@ class Family(Generic[P]):
         self._pins: list[set[int]] = [set() for _ in range(count)]
         self._state = self._begun()
 
-    def _begun(self) -> tuple[Sizes, Sizes, dict[Sizes, _Known[P]]]:
-        """The symbolic positions, the others, and an empty record of what is known for these."""
+    def _begun(self) -> tuple[Sizes, Callable[[Sizes], Any], dict[Any, _Known[P]]]:
+        """The symbolic positions, the plain sizes, and what is known for these: nothing yet."""
         varying = [len(met) >= VARIES for met in self._met]
         symbolic: list[int] = []
         plain: list[int] = []
@@ -63,14 +64,14 @@ class Family(Generic[P]):
             usable = varies or (i < self._ranks and not self._careful)
             is_number = len(self._pins[i] - {0, 1}) > 1
             (symbolic if usable and not is_number else plain).append(i)
-        return tuple(symbolic), tuple(plain), {}
+        return tuple(symbolic), itemgetter(*plain) if plain else _nothing, {}
 
     def find(
         self, given: Sequence[TensorType], sizes: Sizes
     ) -> tuple[tuple[TensorType, ...], P] | None:
         """The result types, and what was learned with their formula; `None` if unknown."""
         _, plain, cases = self._state  # read once: another thread may replace it
-        known = cases.get(tuple([sizes[i] for i in plain]) if plain else ())
+        known = cases.get(plain(sizes))
         if known is None:
             return None
         for formula, pattern in known.formulas:
@@ -96,7 +97,7 @@ class Family(Generic[P]):
         symbolic, plain, cases = self._state
         if len(cases) >= WIDTHS:
             cases.clear()
-        known = cases.setdefault(tuple([sizes[i] for i in plain]), _Known())
+        known = cases.setdefault(plain(sizes), _Known())
         known.missed += 1
         if known.missed <= PATIENCE or not (symbolic and known.tries and is_usual(types)):
             return
@@ -136,6 +137,11 @@ def _formula(
         found = symbols.formula(given, derive(symbols.sizes))
         return found if found(given, symbols.plain) == tuple(types) else None
     return None
+
+
+def _nothing(sizes: Sizes) -> None:
+    """For no positions what `itemgetter` is for some."""
+    del sizes
 
 
 _REFUSALS: Final = (

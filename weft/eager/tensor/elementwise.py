@@ -268,13 +268,18 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
     Args:
         floats: integers become floating-point.
     """
+    same: list[Lazy] = []
+    for x in xs:
+        if not isinstance(x, Handle):
+            break
+        lazy = x.shown if x.window is None else x.lazy
+        kind = lazy.type.dtype
+        if (same and kind is not same[0].type.dtype) or (floats and kind.kind != "f"):
+            break
+        same.append(lazy)
+    if len(same) == len(xs):
+        return same
     like = kind_of(*xs)
-    if like is not None:
-        kind = like.lazy.type.dtype
-        if kind.is_floating or not floats:
-            same = [x.lazy for x in xs if isinstance(x, Handle)]
-            if len(same) == len(xs) and all([x.type.dtype is kind for x in same]):
-                return same
     rules = promotion.TORCH if like is None else like.rules
     operands = [x if type(x) in _NUMBERS else lazy_of(x, None, rules) for x in xs]
     dtype = common_type(operands, rules)
