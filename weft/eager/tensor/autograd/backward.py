@@ -177,7 +177,8 @@ def walk(
         outside: those of `xs` at which the walk stops, without calling their hooks.
         begins: whether prehooks of the nodes of `xs` see the gradients that stop there.
     """
-    cuts = [x for x in past.values if is_watched(x) and x not in outside]
+    cuts = [x for x in past.values if (x.hooks or type(x) is Custom) and is_watched(x)]
+    cuts = [x for x in cuts if x not in outside]
     ways = past.towards(xs) if cuts else past
     cuts = [x for x in cuts if x in ways.values]
     if not cuts:
