@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
-from weft.eager.record import plan
+from weft.eager.record import interned_type, plan
 from weft.eager.record.attribute_pattern import refilled, without
 from weft.eager.record.interned_type import intern
 from weft.eager.record.state import trace
@@ -194,3 +194,16 @@ def test_a_changed_branch_is_found_by_its_guard():
         kind = intern(float32, (n, 2))
         (found,) = plan.function_plan(halves, [kind], {}).types
         assert found.shape == (n // 2 if n % 2 else n // 3, 2)
+
+
+def test_types_in_use_stay_the_same_and_others_go(monkeypatch):
+    monkeypatch.setattr(interned_type, "MOST_TYPES", 64)
+    interned_type._kept[0] = 0
+    used = [intern(float32, (n, 77)) for n in range(8)]
+    for n in range(1000):
+        intern(float32, (n, 78))
+    kinds = len(interned_type._types)
+    for n in range(3000):
+        intern(float32, (n, 79))
+    assert len(interned_type._types) <= 2 * kinds
+    assert all([intern(float32, (n, 77)) is kind for n, kind in enumerate(used)])
