@@ -28,6 +28,7 @@ from weft.ops.refusal import shown
 from weft.ops.warning import warn
 
 frame: Final = sys._getframe  # pyright: ignore[reportPrivateUsage]
+_NUMBERS: Final = (bool, int, float, complex)
 CAST: Final[Op] = REGISTRY["cast"]
 REAL: Final[Op] = REGISTRY["real"]
 DISCARDED: Final = "Casting complex values to real discards the imaginary part"
@@ -53,7 +54,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
         return borrowed(np.asarray(x))
     if isinstance(x, np.generic):
         return leaf(np.asarray(x))
-    if isinstance(x, bool | int | float | complex):
+    if isinstance(x, _NUMBERS):
         return number(x, rules.number(x, bool_), rules) if dtype is None else element(x, dtype)
     if isinstance(x, list | tuple):
         array = _array_of_lists(x)
@@ -125,6 +126,8 @@ def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy,
     if now.autocast is not None:
         lazies = under_autocast(op, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
+    if plan.single:
+        return (now.record_one(plan, tuple(lazies), frame(1)),)
     return now.record_at(plan, tuple(lazies), frame(1))
 
 

@@ -47,9 +47,12 @@ Unary = Callable[[Any], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_OPERANDS: Final = (Handle, np.ndarray, np.generic, int, float, complex, list, tuple)
+
+
 def takes(x: Any) -> bool:
     """Whether it can be an operand beside a tensor."""
-    return isinstance(x, Handle | np.ndarray | np.generic | int | float | complex | list | tuple)
+    return isinstance(x, _OPERANDS)
 
 
 def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
