@@ -13,10 +13,11 @@ from typing import Any
 from weakref import ref
 
 from weft.eager.record.attribute_pattern import refilled
+from weft.eager.record.gradient_plan import gradient_plan
 from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.pattern import Pattern
-from weft.eager.record.plan import Plan, function_plan, gradient_plan, op_plan
+from weft.eager.record.plan import Plan, function_plan, op_plan
 from weft.eager.record.structure import Structure, meet_values
 from weft.errors import WeftError
 from weft.ir.node import TensorType

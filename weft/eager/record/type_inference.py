@@ -145,6 +145,6 @@ def _nothing(sizes: Sizes) -> None:
 
 
 _REFUSALS: Final = (
-    WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError,
+    WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError,
     RuntimeError,  # a generator that ended too early
 )  # fmt: skip

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.eager.record.conjugate import conjugated
+from weft.eager.record.gradient_plan import gradient_plan
 from weft.eager.record.lazy import Lazy, Record, Tracer
 from weft.eager.record.mode import Setting
-from weft.eager.record.plan import function_plan, gradient_plan, op_plan
+from weft.eager.record.plan import function_plan, op_plan
 from weft.eager.record.snapshot import as_now
 from weft.eager.record.state import computing, trace
 from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
