@@ -47,7 +47,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
         rules: promotion rules; they also decide the dtype of Python floats in lists.
     """
     if isinstance(x, Handle):
-        return x.shown if x.window is None else x.lazy
+        return x.lazy
     if isinstance(x, Lazy):
         return x
     if isinstance(x, np.ndarray):
@@ -189,7 +189,7 @@ class Recorded:
         for x in xs:
             if x is None:
                 return self._planned_with_gaps(xs, static)
-            lazy = lazy_of(x)
+            lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
             lazies.append(lazy)
             types.append(lazy.type)
         plan = function_plan(self.function, types, static, self.differentiable, self.rows)
@@ -212,10 +212,13 @@ class Recorded:
 
     def __call__(self, *xs: Any, **static: Any) -> Any:
         """Record a call; returns a tensor, or a tuple if the function has several results."""
-        return self.on(kind_of(*xs), *xs, **static)
+        return self._wrapped(kind_of(*xs), xs, static)
 
     def on(self, like: Any, *xs: Any, **static: Any) -> Any:
         """Record a call whose results take the class of the tensor `like`."""
+        return self._wrapped(like, xs, static)
+
+    def _wrapped(self, like: Any, xs: Sequence[Any], static: dict[str, Any]) -> Any:
         plan, lazies = self._planned(xs, static)
         if plan.single:
             kind = Handle.default if like is None else like.kind

@@ -272,7 +272,7 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
     for x in xs:
         if not isinstance(x, Handle):
             break
-        lazy = x.shown if x.window is None else x.lazy
+        lazy = x.lazy
         kind = lazy.type.dtype
         if (same and kind is not same[0].type.dtype) or (floats and kind.kind != "f"):
             break
