@@ -167,12 +167,12 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     Raises:
         WeftError: the inputs do not fit; the message names the user's line.
     """
-    key = (op, *map(id, types), *attrs.items())
+    key = (id(op), *map(id, types), *attrs.items())
     try:
         found = recall(key)
     except TypeError:  # attributes that have to be frozen
         attrs = {k: freeze(v) for k, v in attrs.items()}
-        key = (op, *map(id, types), *attrs.items())
+        key = (id(op), *map(id, types), *attrs.items())
         found = recall(key)
     return found or remember(key, _resized(op, types, attrs) or _op_plan(op, types, attrs))
 

@@ -30,36 +30,51 @@ Call = tuple[Family[Pattern] | None, Numbers | None]
 _UNKNOWN: Final[Call] = (None, None)
 
 
-class Plans(dict[Any, Found]):
+class Plans(dict[Any, Plan]):
     """The plans of an operation by its operands' types; inputs for bare numbers.
 
     Only for operands that need no cast, whatever the default dtype. The last lookup is mostly the
-    next one, and is recognized without a key: half the cost of a lookup.
+    next one, and is recognized without a key: half the cost of a lookup. Keys are identities, of
+    what plans keep: Python's cyclic collector need not look at them.
 
     Attributes:
-        latest: the operands' types (classes of numbers), the rules, and the entry found.
+        latest: the operands' types (classes of numbers), the rules, and what was found.
         calls: what is known of operands of any sizes, by their dtypes and ranks.
+        numbers: numbers as inputs, by the classes and dtypes of the operands.
     """
 
-    __slots__ = ("_kept", "calls", "latest")
-    latest: tuple[Any, Any, Any, Found | None]
+    __slots__ = ("_kept", "calls", "latest", "numbers")
+    latest: tuple[Any, Any, Any, Plan | None, Numbers | None]
     calls: dict[Any, Call]
+    numbers: dict[Any, Numbers | None]
 
     def __init__(self) -> None:
-        self.latest = (None, None, None, None)
+        self.latest = (None, None, None, None, None)
         self.calls = {}
+        self.numbers = {}
         self._kept = 0
 
     def find(self, x: Any, y: Any, rules: promotion.Rules) -> Found | None:
-        """The entry for operands of these types, or classes."""
-        key = (rules, x if type(x) is type else id(x), y if type(y) is type else id(y))
-        found = self.get(key) or self._resized(key, x, y, rules)
-        if found is not None:
-            self.latest = (x, y, rules, found)
-        return found
+        """The plan for operands of these types, or classes."""
+        key = (id(x), id(y), id(rules))
+        plan = self.get(key)
+        if plan is None:
+            plan, numbers = self._resized(key, x, y, rules)
+            if plan is None:
+                return None
+        elif y.__class__ is type:
+            numbers = self.numbers[rules, x.dtype, y]
+        elif x.__class__ is type:
+            numbers = self.numbers[rules, x, y.dtype]
+        else:
+            numbers = None
+        self.latest = (x, y, rules, plan, numbers)
+        return plan, numbers
 
-    def _resized(self, key: Any, x: Any, y: Any, rules: promotion.Rules) -> Found | None:
-        """The entry for other sizes than before."""
+    def _resized(
+        self, key: Any, x: Any, y: Any, rules: promotion.Rules
+    ) -> tuple[Plan | None, Numbers | None]:
+        """A plan for other sizes than before."""
         calls = self.calls
         given: Any = (x, y)
         if x.__class__ is TensorType:
@@ -74,43 +89,57 @@ class Plans(dict[Any, Found]):
             family, numbers = calls.get((rules, x, y.dtype, len(y.shape)), _UNKNOWN)
             given, sizes = (numbers and numbers.type, y), y.shape
         else:
-            return None
+            return None, None
         known = None if family is None else family.find(given, sizes)
         if known is None:
-            return None
-        return self.add(key, Plan(known[1], given, known[0], NONE), numbers)
+            return None, None
+        return self.add(key, Plan(known[1], given, known[0], NONE)), numbers
 
     def of(self, x: TensorType) -> Plan | None:
         """The plan for one operand of this type."""
         found = self.get(id(x))
         if found is not None:
-            return found[0]
+            return found
         sizes: Any = x.shape
-        family, _ = self.calls.get((x.dtype, len(sizes)), _UNKNOWN)
+        family, _ = self.calls.get((None, x.dtype, len(sizes)), _UNKNOWN)
         known = None if family is None or type(x) is not TensorType else family.find((x,), sizes)
         if known is None:
             return None
-        return self.add(id(x), Plan(known[1], (x,), known[0], NONE), None)[0]
+        return self.add(id(x), Plan(known[1], (x,), known[0], NONE))
 
-    def add(self, key: Any, plan: Plan, numbers: Numbers | None) -> Found:
-        """Add an entry; unused plans are dropped when there are too many."""
+    def add(self, key: Any, plan: Plan) -> Plan:
+        """Add a plan; unused ones are dropped when there are too many."""
         if len(self) >= MOST_PLANS and len(self) >= 2 * self._kept:
-            for each, (kept, _) in list(self.items()):
-                if sys.getrefcount(kept) <= 3:  # of the entry, the local variable and the call
+            for each in list(self):
+                if sys.getrefcount(self[each]) <= 2:  # references of the dictionary and the call
                     del self[each]
             self._kept = len(self)
-        found = self[key] = plan, numbers
-        return found
+        self[key] = plan
+        return plan
 
-    def learn(self, key: Any, kinds: tuple[Any, ...], plan: Plan, numbers: Numbers | None) -> Plan:
-        """Add an entry with a copy of a plan, and what is known of operands of other sizes.
+    def learn(self, key: Any, rules: Any, kinds: Sequence[Any], plan: Plan, numbers: Any) -> Plan:
+        """Add a copy of a plan, and what is known of operands of other sizes.
 
         A plan that several caches hold would seem to be used.
+
+        Args:
+            kinds: types of the operands, classes of those that are `numbers`.
         """
         family = family_of(plan)
         if family is not None:
-            self.calls[kinds] = family, numbers
-        return self.add(key, Plan(plan.pattern, plan.given, plan.types, NONE), numbers)[0]
+            self.calls[rules, *_dtypes(kinds, ranks=True)] = family, numbers
+        self.numbers[rules, *_dtypes(kinds)] = numbers
+        return self.add(key, Plan(plan.pattern, plan.given, plan.types, NONE))
+
+
+def _dtypes(kinds: Sequence[Any], ranks: bool = False) -> list[Any]:
+    """Dtypes of types, beside classes of numbers."""
+    found: list[Any] = []
+    for kind in kinds:
+        found.append(kind if type(kind) is type else kind.dtype)
+        if ranks and type(kind) is not type:
+            found.append(len(kind.shape))
+    return found
 
 
 _plans: Final[dict[Op, Plans]] = {}
@@ -124,14 +153,6 @@ def plans_of(op: Op) -> Plans:
     return found
 
 
-def _kinds(*types: Any) -> tuple[Any, ...]:
-    """Dtypes and ranks of types, beside classes of numbers."""
-    found: list[Any] = []
-    for kind in types:
-        found += (kind,) if type(kind) is type else (kind.dtype, len(kind.shape))
-    return tuple(found)
-
-
 def unary(op: Op, x: Any, floats: bool = False) -> Any:
     """A unary elementwise operation; with `floats`, integers become floating-point first."""
     like = x if isinstance(x, Handle) else None
@@ -141,7 +162,7 @@ def unary(op: Op, x: Any, floats: bool = False) -> Any:
         lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
     elif trace.now.autocast is None:
         kind = lazy.type
-        plan = plans_of(op).learn(id(kind), _kinds(kind), op_plan(op, (kind,), NONE), None)
+        plan = plans_of(op).learn(id(kind), None, (kind,), op_plan(op, (kind,), NONE), None)
         return wrap(trace.now.record(plan, (lazy,))[0], like)
     return wrap(record(op, (lazy,), {})[0], like)
 
@@ -169,8 +190,8 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
     rules = promotion.TORCH if like is None else like.rules
-    a, kind_a = _operand(x, like is not None, rules)
-    b, kind_b = _operand(y, True, rules)
+    a = _operand(x, like is not None, rules)
+    b = _operand(y, True, rules)
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
     if op in _COMPARISONS and dtype.is_floating and _are_whole(a, b):
         return _compared.on(like, a, b, name=op.name)
@@ -178,14 +199,15 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
         wide = [wrap(cast(z, float32), like) if isinstance(z, Lazy) else z for z in (a, b)]
         found = binary(op, wide[0], wide[1], floats)
         return found if found.lazy.type.dtype is bool_ else wrap(cast(found.lazy, dtype), like)
-    bare = [kind for kind in (kind_a, kind_b) if kind in _NUMBERS]
+    bare = [type(z) for z in (a, b) if type(z) in _NUMBERS]
     exact = op in _COMPARISONS and int in bare and dtype.is_integer and not rules.wraps
     if exact:
         a, b, dtype = _beyond(a, b, dtype)
     elif plan is not None:
         numbers = numbers_beside(dtype, bare[0], rules) if bare else None
-        kinds = (rules, *_kinds(*[z.type if isinstance(z, Lazy) else type(z) for z in (a, b)]))
-        plan = plans_of(op).learn((rules, kind_a, kind_b), kinds, plan, numbers)
+        kinds = [z.type if isinstance(z, Lazy) else type(z) for z in (a, b)]
+        key = (id(kinds[0]), id(kinds[1]), id(rules))
+        plan = plans_of(op).learn(key, rules, kinds, plan, numbers)
     given = [z if isinstance(z, Lazy) else number(z, dtype, rules) for z in (a, b)]
     pair = (cast(given[0], dtype), cast(given[1], dtype))
     found = record(called, pair, {}) if plan is None or exact else trace.now.record(plan, pair)
@@ -206,12 +228,9 @@ def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
     return pair[0], pair[1], float64 if any([isinstance(x, float) for x in pair]) else dtype
 
 
-def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
-    """A value (or a Python number itself, if it may stay `bare`) and a key for its type."""
-    if bare and type(x) in _NUMBERS:
-        return x, type(x)
-    lazy = lazy_of(x, None, rules)
-    return lazy, id(lazy.type)
+def _operand(x: Any, bare: bool, rules: promotion.Rules) -> Any:
+    """A value, or a Python number itself, if it may stay `bare`."""
+    return x if bare and type(x) in _NUMBERS else lazy_of(x, None, rules)
 
 
 def _plan_binary(

@@ -91,11 +91,10 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                     type_ = b.type
                 else:
                     type_ = other.__class__
-                left, right, rules, planned = plans.latest
+                left, right, rules, plan, numbers = plans.latest
                 if left is not a.type or right is not type_ or rules is not x.rules:
-                    planned = plans.find(a.type, type_, x.rules)
-                if planned is not None:
-                    plan, numbers = planned
+                    plan, numbers = plans.find(a.type, type_, x.rules) or (None, None)
+                if plan is not None:
                     if numbers is not None:
                         b = numbers.get(other)
                     if b is not None:
