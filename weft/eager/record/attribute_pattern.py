@@ -18,14 +18,14 @@ def without(item: Any, sizes: list[int]) -> Any:
     if kind is int:
         sizes.append(item)
         return int
-    if kind is not tuple:
+    if not isinstance(item, tuple):
         return item
     parts = cast("Sequence[Any]", item)
     kinds = tuple(map(type, parts))
-    if len(kinds) < len(_INTEGERS) and kinds == _INTEGERS[len(kinds)]:
+    if kind is tuple and len(kinds) < len(_INTEGERS) and kinds == _INTEGERS[len(kinds)]:
         sizes += parts
         return kinds
-    return tuple([without(part, sizes) for part in parts])
+    return _like(item, [without(part, sizes) for part in parts])
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
@@ -35,6 +35,11 @@ def refilled(item: Any, left: Iterator[int]) -> Any:
     """
     if item is int or item.__class__ is int:
         return next(left)
-    if item.__class__ is tuple:
-        return tuple([refilled(part, left) for part in cast("Sequence[Any]", item)])
+    if isinstance(item, tuple):
+        return _like(item, [refilled(part, left) for part in cast("Sequence[Any]", item)])
     return item
+
+
+def _like(item: Any, parts: list[Any]) -> Any:
+    """The parts as a tuple of the same class."""
+    return tuple(parts) if type(item) is tuple else type(item)._make(parts)

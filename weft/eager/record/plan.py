@@ -39,10 +39,13 @@ class Plan:
         given: the types of the inputs.
         types: of the results.
         static: the attributes.
+        routines: its launches and those of its gradients: `weft.eager.record.call_routine`.
     """
 
     # `single`, `continuous` and `follows` are the pattern's, which every recorded call reads.
-    __slots__ = ("continuous", "follows", "given", "pattern", "single", "static", "types")
+    __slots__ = (
+        "_routines", "continuous", "follows", "given", "pattern", "single", "static", "types"
+    )  # fmt: skip
 
     def __init__(
         self, pattern: Pattern, given: Sequence[TensorType], types: tuple[TensorType, ...],
@@ -55,6 +58,14 @@ class Plan:
         self.single = pattern.single
         self.continuous = pattern.continuous
         self.follows = pattern.follows
+        self._routines: dict[Any, Any] | None = None
+
+    @property
+    def routines(self) -> dict[Any, Any]:
+        """Made once it is used."""
+        if self._routines is None:
+            self._routines = {}
+        return self._routines
 
     @property
     def name(self) -> str:
@@ -262,7 +273,7 @@ def _key(
         if kind is int:
             sizes.append(value)
         key.append(name)
-        key.append(int if kind is int else without(value, sizes) if kind is tuple else value)
+        key.append(int if kind is int else without(value, sizes))
     return tuple(key)
 
 
