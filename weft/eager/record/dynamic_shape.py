@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.eager.record.dynamic_program import Case, DynamicProgram
+from weft.eager.record.expansion import Expanded
 from weft.eager.record.plan import Plan
 from weft.eager.record.size_probe import UNSUITED, Probe
-from weft.eager.record.structure import Expanded, Structure
+from weft.eager.record.structure import Structure
 from weft.host.garbage_collection import uncollected
 from weft.ir.node import TensorType
 from weft.passes.step import Step
