@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from weft.eager.record import interned_type, plan
 from weft.eager.record.attribute_pattern import refilled, without
 from weft.eager.record.interned_type import intern
 from weft.eager.record.state import trace
+from weft.eager.tensor import elementwise
 from weft.eager.tensor.elementwise import plans_of
 from weft.errors import OutOfMemoryError, ShapeError, WeftError
 from weft.ir.dtype import as_dtype, float32
@@ -207,3 +210,34 @@ def test_types_in_use_stay_the_same_and_others_go(monkeypatch):
         intern(float32, (n, 79))
     assert len(interned_type._types) <= 2 * kinds
     assert all([intern(float32, (n, 77)) is kind for n, kind in enumerate(used)])
+
+
+def test_threads_that_record_drawn_sizes_while_plans_and_types_are_dropped(monkeypatch):
+    for module, name in (
+        (plan, "MOST_PLANS"), (elementwise, "MOST_PLANS"), (interned_type, "MOST_TYPES"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 64)
+    wrong: list[object] = []
+
+    def record(seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        for _ in range(150):
+            n, m = (int(d) for d in rng.integers(0, 60, 2))
+            x = wf.ones(n, m)
+            kind = x.lazy.type
+            made = {
+                (n, m): x + wf.ones(1, m), (m, n): x.transpose(0, 1) * 2.0, (m,): x.sum(0),
+                (n * m,): x.reshape(-1), (n, 3): x @ wf.ones(m, 3),
+            }  # fmt: skip
+            wrong.extend([(shape, y.shape) for shape, y in made.items() if y.shape != shape])
+            x.add_(1.0)
+            wrong.extend([kind] * (x.lazy.type is not kind))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(record, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert not wrong

@@ -154,9 +154,9 @@ def remember(key: Any, plan: Plan) -> Plan:
 def _forget() -> None:
     """Drop plans, except those of cached programs, which would have to be compiled again."""
     for key in list(_plans):
-        plan = _plans[key]
+        plan = _plans.get(key)  # `None` if another thread drops plans, too
         if sys.getrefcount(plan) <= 3:  # references of `_plans`, the local variable and the call
-            del _plans[key]
+            _plans.pop(key, None)
     _kept[0] = len(_plans)
 
 

@@ -111,8 +111,8 @@ class Plans(dict[Any, Plan]):
         """Add a plan; unused ones are dropped when there are too many."""
         if len(self) >= MOST_PLANS and len(self) >= 2 * self._kept:
             for each in list(self):
-                if sys.getrefcount(self[each]) <= 2:  # references of the dictionary and the call
-                    del self[each]
+                if sys.getrefcount(self.get(each)) <= 2:  # references of the entry and the call
+                    self.pop(each, None)  # which another thread may have dropped
             self._kept = len(self)
         self[key] = plan
         return plan
