@@ -8,32 +8,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
-_INTEGERS: Final[list[tuple[type[int], ...]]] = [(int,) * n for n in range(9)]
+_INTEGERS: Final[frozenset[tuple[type[int], ...]]] = frozenset([(int,) * n for n in range(9)])
 """Patterns of tuples of integers alone, such as shapes."""
 
 
 def without(item: Any, sizes: list[int]) -> Any:
     """The pattern of an attribute; appends its integers to `sizes`."""
     kind = item.__class__
-    if kind is int:
+    if kind is tuple:
+        kinds = tuple(map(type, item))
+        if kinds in _INTEGERS:
+            sizes += item
+            return kinds
+    elif kind is int:
         sizes.append(item)
         return int
-    if not isinstance(item, tuple):
+    elif not isinstance(item, tuple):
         return item
-    parts = cast("Sequence[Any]", item)
-    kinds = tuple(map(type, parts))
-    if kind is tuple and len(kinds) < len(_INTEGERS) and kinds == _INTEGERS[len(kinds)]:
-        sizes += parts
-        return kinds
-    return _like(item, [without(part, sizes) for part in parts])
+    return _like(item, [without(part, sizes) for part in item])
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
-    """The attribute with this pattern and the integers of `left`: the inverse of `without`.
-
-    It also takes an attribute as pattern.
-    """
-    if item is int or item.__class__ is int:
+    """An attribute with the integers of `left` instead of its own: the inverse of `without`."""
+    if item.__class__ is int:
         return next(left)
     if isinstance(item, tuple):
         return _like(item, [refilled(part, left) for part in cast("Sequence[Any]", item)])
