@@ -174,7 +174,7 @@ def test_equal_calls_share_a_plan_and_other_sizes_its_pattern():
 
 def test_one_off_sizes_neither_evict_plans_in_use_nor_stay(monkeypatch):
     plan._plans.clear()  # of earlier tests
-    plan._kept[0] = 0
+    monkeypatch.setattr(plan, "_kept", [0])
     monkeypatch.setattr(plan, "MOST_PLANS", 64)
     monkeypatch.setattr("weft.eager.tensor.elementwise.MOST_PLANS", 64)
     steady = [wf.ones(5) * wf.ones(5), wf.ones(5).sum()]
@@ -201,7 +201,7 @@ def test_a_changed_branch_is_found_by_its_guard():
 
 def test_types_in_use_stay_the_same_and_others_go(monkeypatch):
     monkeypatch.setattr(interned_type, "MOST_TYPES", 64)
-    interned_type._kept[0] = 0
+    monkeypatch.setattr(interned_type, "_kept", [0])
     used = [intern(float32, (n, 77)) for n in range(8)]
     for n in range(1000):
         intern(float32, (n, 78))

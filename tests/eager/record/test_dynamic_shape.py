@@ -114,6 +114,7 @@ def test_families_are_bounded(monkeypatch):
 
 def test_plans_are_bounded_but_those_of_programs_stay(monkeypatch):
     plan._plans.clear()  # of earlier tests
+    monkeypatch.setattr(plan, "_kept", [0])
     monkeypatch.setattr(plan, "MOST_PLANS", 64)
     weight = wf.ones(3)
 
