@@ -360,7 +360,6 @@ class Optimizer(SavedState, GuardedMaking):
                 tensor.lazy.home = None  # gradients of the update need the previous value
             return
         plan = UPDATE.plan(values, {"buckets": tuple(static)})
-        plan.pattern.lasting = True
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
 

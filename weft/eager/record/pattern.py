@@ -29,14 +29,13 @@ class Pattern:
         continuous: whether it is `single` and the gradient reaches all inputs.
         follows: how many leading inputs it sees with their history, as a backward pass does.
         takes_rows: whether inputs may be `RowSparse`.
-        lasting: whether its types stay the same while those of other calls change.
         traced: whether it calls a traced function.
         variable: whether it marks a variable of differentiation.
     """
 
     __slots__ = (
         "__weakref__", "boundless", "called", "continuous", "differentiable", "expand", "flows",
-        "follows", "inexact", "lasting", "name", "shared", "single", "takes_rows", "traced",
+        "follows", "inexact", "name", "shared", "single", "takes_rows", "traced",
         "variable",
     )  # fmt: skip
 
@@ -58,7 +57,7 @@ class Pattern:
         self.flows = tuple(flows)
         self.continuous = self.single and self.flows[0] != 0
         self.follows = 0
-        self.takes_rows = self.lasting = self.traced = self.variable = False
+        self.takes_rows = self.traced = self.variable = False
 
 
 _patterns: Final[weakref.WeakValueDictionary[Any, Pattern]] = weakref.WeakValueDictionary()

@@ -88,11 +88,6 @@ class Plan:
         return self.pattern.variable
 
     @property
-    def lasting(self) -> bool:
-        """Whether its types stay the same while those of other calls change."""
-        return self.pattern.lasting
-
-    @property
     def general(self) -> tuple[Pattern, tuple[int, ...]]:
         """The pattern and the sizes apart: of the inputs, the results and the attributes."""
         if not self.pattern.shared:

@@ -83,20 +83,28 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
     except CompileError:
         raise NoRoutineError from None
-    found, count = made.at(), len(leaves)
-    types = [y.type for y in expanded.outputs]
+    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
+
+
+def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    """The results of one routine.
+
+    Args:
+        types: of the results.
+    """
+    count = len(inputs)
     outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), leaves)
-    stitching.allocate(outputs, types, found, frozenset(outputs), ())
-    shared = [(y, n) for y, n in zip(outputs, made.results, strict=True) if n < y]
-    stitching.settle([found], shared)
-    stitching.start(found, range(count), outputs, None)
+    stitching = Stitching(count, count + len(types), inputs)
+    stitching.allocate(outputs, types, made, frozenset(outputs), ())
+    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
+    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
+    stitching.settle([made], shared)
+    stitching.start(made, range(count), outputs, None)
     stitching.run()
-    taken = [min(y, n) for y, n in zip(outputs, made.results, strict=True)]
-    return stitching.results(list(zip(taken, types, strict=True))), expanded.rows
+    return stitching.results(list(zip(roots, types, strict=True)))
 
 
 class Stitching:
