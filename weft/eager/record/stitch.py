@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -218,9 +219,19 @@ class Stitching:
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
+        if int(config.get("debug")):
+            self._show()
         fault = self._list.run()
         if fault is not None:
             raise self._failure(fault)
+
+    def _show(self) -> None:
+        calls = len(dict.fromkeys([record for _, _, record in self._started]))
+        print(
+            f"# stitched: {calls} calls, {len(self._list)} launches, about"
+            f" {self._list.ns / 1e3:,.0f} us on one thread; {self._top:,} B for values between them",
+            file=sys.stderr,
+        )
 
     def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
