@@ -33,17 +33,19 @@ def _calls(op: Op, seed: int) -> Iterator[tuple[list, dict]]:
         inputs = [np.asarray(x) for x in case.inputs]
         attrs = {k: freeze(v) for k, v in case.attrs.items()}
         sizes: list[int] = []
-        kinds = [(as_dtype(x.dtype), without(x.shape, sizes)) for x in inputs]
+        for x in inputs:
+            without(x.shape, sizes)
         count = len(sizes)
-        pattern = {k: without(v, sizes) for k, v in attrs.items()}
+        for value in attrs.values():
+            without(value, sizes)
         for draw in range(DRAWS):
             to = {n: int(rng.choice(SIZES)) for n in set(sizes)}
             new = [to[n] if i < count or n > 2 else n for i, n in enumerate(sizes)]
             if new and draw % 4 == 1:  # sizes that were equal differ
                 new[rng.integers(len(new))] = int(rng.choice(SIZES))
             left = iter(new)
-            types = [intern(d, refilled(shape, left)) for d, shape in kinds]
-            yield types, {k: refilled(v, left) for k, v in pattern.items()}
+            types = [intern(as_dtype(x.dtype), refilled(x.shape, left)) for x in inputs]
+            yield types, {k: refilled(v, left) for k, v in attrs.items()}
 
 
 def _outcome(call, *args):
