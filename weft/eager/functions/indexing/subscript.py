@@ -125,6 +125,10 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 
 def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
     """The subscripts, with NumPy integers and scalar tensors as Python integers."""
+    if type(key) is int:
+        return (key,)
+    if type(key) is slice:
+        return (_bounds(key),)
     if torch and isinstance(key, list) and _is_sequence(cast("list[Any]", key)):
         text = (
             "a list of subscripts is a tuple of them here, as in PyTorch, where that is deprecated"
@@ -228,9 +232,14 @@ def _is_mask(entry: Any) -> bool:
     return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
 
 
+_PLAIN: Final = frozenset((int, type(None)))
+
+
 def _bounds(entry: slice) -> slice:
     """A slice whose bounds are Python integers."""
     parts = (entry.start, entry.stop, entry.step)
+    if _PLAIN.issuperset(map(type, parts)):
+        return entry
     try:
         return slice(*[None if v is None else operator.index(v) for v in parts])
     except TypeError:
@@ -437,7 +446,7 @@ def _updates(lazy: Lazy) -> int:
     """How many consecutive assignments a value depends on, up to the limit."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.now.depth or lazy.record.plan.called not in UPDATES:
+        if lazy.tracked or trace.now.depth or lazy.record.plan.pattern.called not in UPDATES:
             break
         count += 1
         lazy = lazy.record.inputs[0]
