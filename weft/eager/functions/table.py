@@ -7,6 +7,7 @@ Methods without a function, or with other arguments, are in the `Methods` class 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from enum import Flag, auto
 from types import FunctionType, ModuleType
@@ -230,8 +231,13 @@ class Public(NamedTuple):
     out: Out
 
 
-def rows() -> Iterator[Public]:
+@functools.cache
+def rows() -> tuple[Public, ...]:
     """Every public name."""
+    return tuple(_rows())
+
+
+def _rows() -> Iterator[Public]:
     for declaration, source in FACES.items():
         if not source.face.torch:
             continue
