@@ -315,9 +315,9 @@ def test_callers_leave_it_once_the_loss_is_there(monkeypatch):
     with config.override(threads=2):
         step, parameters = _training()
         assert [step(n) for n in LENGTHS] == losses
-        assert flight._aloft
+        assert flight.aloft
         assert all([np.isfinite(p.detach().numpy()).all() for p in parameters])
-    assert not flight._aloft
+    assert not flight.aloft
     TEAM.stop()
 
 
