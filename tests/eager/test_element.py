@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.eager.functions.indexing.element import Element, Scalar, Unfilled
+from weft.eager.record.state import compute_all_pending
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 
 FLOATS = (
@@ -27,6 +28,12 @@ TWO = (
 )  # fmt: skip
 ONE = (operator.neg, abs, lambda x: x**2)
 NUMBERS = (0, -3, -0.0, 0.1, 2**24 + 1, 200, math.inf)
+
+
+@pytest.fixture(autouse=True)
+def nothing_pending():
+    """Computes what other tests have left: it may read what is changed here."""
+    compute_all_pending()
 
 
 def values_of(dtype: str) -> np.ndarray:
@@ -132,6 +139,8 @@ def test_common_loops_record_nothing(monkeypatch):
         assert bool(a[i] >= 0) and max(a[i], b[i]) is not None
         assert a[k[i]].item() == a[k[i] // 2 * 2 + k[i] % 2].item() and math.sqrt(a[i] ** 2) >= 0
     x[0, 1] = x[1, 0]
+    x[2][0] = x[2][1] + x[1, 2]
+    assert x[2][0].item() == 15 and x[-1][3] == 11
     total = sum(e for e in a)
     assert type(total) is Scalar and type(a[0]) is Element
     assert x[0, 1].item() == 4.0
@@ -156,6 +165,62 @@ def test_an_element_is_a_view():
     assert x._version == version + 1 and x[3].item() == 8
     e.fill_(0)
     assert x[1] == 0 and filled == 0
+
+
+def test_a_row_is_a_view():
+    x = computed(np.arange(6.0).reshape(2, 3))
+    row, filled = x[1], x[1]
+    assert filled.shape == (3,) and row[0].item() == 3
+    x[1, 0] = 9
+    filled[1] = 8
+    row[2] += 1
+    assert row.tolist() == filled.tolist() == [9, 8, 6] and x.sum().item() == 3 + 23
+    part = x[:, 1]
+    part[1] = 0.5  # no row: it is recorded
+    x[0].add_(1)
+    x[0][1:] = 7
+    assert x.tolist() == [[1, 7, 7], [9, 0.5, 6]]
+    assert [v.item() for row in x for v in row] == [1, 7, 7, 9, 0.5, 6]
+    turned = x[0]
+    turned.unsqueeze_(0)
+    assert turned.shape == (1, 3) and turned[0, 1].item() == 7
+    turned[0, 1] = 2
+    assert x[0].tolist() == [1, 2, 7]
+    with pytest.raises(OutOfRangeError, match=r"x has shape \(3,\)"):
+        x[0][3]
+    with pytest.raises(ShapeError):
+        x[0].item()
+    assert bool(x[0, 0]) and np.asarray(x[1]).shape == (3,)
+    deep = computed(np.arange(24.0).reshape(2, 3, 4))
+    assert deep[1][2][3].item() == deep[1, 2][3].item() == deep[-1][-1, -1].item() == 23
+    deep[0][1] = deep[1][1]
+    deep[0][2][0] = -1
+    assert deep[0].tolist() == [[0, 1, 2, 3], [16, 17, 18, 19], [-1, 9, 10, 11]]
+
+
+def test_rows_of_views_and_gradients():
+    w = wf.tensor(np.arange(6.0, dtype=np.float32).reshape(2, 3), requires_grad=True)
+    row = w[1]
+    (row[0] * row[2] + w.detach()[0][2]).backward()
+    assert w.grad.tolist() == [[0, 0, 0], [5, 0, 3]]
+    with pytest.raises(GradientError, match="a view of a leaf"):
+        row[0] = 1.0
+    with wf.no_grad():
+        quiet = w[1]
+        row[0] = 10.0
+        w[0][1] = 20.0
+    assert w.tolist() == [[0, 20, 2], [10, 4, 5]] and row[0].item() == quiet[0].item() == 10
+    assert row.requires_grad and not quiet.requires_grad and not quiet[1].requires_grad
+    w.detach()[0][0] = 30.0
+    assert w[0, 0].item() == 30
+
+    @wf.compile
+    def f(y):
+        return (y * row[1]).sum() + w[0][2]
+
+    f(wf.ones(2)).backward()
+    f(wf.ones(2)).backward()
+    assert w.grad.tolist() == [[0, 0, 2], [5, 4, 3]]
 
 
 def test_a_calculated_number_is_a_tensor_of_its_own():
@@ -201,13 +266,15 @@ def test_elements_of_a_tensor_that_changes_shape(change):
 
 def test_gradients():
     w = wf.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    assert type(w[0]) is wf.Tensor
+    assert w[0].item() == 1 and w[0].requires_grad and not w[0].is_leaf
+    assert (w[0] * 2).requires_grad and not (w[0] > 1).requires_grad
     (w[0] * w[1]).backward()
     assert w.grad.tolist() == [2, 1, 0]
     with pytest.raises(GradientError, match="a leaf that requires grad"):
         w[0] = 1.0
     with wf.no_grad():
         w[0] = 4.0
+        assert not (w[0] * 2).requires_grad
     assert w.tolist() == [4, 2, 3]
 
     c = computed(np.arange(3.0, dtype=np.float32))

@@ -28,7 +28,7 @@ from weft.eager.functions.elementwise import (
     unary,
 )
 from weft.eager.functions.elementwise.from_op import WRITTEN
-from weft.eager.functions.indexing import element_operator as element_operator  # of `Unfilled`
+from weft.eager.functions.indexing import element_operator as element_operator  # of `Number`
 from weft.eager.functions.indexing import gather, scatter, slice_scatter, subscript
 from weft.eager.functions.linalg import factorization, low_rank, product, solve
 from weft.eager.functions.out_argument import Out

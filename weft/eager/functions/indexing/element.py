@@ -1,4 +1,4 @@
-"""Elements of computed tensors, read and written without being recorded.
+"""Elements and rows of computed tensors, read and written without being recorded.
 
 A loop such as `c[i] = a[i] + b[i]` reads numbers, computes a number and writes it: recording each
 step took ten times as long. So `x[i]` of a computed tensor notes only where the element is, and the
@@ -35,18 +35,62 @@ _new: Final = object.__new__
 
 
 class Unfilled(Tensor):
-    """A tensor of rank 0 whose fields are not set yet; its class becomes `Tensor` when they are."""
+    """A tensor whose fields are not set yet; its class becomes `Tensor` when they are."""
 
     __slots__ = ()
     __hash__ = object.__hash__
 
+    def __init_subclass__(cls) -> None:
+        cls.__module__, cls.__name__, cls.__qualname__ = "weft", "Tensor", "Tensor"  # in messages
+
     def __getattr__(self, name: str) -> Any:
-        self.fill()
+        with computing:
+            kind: Any = type(self)
+            if kind is not Tensor:  # no other thread has filled it
+                self.fill()
+                self.__class__ = Tensor  # type: ignore[assignment]
+                del self.source, self.place
         return getattr(self, name)
 
     def fill(self) -> None:
-        """Set the fields, unless another thread has done so."""
+        """Set the fields."""
         raise NotImplementedError
+
+
+class Row(Unfilled):
+    """`x[i]` or `x[i, j]` of a computed tensor that has more axes.
+
+    Fields:
+        source: the tensor, which is no view.
+        place: the integers, in a tuple.
+        flows: whether gradients may flow, as of `View`.
+    """
+
+    __slots__ = ()
+
+    def fill(self) -> None:
+        """See `Unfilled`."""
+        base, key, flows = self.source, self.place, self.flows
+        part = Part(key if type(key) is tuple else (key,))
+        version, lazy, now = base.version, base.shown, trace.now
+        if base.window is None and lazy.array is not None and not lazy.tracked:
+            found = copied_part(lazy, part.entries)  # also while a function is traced
+        else:
+            before, now.grad_mode = now.grad_mode, flows
+            try:
+                found = part.take(base.lazy)
+            finally:
+                now.grad_mode = before
+        view = View(base, part, version)
+        view.flows = flows
+        self.adopt(found)
+        self.look(view)
+
+
+class Number(Unfilled):
+    """A tensor of rank 0."""
+
+    __slots__ = ()
 
     def number(self) -> tuple[Any, np.dtype[Any]] | None:
         """The number and its dtype; `None` if it takes more than reading it."""
@@ -70,53 +114,25 @@ class Unfilled(Tensor):
         return item if type(item) is int else Tensor.__index__(self)
 
 
-class Element(Unfilled):
-    """An element of a tensor that was computed when `x[i]` was called.
-
-    Fields:
-        source: the tensor.
-        place: the key.
-        flows: the grad mode, as of `View`.
-    """
+class Element(Number):
+    """An element of a computed tensor; its fields are those of `Row`, `place` may be an integer."""
 
     __slots__ = ()
-
-    def fill(self) -> None:
-        """See `Unfilled`."""
-        with computing:
-            if type(self) is not Element:
-                return
-            base, key, flows = self.source, self.place, self.flows
-            part = Part(key if type(key) is tuple else (key,))
-            version, lazy, now = base.version, base.shown, trace.now
-            if base.window is None and lazy.array is not None and not lazy.tracked:
-                found = copied_part(lazy, part.entries)  # also while a function is traced
-            else:
-                before, now.grad_mode = now.grad_mode, flows
-                try:
-                    found = part.take(base.lazy)
-                finally:
-                    now.grad_mode = before
-            view = View(base, part, version)
-            view.flows = flows
-            self.adopt(found)
-            self.look(view)
-            self.__class__ = Tensor  # type: ignore[assignment]
-            del self.source, self.place, self.flows
+    fill = Row.fill
 
     def number(self) -> tuple[Any, np.dtype[Any]] | None:
-        """See `Unfilled`."""
+        """See `Number`."""
         base = self.source
         lazy = base.shown
         array = lazy.array
-        if array is None or lazy.tracked or base.window is not None:
+        if array is None or base.window is not None or (lazy.tracked and trace.now.grad_mode):
             return None
         if aloft:
             land_for(id(array))
         return array.item(self.place), array.dtype
 
     def write(self, result: Scalar) -> bool:
-        """See `Unfilled`."""
+        """See `Number`."""
         return put_element(self.source, self.place, result)
 
     def item(self) -> Any:
@@ -124,14 +140,13 @@ class Element(Unfilled):
         base = self.source
         array = base.shown.array
         if array is None or base.window is not None:
-            self.fill()
-            return self.item()
+            return Tensor.item(self)
         if aloft:
             land_for(id(array))
         return array.item(self.place)
 
 
-class Scalar(Unfilled):
+class Scalar(Number):
     """A number that was calculated.
 
     Fields:
@@ -143,22 +158,20 @@ class Scalar(Unfilled):
 
     def fill(self) -> None:
         """See `Unfilled`."""
-        with computing:
-            if type(self) is Scalar:
-                self.adopt(leaf(np.array(self.place, self.source)))
-                if inferring.used:
-                    self.inferred = False  # wherever it is filled
-                self.__class__ = Tensor  # type: ignore[assignment]
-                del self.source, self.place
+        self.adopt(leaf(np.array(self.place, self.source)))
+        if inferring.used:
+            self.inferred = False  # wherever it is filled
 
     def number(self) -> tuple[Any, np.dtype[Any]]:
-        """See `Unfilled`."""
+        """See `Number`."""
         return self.item(), self.source
 
     def write(self, result: Scalar) -> bool:
-        """See `Unfilled`."""
+        """See `Number`."""
+        if self.source is not result.source:
+            return False
         self.place = result.place
-        return self.source is result.source
+        return True
 
     def item(self) -> Any:
         """See `Tensor.item`."""
@@ -181,49 +194,85 @@ def rounded(number: float) -> float:
     return _FLOAT32.unpack(_FLOAT32.pack(number))[0]
 
 
-def _place(key: Any) -> Any:
+def _where(x: Any, key: Any) -> tuple[Tensor, Any, bool] | None:
+    """Where `x[key]` is, if integers alone tell it.
+
+    Returns:
+        A tensor with memory of its own, integers within it, and whether gradients may flow.
+    """
+    if type(key) is not int:
+        key = _integers(key)
+        if key is None:
+            return None
+    kind = type(x)
+    if kind is Row:
+        outer, base, flows = x.place, x.source, x.flows
+    elif kind is Element or kind is Scalar or x.kind is not Tensor:
+        return None
+    else:
+        view = x.window
+        if view is None:
+            return x, key, True
+        if type(view.lens) is not Part or not _INT.issuperset(map(type, view.lens.entries)):
+            return None
+        outer, base, flows = view.lens.entries, view.base, view.flows
+    if base.window is not None or base.kind is not Tensor:
+        return None
+    return base, (*outer, *key) if type(key) is tuple else (*outer, key), flows
+
+
+def _integers(key: Any) -> Any:
     """A subscript as integers; `None` if it is anything else."""
     kind = type(key)
-    if kind is tuple and _INT.issuperset(map(type, key)):
+    if kind is tuple and key and _INT.issuperset(map(type, key)):
         return key
     found = key.number() if kind is Element or kind is Scalar else None
     return found[0] if found is not None and found[1] in INTEGERS else None
 
 
-def element(x: Tensor, key: Any) -> Element | None:
-    """`x[key]`, if it is an element of a computed tensor with memory of its own."""
-    if type(key) is not int:
-        key = _place(key)
-        if key is None:
+def element(x: Tensor, key: Any) -> Any:
+    """`x[key]` as an `Element` or `Row`; `None` if it is none."""
+    base, place, flows, now = x, key, True, trace.now
+    if type(key) is not int or type(x) is not Tensor or x.window is not None:  # a quick no
+        where = _where(x, key)
+        if where is None:
             return None
-    lazy, now = x.shown, trace.now
-    array = lazy.array
-    if array is None or lazy.tracked or x.window is not None or type(lazy.type) is not TensorType:
+        base, place, flows = where
+    if now.depth or now.inspect is not None or now.duals or inferring.used:
         return None
-    if now.depth or now.inspect is not None or inferring.used:
+    lazy = base.shown
+    array = lazy.array
+    if array is None or type(lazy.type) is not TensorType:
         return None
     try:
-        if type(array[key]) not in READABLE:
-            return None
+        kind = type(array[place])
     except IndexError:
         return None
-    found = _new(Element)
-    found.source, found.place, found.flows = x, key, now.grad_mode
-    x.views += 1
+    if kind in READABLE:
+        found = _new(Element)
+    elif kind is np.ndarray:
+        found = _new(Row)
+        place = place if type(place) is tuple else (place,)
+    else:
+        return None
+    found.source, found.place, found.flows = base, place, flows and now.grad_mode
+    base.views += 1
     return found
 
 
 def put_element(x: Tensor, key: Any, value: Any) -> bool:
     """`x[key] = value`, if that writes a number to memory that nothing else reads."""
-    if type(key) is not int:
-        key = _place(key)
-        if key is None:
+    base, place = x, key
+    if type(key) is not int or type(x) is not Tensor or x.window is not None:  # a quick no
+        where = _where(x, key)
+        if where is None:
             return False
+        base, place, _ = where
     kind, dtype = type(value), None
     if kind is Scalar:
         value, dtype = value.place, value.source
     elif kind is Element:
-        if value.source is x and value.place == key and not x.shown.tracked:
+        if value.source is base and value.place == place and not base.shown.tracked:
             return True  # at the end of `x[key] += 1`
         found = value.number()
         if found is None:
@@ -232,12 +281,12 @@ def put_element(x: Tensor, key: Any, value: Any) -> bool:
     elif kind is not float and kind is not int:
         return False
     with computing:
-        array = None if inferring.used else x.own_memory()
+        array = None if inferring.used else base.own_memory()
         if array is None or (dtype is not None and dtype is not array.dtype):
             return False
         try:
-            array[key] = value
+            array[place] = value
         except IndexError:
             return False
-        x.touch()
+        base.touch()
     return True

@@ -30,8 +30,8 @@ from weft.eager.functions.indexing.element import (
     FLOAT64,
     INTEGERS,
     Element,
+    Number,
     Scalar,
-    Unfilled,
     rounded,
     scalar,
 )
@@ -51,7 +51,7 @@ EXACT: Final = 1 << 24
 
 
 def _result(
-    x: Unfilled, other: Any, calculate: Callable[[Any, Any], Any], dtypes: Bounds = ALL,
+    x: Number, other: Any, calculate: Callable[[Any, Any], Any], dtypes: Bounds = ALL,
     compares: bool = False, swapped: bool = False,
 ) -> Scalar | None:  # fmt: skip
     """What an operation gives, if it is calculated here.
@@ -106,7 +106,7 @@ def _of_two(
 ) -> Any:  # fmt: skip
     """An operator; `recorded` is the operation that it stands for."""
 
-    def method(self: Unfilled, other: Any) -> Any:
+    def method(self: Number, other: Any) -> Any:
         try:
             found = _result(self, other, calculate, dtypes, compares, swapped)
             if found is None:
@@ -121,7 +121,7 @@ def _of_two(
 def _in_place(calculate: Callable[[Any, Any], Any], recorded: Any, dtypes: Bounds) -> Any:
     """An operator in place."""
 
-    def method(self: Unfilled, other: Any) -> Any:
+    def method(self: Number, other: Any) -> Any:
         with computing:  # other threads may change it
             found = _result(self, other, calculate, dtypes)
             if found is not None and self.write(found):
@@ -134,14 +134,14 @@ def _in_place(calculate: Callable[[Any, Any], Any], recorded: Any, dtypes: Bound
 def _of_one(calculate: Callable[[Any], Any], recorded: Any) -> Any:
     """An operator with one operand."""
 
-    def method(self: Unfilled) -> Any:
+    def method(self: Number) -> Any:
         found = _result(self, 0, lambda a, _: calculate(a))
         return recorded(self) if found is None else found
 
     return method
 
 
-def _power(self: Unfilled, other: Any) -> Any:
+def _power(self: Number, other: Any) -> Any:
     """`x ** other`; a square is a product."""
     square = type(other) is int and other == 2
     found = _result(self, self, operator.mul) if square else None
@@ -156,13 +156,13 @@ for _name, _calculate, _recorded, _dtypes in (
     ("floordiv", operator.floordiv, OVER_WHOLE, WHOLE),
     ("mod", operator.mod, MODULO, WHOLE),
 ):
-    setattr(Unfilled, f"__{_name}__", _of_two(_calculate, _recorded, _dtypes))
-    setattr(Unfilled, f"__r{_name}__", _of_two(_calculate, _recorded, _dtypes, swapped=True))
+    setattr(Number, f"__{_name}__", _of_two(_calculate, _recorded, _dtypes))
+    setattr(Number, f"__r{_name}__", _of_two(_calculate, _recorded, _dtypes, swapped=True))
     _changing = getattr(InPlace, f"__i{_name}__")
-    setattr(Unfilled, f"__i{_name}__", _in_place(_calculate, _changing, _dtypes))
+    setattr(Number, f"__i{_name}__", _in_place(_calculate, _changing, _dtypes))
 for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _recorded = getattr(Operators, f"__{_name}__")
-    setattr(Unfilled, f"__{_name}__", _of_two(getattr(operator, _name), _recorded, compares=True))
-Unfilled.__neg__ = _of_one(operator.neg, Operators.__neg__)
-Unfilled.__abs__ = _of_one(abs, Operators.__abs__)
-Unfilled.__pow__ = _power
+    setattr(Number, f"__{_name}__", _of_two(getattr(operator, _name), _recorded, compares=True))
+Number.__neg__ = _of_one(operator.neg, Operators.__neg__)
+Number.__abs__ = _of_one(abs, Operators.__abs__)
+Number.__pow__ = _power

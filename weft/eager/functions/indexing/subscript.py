@@ -448,12 +448,12 @@ class Methods(Handle):
 
     def __getitem__(self, key: Any) -> Tensor:
         x: Any = self
-        found = element(x, key) if type(x) is Tensor else None
+        found = element(x, key)
         return get(x, key) if found is None else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
         x: Any = self
-        if type(x) is not Tensor or not put_element(x, key, value):
+        if not put_element(x, key, value):
             put(x, key, value)
 
     def __len__(self) -> int:
