@@ -12,7 +12,7 @@ from weft.host.deferred import Deferred
 from weft.runtime.compilation import compiler, fingerprint
 
 LATE = {
-    "concurrent.futures", "llvmlite", "logging", "socket", "subprocess", "tempfile",
+    "concurrent.futures", "hashlib", "llvmlite", "logging", "socket", "subprocess", "tempfile",
     "weft.codegen.lower", "weft.codegen.convolution.conv", "weft.passes.control.hoist",
     "weft.passes.partition", "weft.runtime.measurement.peak", "weft.tf1", "weft.train",
 }  # fmt: skip

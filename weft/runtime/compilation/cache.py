@@ -9,7 +9,6 @@ touched, and a folder that cannot be used costs speed, never a result.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import threading
@@ -25,9 +24,10 @@ from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.trust import distrust, is_trusted
 
 if TYPE_CHECKING:
+    import hashlib
     import tempfile
 else:
-    tempfile = Deferred("tempfile")
+    hashlib, tempfile = Deferred("hashlib"), Deferred("tempfile")
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.codegen import llvm
 from weft.codegen.target import Target
+from weft.host.deferred import Deferred
 from weft.ir.dtype import DType
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Value
 from weft.passes.step import Step
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Deferred("hashlib")
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")

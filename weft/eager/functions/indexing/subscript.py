@@ -414,11 +414,11 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Write plain data into memory that nothing else reads, instead of recording the change."""
+    if _updates(x.lazy) >= MOST_UPDATES:
+        array_of(x.lazy)
     plain = value.array if isinstance(value, Handle) and value.is_available else value
     if isinstance(plain, Handle):
         return False
-    if _updates(x.lazy) >= MOST_UPDATES:
-        array_of(x.lazy)
     array = x.own_memory()
     if array is None:
         return False
