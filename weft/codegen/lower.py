@@ -5,18 +5,23 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from weft.codegen.copy import slice_as_copy
 from weft.codegen.extents import extents_of, with_extents
-from weft.codegen.loop.schedule import loops
 from weft.codegen.target import Target
 from weft.errors import CompileError
+from weft.host.deferred import Deferred
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Opaque, op_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Launch, Scratch
+
+if TYPE_CHECKING:
+    from weft.codegen.loop import schedule
+else:
+    schedule = Deferred("weft.codegen.loop.schedule")
 
 Family = Callable[[Group, Target], tuple[Launch, ...]]
 
@@ -140,4 +145,4 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
         return family(name)(group, target)
     alone = len(group.all_nodes) == 1 and extents_of(group) is None
     part = slice_as_copy(first) if alone else None
-    return loops(group, target) if part is None else (part,)
+    return schedule.loops(group, target) if part is None else (part,)
