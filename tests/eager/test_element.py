@@ -141,6 +141,9 @@ def test_common_loops_record_nothing(monkeypatch):
     x[0, 1] = x[1, 0]
     x[2][0] = x[2][1] + x[1, 2]
     assert x[2][0].item() == 15 and x[-1][3] == 11
+    scale = computed(np.array(2, np.float32))
+    a[0] = (a[1] * scale + scale) / (scale - a[2])
+    assert type(scale > a[0]) is Scalar and type(scale) is wf.Tensor
     total = sum(e for e in a)
     assert type(total) is Scalar and type(a[0]) is Element
     assert x[0, 1].item() == 4.0
@@ -267,6 +270,8 @@ def test_elements_of_a_tensor_that_changes_shape(change):
 def test_gradients():
     w = wf.tensor([1.0, 2.0, 3.0], requires_grad=True)
     assert w[0].item() == 1 and w[0].requires_grad and not w[0].is_leaf
+    scale = wf.tensor(2.0, requires_grad=True)
+    assert (computed(np.ones(1, np.float32))[0] * scale).requires_grad
     assert (w[0] * 2).requires_grad and not (w[0] > 1).requires_grad
     (w[0] * w[1]).backward()
     assert w.grad.tolist() == [2, 1, 0]

@@ -37,7 +37,10 @@ from weft.eager.functions.indexing.element import (
 )
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.state import computing, trace
+from weft.eager.tensor.tensor import Tensor
+from weft.ir.node import TensorType
 from weft.ops.refusal import REFUSABLE, refuse
+from weft.runtime.flight import aloft, land_for
 
 Bounds = Mapping[np.dtype[Any], tuple[float, float]]
 FLOATS: Final[Bounds] = {
@@ -89,6 +92,8 @@ def _operand(other: Any, dtype: np.dtype[Any], bounds: tuple[float, float]) -> A
     if kind is Element or kind is Scalar:
         second = other.number()
         return second[0] if second is not None and second[1] is dtype else None
+    if kind is Tensor:
+        return _computed(other, dtype)
     if kind is float:
         if dtype is FLOAT64:
             return other
@@ -98,6 +103,19 @@ def _operand(other: Any, dtype: np.dtype[Any], bounds: tuple[float, float]) -> A
             return float(other) if abs(other) <= EXACT else None
         return other
     return None
+
+
+def _computed(x: Tensor, dtype: np.dtype[Any]) -> Any:
+    """The number that a tensor of rank 0 holds; `None` if it takes more than reading it."""
+    lazy = x.shown
+    array = lazy.array
+    if array is None or array.ndim or array.dtype is not dtype or x.window is not None:
+        return None
+    if type(lazy.type) is not TensorType or (lazy.tracked and trace.now.grad_mode):
+        return None
+    if aloft:
+        land_for(id(array))
+    return array.item()
 
 
 def _of_two(
