@@ -60,7 +60,7 @@ class Entry:
             if len(self._own) >= MOST_OWN:
                 self._own.clear()
             variant = self._own[sizes] = self._for_one_size(group, places, sizes)
-        found = variant.at(())
+        found = variant.at(sizes)
         assert found is not None
         return found
 

@@ -13,15 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.eager.record.attribute_pattern import without
+from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.dynamic_program import Case, DynamicProgram
-from weft.eager.record.lazy import Record
+from weft.eager.record.expansion import Expanded
 from weft.eager.record.plan import Plan
 from weft.eager.record.size_probe import UNSUITED, Probe
-from weft.eager.record.structure import Expanded, Structure
+from weft.eager.record.structure import Structure
 from weft.host.garbage_collection import uncollected
 from weft.ir.node import TensorType
-from weft.ir.shape import known
 from weft.passes.step import Step
 from weft.runtime.compilation import compiler
 from weft.runtime.execution import driver
@@ -29,7 +28,6 @@ from weft.transform.interpretation import Interpretation
 from weft.transform.resize import GROWING, ROOM, SAMPLES, Fit, Sizes, Template, UnfitError
 
 MOST_FAMILIES: Final = 64  # the least recently used goes first
-MOST_PATTERNS: Final = 1 << 12  # forgotten together
 MOST_GENERALS: Final = 8  # programs for many sizes, each for larger ones
 MOST_TRIALS: Final = 2  # at making one, should the first not suit
 ATTEMPTS: Final = 8  # at a template; if sizes decide what is called, there is none
@@ -164,7 +162,6 @@ class Family:
 
 
 _families: Final[OrderedDict[Any, Family]] = OrderedDict()
-_patterns: Final[dict[Any, object]] = {}
 
 
 def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
@@ -189,19 +186,3 @@ def family_of(structure: Structure, as_rows: bool) -> tuple[Family, Sizes]:
     else:
         _families.move_to_end(key)
     return found, tuple(sizes)
-
-
-def without_sizes(record: Record) -> tuple[object, Sizes]:
-    """A record's plan without its sizes, and the sizes."""
-    plan = record.plan
-    if plan.kind is None:
-        plan.general = (plan, ())
-        return plan.general
-    sizes: list[int] = []
-    types = [*[x.type for x in record.inputs], *plan.types]
-    kinds = [(t.dtype, without(known(t.shape), sizes)) for t in types]
-    pattern = (without(plan.kind, sizes), len(plan.types), *kinds)
-    if len(_patterns) >= MOST_PATTERNS:
-        _patterns.clear()
-    plan.general = (_patterns.setdefault(pattern, object()), tuple(sizes))
-    return plan.general

@@ -20,16 +20,12 @@ from weft.eager.record.collective_calls import collective_calls
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.dynamic_program import Case, DynamicProgram, Types, perturbed
 from weft.eager.record.dynamic_shape import Family, Sample, family_of
+from weft.eager.record.expansion import Expanded, expand
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.parameter_cache import Watch, lasting_leaves
 from weft.eager.record.placed_program import OverDevices
 from weft.eager.record.resized_record import resized
-from weft.eager.record.structure import (
-    Expanded,
-    Structure,
-    expand,
-    interpreted_seconds,
-)
+from weft.eager.record.structure import Structure, interpreted_seconds
 from weft.eager.record.tier import was_stitched
 from weft.errors import NoCompilerError, WeftError
 from weft.host.garbage_collection import uncollected

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.dynamic_shape import without_sizes
+from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.prepared_program import keeps_changing_shape

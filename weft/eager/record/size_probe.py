@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from weft.eager.record.structure import Expanded
+from weft.eager.record.expansion import Expanded
 from weft.errors import WeftError
 from weft.ir.node import Node, Value
 from weft.passes.sized import sized

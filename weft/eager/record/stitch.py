@@ -9,9 +9,10 @@ import numpy as np
 from weft import config
 from weft.codegen.target import current
 from weft.eager.record import memory_pool
+from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
-from weft.eager.record.structure import Structure, expand
+from weft.eager.record.structure import Structure
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
@@ -19,6 +20,7 @@ from weft.ir.shape import known, size
 from weft.library.entry import link
 from weft.library.launch_list import LaunchList
 from weft.library.routine import NoRoutineError, Part, Placed, aligned, routine
+from weft.library.variant import Bound
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
@@ -38,7 +40,7 @@ def stitched(
         WeftError: a value does not fit, such as an index.
     """
     try:
-        listing = _listing(structure)
+        listing, placed = _listing(structure)
     except NoRoutineError:
         return _whole(structure, leaves, as_rows)
     records = structure.records
@@ -46,7 +48,6 @@ def stitched(
     for value, kind, number in listing.fills:
         stitching.fill(value, kind.type(records), number)
     owned = frozenset([root for _, root in listing.outputs])
-    placed = [step.placed(records) for step in listing.steps]
     for step, found in zip(listing.steps, placed, strict=True):
         types = [kind.type(records) for _, kind in step.outputs]
         stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
@@ -61,13 +62,19 @@ def stitched(
     return stitching.results(outputs), frozenset()
 
 
-def _listing(structure: Structure) -> Listing:
+def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
+    """The listing of a structure, and its routines at these sizes."""
     memo = structure.memo
-    if memo is None:
-        return listing_of(structure)
-    if memo.listing is None:
-        memo.listing = listing_of(structure)
-    return memo.listing
+    if memo is not None and memo.listing is not None:
+        placed = memo.listing.placed(structure.records)
+        if placed is not None:
+            return memo.listing, placed
+    listing = listing_of(structure)
+    if memo is not None:
+        memo.listing = listing
+    placed = listing.placed(structure.records)
+    assert placed is not None
+    return listing, placed
 
 
 def _whole(
@@ -109,7 +116,7 @@ class Stitching:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
         self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Record | None]] = []  # of each launch
+        self._started: list[tuple[Part, Bound, Record | None]] = []  # of each launch
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -195,7 +202,7 @@ class Stitching:
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
                 if self._list.add(start, own):
-                    self._started.append((part, record))
+                    self._started.append((part, bound, record))
 
     def run(self) -> None:
         """Runs the launches.
@@ -223,8 +230,9 @@ class Stitching:
         return found
 
     def _failure(self, fault: Fault) -> WeftError:
-        part, record = self._started[fault.tag]
-        node, say = next((n, f) for n in part.group.nodes if (f := fault_of(n)) is not None)
+        part, bound, record = self._started[fault.tag]
+        nodes = part.group_at(bound).nodes
+        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
         source = node.source if record is None else record.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
         error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
