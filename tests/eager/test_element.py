@@ -370,7 +370,15 @@ def test_modes():
     assert not (x[0] + x[1]).is_inference()
     with wf.no_grad():
         x[0] = x[1] + 1
-    assert x[0] == 3
+    assert x[0] == 3 and type(x[0] + 1) is Scalar  # although there was inference_mode()
+    with wf.inference_mode():
+        made = computed(np.ones(2, np.float32))
+        e = made[0]
+        e.item()
+        made[1] = e * 2
+    assert e.is_inference() and made.tolist() == [1, 2] and not (made[1] + 1).is_inference()
+    with pytest.raises(GradientError, match="inference_mode"):
+        made[0] = 1.0
 
     outside = x[1]
 

@@ -238,7 +238,7 @@ def element(x: Tensor, key: Any) -> Any:
         if where is None:
             return None
         base, place, flows = where
-    if now.depth or now.inspect is not None or now.duals or inferring.used:
+    if now.depth or now.inspect is not None or now.duals:
         return None
     lazy = base.shown
     array = lazy.array
@@ -280,8 +280,10 @@ def put_element(x: Tensor, key: Any, value: Any) -> bool:
         value, dtype = found
     elif kind is not float and kind is not int:
         return False
+    if inferring.used and getattr(base, "inferred", False):
+        return False
     with computing:
-        array = None if inferring.used else base.own_memory()
+        array = base.own_memory()
         if array is None or (dtype is not None and dtype is not array.dtype):
             return False
         try:
