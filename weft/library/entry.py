@@ -60,6 +60,7 @@ class Entry:
             if len(self._own) >= MOST_OWN:
                 self._own.clear()
             variant = self._own[sizes] = self._for_one_size(group, places, sizes)
+            self._begin(variant)
         found = variant.at(sizes)
         assert found is not None
         return found
@@ -74,9 +75,16 @@ class Entry:
         except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
             self._symbolic = False
             return None
+        self._begin(variant)
         self._variants.insert(0, variant)
         _new.append(self)
         return variant.at(sizes)
+
+    def _begin(self, variant: Variant) -> None:
+        """Has kernels compiled while others are still written."""
+        for template in variant.templates:
+            if not template.code.address:
+                compiler.begin(template.code.kernel, self._target)
 
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -83,20 +84,28 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
     except CompileError:
         raise NoRoutineError from None
-    found, count = made.at(), len(leaves)
-    types = [y.type for y in expanded.outputs]
+    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
+
+
+def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    """The results of one routine.
+
+    Args:
+        types: of the results.
+    """
+    count = len(inputs)
     outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), leaves)
-    stitching.allocate(outputs, types, found, frozenset(outputs), ())
-    shared = [(y, n) for y, n in zip(outputs, made.results, strict=True) if n < y]
-    stitching.settle([found], shared)
-    stitching.start(found, range(count), outputs, None)
+    stitching = Stitching(count, count + len(types), inputs)
+    stitching.allocate(outputs, types, made, frozenset(outputs), ())
+    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
+    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
+    stitching.settle([made], shared)
+    stitching.start(made, range(count), outputs, None)
     stitching.run()
-    taken = [min(y, n) for y, n in zip(outputs, made.results, strict=True)]
-    return stitching.results(list(zip(taken, types, strict=True))), expanded.rows
+    return stitching.results(list(zip(roots, types, strict=True)))
 
 
 class Stitching:
@@ -210,9 +219,19 @@ class Stitching:
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
+        if int(config.get("debug")):
+            self._show()
         fault = self._list.run()
         if fault is not None:
             raise self._failure(fault)
+
+    def _show(self) -> None:
+        calls = len(dict.fromkeys([record for _, _, record in self._started]))
+        print(
+            f"# stitched: {calls} calls, {len(self._list)} launches, about"
+            f" {self._list.ns / 1e3:,.0f} us on one thread; {self._top:,} B for values between them",
+            file=sys.stderr,
+        )
 
     def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""

@@ -260,6 +260,16 @@ def element(x: Tensor, key: Any) -> Any:
     return found
 
 
+def _given(value: Any) -> tuple[Any, np.dtype[Any] | None] | None:
+    """A number and its dtype, if it has one; `None` if it takes more than reading it."""
+    kind = type(value)
+    if kind is Scalar:
+        return value.place, value.source  # rounded where it is written
+    if kind is Element:
+        return value.number()
+    return (value, None) if kind is float or kind is int else None
+
+
 def put_element(x: Tensor, key: Any, value: Any) -> bool:
     """`x[key] = value`, if that writes a number to memory that nothing else reads."""
     base, place = x, key
@@ -268,18 +278,13 @@ def put_element(x: Tensor, key: Any, value: Any) -> bool:
         if where is None:
             return False
         base, place, _ = where
-    kind, dtype = type(value), None
-    if kind is Scalar:
-        value, dtype = value.place, value.source
-    elif kind is Element:
-        if value.source is base and value.place == place and not base.shown.tracked:
-            return True  # at the end of `x[key] += 1`
-        found = value.number()
-        if found is None:
-            return False
-        value, dtype = found
-    elif kind is not float and kind is not int:
+    own = type(value) is Element and value.source is base and value.place == place
+    if own and not base.shown.tracked:
+        return True  # at the end of `x[key] += 1`
+    given = _given(value)
+    if given is None:
         return False
+    number, dtype = given
     if inferring.used and getattr(base, "inferred", False):
         return False
     with computing:
@@ -287,7 +292,7 @@ def put_element(x: Tensor, key: Any, value: Any) -> bool:
         if array is None or (dtype is not None and dtype is not array.dtype):
             return False
         try:
-            array[place] = value
+            array[place] = number
         except IndexError:
             return False
         base.touch()
