@@ -61,7 +61,21 @@ FAMILIES: Final[dict[str, str]] = {
 It is imported when a group needs it: all of them are half of the time to load the generator.
 """
 FOR_MANY: Final = frozenset(
-    {"matmul", "gather", "scatter", "flash_attention", "flash_attention_grad", "query_attention"}
+    {
+        "matmul",
+        "conv",
+        "conv_grad_input",
+        "conv_grad_weight",
+        "gather",
+        "scatter",
+        "max_pool",
+        "max_pool_grad",
+        "avg_pool",
+        "avg_pool_grad",
+        "flash_attention",
+        "flash_attention_grad",
+        "query_attention",
+    }
 )
 """Families whose kernels support sizes that differ from run to run."""
 

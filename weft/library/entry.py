@@ -26,6 +26,7 @@ from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_
 MOST_FORMS: Final = 1 << 12  # forgotten together
 MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
 MOST_OWN: Final = 64
+LEAST: Final = 2  # sizes of one are part of the form
 
 
 class Entry:
@@ -70,7 +71,7 @@ class Entry:
         extents = Extents()
         extents.planning = True
         try:
-            symbolic = resized(group, places, sizes, extents.base)
+            symbolic = resized(group, places, sizes, lambda n: extents.base(n, min(n, LEAST)))
             variant = variant_of(symbolic, written(symbolic, self._target), extents, self._target)
         except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
             self._symbolic = False

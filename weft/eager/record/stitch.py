@@ -228,8 +228,8 @@ class Stitching:
     def _show(self) -> None:
         calls = len(dict.fromkeys([record for _, _, record in self._started]))
         print(
-            f"# stitched: {calls} calls, {len(self._list)} launches, about"
-            f" {self._list.ns / 1e3:,.0f} us on one thread; {self._top:,} B for values between them",
+            f"# stitched: {calls} calls, {len(self._list)} launches, about {self._list.ns / 1e3:,.0f}"
+            f" us on one thread; {self._top:,} B for values between them",
             file=sys.stderr,
         )
 
