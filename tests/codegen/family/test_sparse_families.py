@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
-from weft.codegen.lower import FAMILIES
+from weft.codegen.lower import family
 from weft.errors import OutOfRangeError
 from weft.ir.graph import Graph
 from weft.ops.boundary.state import placeholder
@@ -21,7 +21,7 @@ from weft.ops.declaration import REGISTRY, Opaque
 from weft.runtime.engine import Function, State
 
 OPS: Final = {
-    name: FAMILIES[op.lower.family]
+    name: family(op.lower.family)
     for name, op in REGISTRY.items()
     if isinstance(op.lower, Opaque) and op.lower.family.startswith(("csr", "segment"))
 }

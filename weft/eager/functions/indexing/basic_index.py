@@ -20,7 +20,7 @@ from weft.ops.indexing.subscript import FIRST
 _ALL: Final = slice(None)
 
 
-def _copied(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
+def copied_part(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
     """The part of an array that is computed already: nothing needs to be recorded."""
     array = array_of(base)
     try:
@@ -53,7 +53,7 @@ class Part:
         if base.array is not None and not (
             (base.tracked and trace.now.grad_mode) or trace.now.depth
         ):
-            return _copied(base, self.entries)
+            return copied_part(base, self.entries)
         return lens_of(base, self.entries).take(base)
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:

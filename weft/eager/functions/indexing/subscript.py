@@ -9,11 +9,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
+from weft.eager.functions.indexing.element import element, put_element
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_type import device_of
@@ -24,6 +25,7 @@ from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorde
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
+from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.inplace import check_writable
 from weft.eager.tensor.view.view import View
 from weft.eager.tensor.view.view_transform import pasted, show, with_row
@@ -36,9 +38,6 @@ from weft.ops.declaration import REGISTRY
 from weft.ops.indexing import assignment, subscript
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
-
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
 
 RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
@@ -424,11 +423,11 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Write plain data into memory that nothing else reads, instead of recording the change."""
+    if _updates(x.lazy) >= MOST_UPDATES:
+        array_of(x.lazy)
     plain = value.array if isinstance(value, Handle) and value.is_available else value
     if isinstance(plain, Handle):
         return False
-    if _updates(x.lazy) >= MOST_UPDATES:
-        array_of(x.lazy)
     array = x.own_memory()
     if array is None:
         return False
@@ -457,16 +456,20 @@ class Methods(Handle):
     """Subscripts."""
 
     def __getitem__(self, key: Any) -> Tensor:
-        return get(self, key)
+        x: Any = self
+        found = element(x, key)
+        return get(x, key) if found is None else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        put(self, key, value)
+        x: Any = self
+        if not put_element(x, key, value):
+            put(x, key, value)
 
     def __len__(self) -> int:
         return _length(self)
 
     def __iter__(self) -> Iterator[Tensor]:
-        return iter([get(self, i) for i in range(_length(self))])
+        return iter([self[i] for i in range(_length(self))])
 
     def __reversed__(self) -> Tensor:
         tensor: Any = self
