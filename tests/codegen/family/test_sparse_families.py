@@ -152,6 +152,6 @@ def test_many_blocks_and_threads_give_the_same_bits() -> None:
 def test_no_id_is_read_where_there_is_none() -> None:
     group = group_for("csr_indptr", [np.zeros(0, np.int32)], {"size": 5})
     (ids,), (out,), target = group.inputs, group.outputs, machine("native")
-    launches = FAMILIES["csr_indptr"](group, target)
+    launches = family("csr_indptr")(group, target)
     found = guarded.run(launches, {ids: np.zeros(0, np.int32)}, out, target)
     assert (found == 0).all()
