@@ -80,7 +80,7 @@ def _problem_of(node: Node) -> Problem:
     batch, width = known(q.shape)[:-2], known(q.shape)[-1]
     kind = mask[0].dtype if mask else None
     keys, depth = known(v.shape)[-2:]
-    depth = pinned(depth)  # its sums are on the stack
+    depth = pinned(depth)  # of which there are registers
     return Problem(prod(batch), keys, width, depth, float(node.attrs["scale"]), q.dtype, kind)
 
 
@@ -155,7 +155,7 @@ class _Kernel:
                 if self.ahead:
                     self._ask(scaled(b, v, key, p.depth, self.stored.size))
             dots = [self._get(b.offset(self.dots, i * self.bytes)) for i in range(self.lanes)]
-            value = add_lanes(b, dots, self.lanes)
+            (value,) = add_lanes(b, dots, self.lanes)
             value = b.binary("fmul", value, constant(p.scale, self.type))
             if added is not None:
                 value = b.binary("fadd", value, added)
