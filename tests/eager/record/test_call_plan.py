@@ -176,6 +176,7 @@ def test_equal_calls_share_a_plan_and_other_sizes_its_pattern():
 
 def test_one_off_sizes_neither_evict_plans_in_use_nor_stay(monkeypatch):
     plan._plans.clear()  # of earlier tests
+    plans_of(REGISTRY["multiply"]).clear()
     monkeypatch.setattr(plan, "_kept", [0])
     monkeypatch.setattr(plan, "MOST_PLANS", 64)
     monkeypatch.setattr("weft.eager.tensor.elementwise.MOST_PLANS", 64)
