@@ -23,11 +23,14 @@ class Link:
     """What starts a job over the link.
 
     Attributes:
+        sides: what comes before the command of a process on each side, whose addresses are
+            `ADDRESSES`.
         prefix: what comes before the launcher's command.
         options: of `weft launch`.
         env: for it.
     """
 
+    sides: tuple[tuple[str, ...], ...]
     prefix: tuple[str, ...]
     options: tuple[str, ...]
     env: dict[str, str]
@@ -64,8 +67,10 @@ def limited_link(mbits: int) -> Iterator[Link]:
             shell = Path(folder) / "shell"
             shell.write_text(_SHELL.format(first=ADDRESSES[0], spaces=spaces))
             shell.chmod(0o755)
+            sides = tuple([("ip", "netns", "exec", space) for space in spaces])
             yield Link(
-                ("ip", "netns", "exec", spaces[0]),
+                sides,
+                sides[0],
                 ("--hosts", ",".join([f"{address}:1" for address in ADDRESSES]), "--no-pin"),
                 {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": str(shell),
                  "HYDRA_IFACE": ends[0], "UCX_TLS": "tcp,self"},  # no shared memory between them

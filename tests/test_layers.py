@@ -25,6 +25,7 @@ LAYERS = [
     ("weft.passes",),
     ("weft.codegen",),
     ("weft.runtime",),
+    ("weft.library",),
     ("weft.formats",),
     ("weft.table",),
     ("weft.cluster",),

@@ -182,6 +182,14 @@ KNOBS = {
             "a folder",
             "where datasets look for files before using the bundled ones",
         ),
+        Knob(
+            "variable_folder",
+            lambda: "",
+            str,
+            "a folder",
+            "where variables of 256 MiB and more lie in sparse files, which are gone with the "
+            "process",
+        ),
     )
 }
 

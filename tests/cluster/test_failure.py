@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -14,7 +15,7 @@ import pytest
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
 from weft.cluster.client import ClientSession
-from weft.cluster.rpc import RpcOptions
+from weft.cluster.rpc import Message, RpcOptions, connect_patiently
 from weft.cluster.status import statuses
 from weft.errors import DeniedError, UnavailableError
 
@@ -140,11 +141,14 @@ def test_a_killed_master(own, exchange):
             session.run(step)
 
 
-def test_an_address_that_does_not_answer(exchange):
+def test_an_address_that_does_not_answer(exchange, monkeypatch, caplog):
+    monkeypatch.setattr(sys.modules[connect_patiently.__module__], "WARN_SECONDS", 0.1)
     target = f"grpc://{free_addresses(1)[0]}"
     config = tf.ConfigProto(rpc_options=RpcOptions(connect_timeout=0.3))
     with pytest.raises(tf.errors.UnavailableError, match=f"{target}.*0.3 s"):
         tf.Session(target, config=config)
+    assert f"a session still waits for {target}" in caplog.text
+    assert "Connection refused" in caplog.text
     with pytest.raises(tf.errors.InvalidArgumentError, match="target such as grpc://localhost"):
         tf.Session("localhost:2222")
 
@@ -178,7 +182,12 @@ def test_nothing_is_left_of_sessions_and_servers():
             session.run(step.op)
             registered = ps._server.worker
             assert len(registered._sessions) == 1 and not registered._parts
+            (name,) = registered._sessions
+    late = {"session": name, "step": f"{name}/0.99", "values": [0]}
+    registered.deliver(Message("deliver", late, [np.zeros(1)]))
+    registered._session(Message("register", late), None)
     assert not registered._sessions and not registered.rendezvous._boxes
+    assert not registered.rendezvous._early
     assert next(iter(ps._server.worker.store.states.values())).keys() == {"Variable"}
     assert not next(iter(worker._server.worker.store.states.values())).keys()  # no counter either
     ps.stop()

@@ -136,6 +136,18 @@ def test_containers_are_reset(cluster, graph):
             session.run(inside + 1.0)
 
 
+def test_a_reset_ends_sessions_that_need_no_other_task(graph):
+    server = tf.train.Server.create_local_server()
+    v = tf.Variable(1.0, name="alone")
+    with tf.Session(server.target) as session:
+        session.run(v.initializer)
+        assert session.run(v) == 1
+        tf.Session.reset(server.target)
+        with pytest.raises(tf.errors.AbortedError, match=r"closed by Session\.reset"):
+            session.run(v)
+    server.stop()
+
+
 def test_what_a_resource_calls_is_in_its_task(cluster, graph):
     with tf.device("/job:ps"):
         names = tf.FIFOQueue(10, tf.string, [[]], name="names")

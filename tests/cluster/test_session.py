@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ClosedError, CompileError
+from weft.errors import ClosedError, CompileError, ConfigError
 
 RNG = np.random.RandomState(0)
 X = RNG.rand(50, 20).astype(np.float32)
@@ -71,6 +71,27 @@ def test_variables_outlive_sessions_and_are_shared(cluster):
             assert third.run(v).tolist() == [2, 3]
             names = [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker")]
             assert [device.name for device in third.list_devices()] == names
+
+
+def test_clients_of_all_tasks_share_what_names_no_task(cluster):
+    with tf.Graph().as_default():
+        bare = tf.Variable([1.0, 2.0], name="bare")
+        with tf.device("/cpu:0"):
+            on_cpu = tf.Variable([3.0], name="on_cpu")
+        queue = tf.FIFOQueue(10, tf.float32, [()], shared_name="bare_queue")
+        fill, take = queue.enqueue(7.0), queue.dequeue()
+        init = tf.global_variables_initializer()
+        with tf.Session(cluster.target("worker")) as chief:
+            chief.run([init, fill])
+        with tf.Session(cluster.target("ps")) as other:
+            found = other.run([bare, on_cpu, take])
+            assert [np.ravel(x).tolist() for x in found] == [[1, 2], [3], [7]]
+
+
+def test_sessions_of_a_cluster_are_not_isolated(cluster):
+    config = tf.ConfigProto(isolate_session_state=True)
+    with pytest.raises(ConfigError, match=r"isolate_session_state: .*tf\.container"):
+        tf.Session(cluster.target("worker"), config=config)
 
 
 def test_errors_are_those_of_one_process(cluster):

@@ -124,8 +124,13 @@ def test_workers_share_variables_and_the_step(tasks: Any) -> None:
     np.testing.assert_allclose(best[0], SLOPE, atol=0.2)
 
 
-def test_synchronous_steps_are_means_of_gradients(tasks: Any, monkeypatch: Any) -> None:
+@pytest.mark.parametrize("placed", [True, False])
+def test_synchronous_steps_are_means_of_gradients(
+    tasks: Any, monkeypatch: Any, placed: bool
+) -> None:
     """With one batch for all, whoever comes first: late gradients would be of other weights."""
+    if not placed:
+        monkeypatch.setattr(tf.train, "replica_device_setter", lambda **_: None)
     cluster = tasks(ps=1, worker=3)
     same = batch(np.random.default_rng(0))
     monkeypatch.setattr(f"{__name__}.batch", lambda rng: same)

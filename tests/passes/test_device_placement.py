@@ -14,6 +14,7 @@ from weft.ir.dtype import float32
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ops.call import trace
+from weft.ops.resource.spec import ResourceSpec
 from weft.passes import pipeline
 from weft.passes.placement.choose import choose, link_between
 from weft.passes.placement.cost import LOCAL, REMOTE, Link
@@ -48,19 +49,36 @@ def test_partial_names_are_met_near_the_default_device():
     with graph.as_default():
         with graph.device("/cpu:1"):
             a = variable("a")
-        with graph.device("/job:ps"):
-            b = variable("b")
-        with graph.device("/job:ps/task:1"):
-            c = variable("c")
-        with graph.device("/job:worker"):
-            d = variable("d")
-        free = ops.tanh(ops.read(d))
+        free = ops.constant(np.float32(1))
+        asked = {}
+        for name in ("/cpu:0", "/job:ps", "/job:ps/task:1", "/job:worker"):
+            with graph.device(name):
+                asked[name] = ops.tanh(free)
     assert on(place(Graph(graph.nodes[:1]), LOCALS), a) == "CPU:1"
     placed = place(Graph(graph.nodes[1:]), CLUSTER, default=CLUSTER[1]).devices
-    assert [placed[x.node].split("/device")[0] for x in (b, c, d)] == [
-        "/job:ps/replica:0/task:0", "/job:ps/replica:0/task:1", "/job:worker/replica:0/task:1",
+    assert [placed[x.node].split("/device")[0] for x in asked.values()] == [
+        "/job:worker/replica:0/task:1", "/job:ps/replica:0/task:0",
+        "/job:ps/replica:0/task:1", "/job:worker/replica:0/task:1",
     ]  # fmt: skip
     assert free.node not in placed
+
+
+def test_what_sessions_share_has_one_home_whichever_task_they_ask():
+    graph, queue = Graph(), ResourceSpec("FIFOQueueV2", "q")
+    with graph.as_default():
+        made = {}
+        for name in ("", "/cpu:0", "/task:1", "/job:worker"):
+            with graph.device(name):
+                made[name] = variable(name or "free")
+        local = variable("local")
+        call = ops.resource_call(resource=queue, method="handle", dtypes=("int32",), shapes=((),))
+        stream = ops.counter(key="stream")
+    placed = place(graph, CLUSTER, default=CLUSTER[1], own={"local"})
+    own, first, second = (str(CLUSTER[number].of_task) for number in (1, 2, 3))
+    ends = [placed.devices[x.node].split("/device")[0] for x in (*made.values(), call)]
+    assert ends == [first, first, second, own, first]
+    assert [placed.devices[x.node].split("/device")[0] for x in (local, stream)] == [own, own]
+    assert set(placed.homes) == {"free", "/cpu:0", "/task:1", "/job:worker", "local", "stream"}
 
 
 def test_a_variable_has_its_reads_and_assigns_with_it():
@@ -79,7 +97,7 @@ def test_a_variable_has_its_reads_and_assigns_with_it():
     assert placed.homes == {"v": NAMES[1], "free": NAMES[0]}
     assert placed.reasons[v.node] == "asked for /device:CPU:1"
     assert placed.reasons[done.node] == "assigns variable"
-    assert placed.reasons[free.node] == "the default device, as a variable"
+    assert placed.reasons[free.node] == "the first by name, as sessions share it"
 
 
 def test_colocated_nodes_are_together():

@@ -73,3 +73,12 @@ def test_cancellation_reaches_callbacks_and_steps_once():
     assert str(seen[1]) == "stop"
     with pytest.raises(CancelledError, match="stop"):
         Containers().call(spec(), "", [], {}, step)
+
+
+@pytest.mark.parametrize("end", [Cancellation.close, Cancellation.cancel])
+def test_what_has_ended_leaves_nothing_with_its_parent(end):
+    session = Cancellation()
+    end(Cancellation(session))
+    assert not session._callbacks
+    session.cancel()
+    assert Cancellation(session).cancelled

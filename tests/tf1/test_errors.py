@@ -72,6 +72,23 @@ def test_shapes_that_only_a_run_tells_are_checked_then(session):
     assert session.run(c, {a: [1, 2], b: [3]}).tolist() == [4.0, 5.0]
 
 
+def test_errors_tell_their_operation(session):
+    queue, absent = tf.FIFOQueue(1, tf.float32, [()], name="q"), tf.Variable(1.0, name="absent")
+    enqueue = queue.enqueue(1.0, name="fill")
+    picked = tf.gather(tf.ones([3]), [0, 5], name="picked")
+    session.run(queue.close())
+    message = r"^enqueue: FIFOQueue 'q' is closed\. \(node fill, created at test_errors\.py:\d+\)$"
+    with pytest.raises(tf.errors.CancelledError, match=message) as closed:
+        session.run(enqueue)
+    with pytest.raises(tf.errors.InvalidArgumentError) as outside:
+        session.run(picked)
+    with pytest.raises(tf.errors.FailedPreconditionError) as missing:
+        session.run(absent)
+    assert closed.value.op is enqueue
+    assert outside.value.op is picked.op
+    assert missing.value.op is absent.op
+
+
 def test_division_of_integers_by_zero_does_not_end_the_process(session):
     x = tf.placeholder(tf.int32, [2])
     found = session.run([x // 0, x % 0, tf.truncatediv(x, 0)], {x: [7, -7]})

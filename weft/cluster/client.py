@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.cluster.links import PATIENT
 from weft.cluster.remote_function import RemoteFunction
-from weft.cluster.rpc import Channel, Message, RpcOptions, connect
+from weft.cluster.rpc import Channel, Message, RpcOptions, connect, connect_patiently
 from weft.cluster.session import ClusterSession
 from weft.cluster.waiting import Pending, answered
 from weft.cluster.wire import request_head
@@ -55,7 +55,9 @@ class ClientSession(ClusterSession):
         self, target: str, filters: Sequence[str] = (), threads: int = 0,
         timeout: float | None = None, options: RpcOptions | None = None,
     ) -> None:  # fmt: skip
-        self._channel: Final[Channel] = connect(address_of(target), options or PATIENT, target)
+        self._channel: Final[Channel] = connect_patiently(
+            address_of(target), options or PATIENT, target
+        )
         self._closed = False
         self._pending = Pending()
         self._sent: set[str] = set()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
-import time
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Final
 
-from weft.cluster.rpc import Channel, Message, RpcOptions, connect
+from weft.cluster.rpc import Channel, Message, RpcOptions, connect_patiently
 from weft.cluster.spec import ClusterSpec
 from weft.errors import DeadlineError, UnavailableError
 from weft.ir.device import DeviceName
@@ -18,8 +16,6 @@ from weft.runtime.device.base import DeviceAttributes, attributes_of
 
 PATIENT: Final = RpcOptions(connect_timeout=60.0)
 """Tasks of a cluster start at different times: sessions wait for them."""
-WARN_SECONDS: Final = 10.0
-_log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,11 @@ class Links:
             link.channel.close()
 
     def _joined(self, task: str, timeout: float | None) -> Link:
-        channel = self._connected(task, timeout or self.options.connect_timeout)
+        options = self.options
+        if timeout:
+            options = replace(options, connect_timeout=timeout)
+        address = self.addresses[task]
+        channel = connect_patiently(address, options, task, self.own, lambda: self._closed)
         try:
             head = {"from": self.own, "to": task, "spec": self.spec.told()}
             answer = channel.call(Message("join", head), self.options.connect_timeout).head
@@ -111,24 +111,6 @@ class Links:
             channel.close()
             raise
         return Link(task, channel, answer["incarnation"], attributes_of(answer["devices"]))
-
-    def _connected(self, task: str, timeout: float) -> Channel:
-        """A channel to a task; tells for whom it waits from time to time.
-
-        Raises:
-            UnavailableError: the task does not answer for so many seconds.
-        """
-        address, until = self.addresses[task], time.monotonic() + timeout
-        while True:
-            left = max(round(until - time.monotonic(), 3), 0.01)
-            options = replace(self.options, connect_timeout=min(left, WARN_SECONDS))
-            try:
-                return connect(address, options, task, self.own)
-            except UnavailableError as error:
-                if self._closed or left <= WARN_SECONDS:
-                    whole = str(error).replace(f"after {left:g} s", f"after {timeout:g} s")
-                    raise UnavailableError(whole) from None
-                _log.warning("%s still waits for %s at %s", self.own, task, address)
 
     def close(self) -> None:
         """End all connections."""

@@ -86,9 +86,13 @@ def lower(group: Group, target: Target) -> tuple[Launch, ...]:
     if pattern is None:
         if len(_patterns) >= MOST_PATTERNS:
             _patterns.clear()
-        launches = tuple([with_extents(x, group) for x in _lower(group, target)])
-        pattern = _patterns[key] = (group, launches)
+        pattern = _patterns[key] = (group, written(group, target))
     return _instance(group, *pattern)
+
+
+def written(group: Group, target: Target) -> tuple[Launch, ...]:
+    """`lower` without the cache, for groups with extents, which are equal only to themselves."""
+    return tuple([with_extents(x, group) for x in _lower(group, target)])
 
 
 MOST_PATTERNS: Final = 4096

@@ -108,7 +108,7 @@ def _parsed(text: str) -> DeviceName:
             )
         if "kind" in told and "kind" in found:
             raise ArgumentError(
-                f"device: expected one device, got {text!r}: cannot specify multiple device types"
+                f"device: expected one device, got {text!r}: Cannot specify multiple device types"
             )
         found.update(told)
     parts = {name: int(x) if name in _NUMBERS else x for name, x in found.items() if x != "*"}

@@ -318,6 +318,11 @@ def _chosen(kind: str, a: int, b: int) -> int:
     return _COMPUTED[kind](a, b)
 
 
+def varies(shape: Sequence[int | None] | None) -> bool:
+    """Whether a shape has extents."""
+    return shape is not None and any([isinstance(d, Extent) for d in shape])
+
+
 def assume(condition: bool) -> None:
     """Only the guard of a comparison: the code is valid where the outcome is the same."""
 

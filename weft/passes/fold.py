@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft.errors import WeftError
+from weft.ir.extent import varies
 from weft.ir.function import functions
 from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
@@ -29,6 +30,8 @@ def fold(step: Step) -> Step:
             return None
         if any(op_of(v.node) is not CONSTANT for v in node.inputs) or functions(node):
             return None  # a loop may take unboundedly long
+        if any(varies(kind.shape) for kind in node.types):
+            return None
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:
             return None
         arrays = [v.node.attrs["value"].array for v in node.inputs]

@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.errors import CompileError, FeedError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, bool_
+from weft.ir.extent import varies
 from weft.ir.function import functions
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
@@ -436,7 +437,7 @@ def _fold_small(op: Op, node: Node) -> Value | None:
     if len(node.types) != 1 or op.stateful or not _decides(node.types[0].dtype):
         return None
     kind = node.types[0]
-    if isinstance(op.lower, Boundary) or size(kind.shape) > SMALL:
+    if isinstance(op.lower, Boundary) or varies(kind.shape) or size(kind.shape) > SMALL:
         return None
     if all(op_of(v.node) is CONSTANT for v in node.inputs) and not isinstance(op.lower, Composite):
         arrays = [v.node.attrs["value"].array for v in node.inputs]

@@ -32,7 +32,7 @@ class Cancellation:
     True
 
     Args:
-        parent: is cancelled with this one; `close` parts them.
+        parent: this one is cancelled with it, until `close` or `cancel` parts them.
     """
 
     def __init__(self, parent: Cancellation | None = None) -> None:
@@ -40,7 +40,9 @@ class Cancellation:
         self._error: BaseException | None = None
         self._callbacks: dict[int, Callback] = {}
         self._numbers = itertools.count()
-        self._part = (lambda: None) if parent is None else parent.add(self.cancel)
+        self._part: Callable[[], None] = lambda: None
+        if parent is not None:
+            self._part = parent.add(self.cancel)
 
     @property
     def cancelled(self) -> bool:
@@ -82,6 +84,7 @@ class Cancellation:
                 return
             self._error = error or CancelledError("the session was closed while the call waited")
             callbacks, self._callbacks = list(self._callbacks.values()), {}
+        self.close()
         for callback in callbacks:
             callback(self._error)
 

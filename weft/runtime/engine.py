@@ -37,7 +37,7 @@ from weft.passes.step import Request, Step, needed
 from weft.runtime.compilation import compiler
 from weft.runtime.decision import Answers, Decisions
 from weft.runtime.explanation import Explanation
-from weft.runtime.finish import explained, finish
+from weft.runtime.finish import explained, on_state
 from weft.runtime.flight import new_lock
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.memory.state import State
@@ -102,7 +102,7 @@ class Function:
 
     def __init__(
         self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node] = (),
-        feeds: Sequence[Value] = (), threads: int | None = None, finish: Finish = finish,
+        feeds: Sequence[Value] = (), threads: int | None = None, finish: Finish = on_state,
         done: Iterable[Node] = (), placed: Mapping[Node, str] = _NOWHERE,
     ) -> None:  # fmt: skip
         self._count = len(fetches)
@@ -223,7 +223,7 @@ class Function:
         Of a step over several devices: where its nodes are, and what its stages exchange.
         """
         answers = Answers(arrays, state, self._announce)
-        if self._finish is not finish:
+        if self._finish is not on_state:
             program = self._prepared(answers)
             if isinstance(program, Placed) and program.explain is not None:
                 return program.explain()

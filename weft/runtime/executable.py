@@ -15,7 +15,7 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
-from weft.ir.node import Node
+from weft.ir.node import Node, TensorType
 from weft.ir.shape import known
 from weft.ops.declaration import fault_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
@@ -53,7 +53,11 @@ class Departure(NamedTuple):
 
 
 class Executable:
-    """A compiled step. `run` takes feeds and a state, and gives fresh arrays."""
+    """A compiled step. `run` takes feeds and a state, and gives fresh arrays.
+
+    Attributes:
+        zeroed: variables that a run sets to zeros at its end, of the state alone.
+    """
 
     def __init__(
         self, recipe: Recipe, whole: Callable[[], Blueprint], threads: int,
@@ -62,6 +66,7 @@ class Executable:
         """With `whole`, the blueprint is recomputed if more than a run is requested."""
         team, pool = processor
         self._whole = whole
+        self.zeroed: Final[dict[str, TensorType]] = {}
         watch = watch or Stopwatch()
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
         kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
@@ -172,6 +177,8 @@ class Executable:
                     raise self._out_of_range(fault)
                 self._memory.feeds = held
                 results = [fetch() for fetch in self._fetches]
+                for key, kind in self.zeroed.items():
+                    state.set_zeros(key, known(kind.shape), kind.dtype.numpy)
             finally:
                 self._memory.feeds = ()
                 if self._tapes.grown:

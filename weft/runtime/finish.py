@@ -28,6 +28,7 @@ from weft.passes.launch import Kernel
 from weft.passes.partition import Partition, asking, partition
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
+from weft.passes.zeroed import zeroed
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import fingerprint
@@ -36,6 +37,7 @@ from weft.runtime.execution import driver
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.explanation import Explanation, Stage
 from weft.runtime.measurement.stopwatch import Stopwatch
+from weft.runtime.memory.pages import LARGE
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
 
 Array = np.ndarray[Any, Any]
@@ -72,6 +74,17 @@ def finish(
         what = "compiled"
     if int(config.get("debug")) >= 1:
         print(f"# weft: {what} {found.brief()}; {job.watch}", file=sys.stderr)
+    return found
+
+
+def on_state(
+    step: Step, threads: int, fetches: int | None = None, processor: Processor = FIRST,
+    simplified: bool = False,
+) -> Executable:  # fmt: skip
+    """`finish` for a program that runs on a state, which sets large variables to zeros itself."""
+    step, variables = zeroed(step, LARGE)
+    found = finish(step, threads, fetches, None, processor, simplified)
+    found.zeroed.update(variables)
     return found
 
 

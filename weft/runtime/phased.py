@@ -217,7 +217,7 @@ def _called(call: Call, node: Node, given: list[Array], cancel: Cancellation) ->
     try:
         results = [np.asarray(y) for y in call(node, given, cancel)]
     except Exception as error:
-        raise failed(error, node) from error.__cause__
+        raise failed(error, node, str(node.attrs["method"])) from error.__cause__
     kinds = node.types
     right = len(results) == len(kinds) and all(
         y.dtype == kind.dtype.numpy and compatible(y.shape, kind.shape)

@@ -139,23 +139,27 @@ def place(node: Node) -> str:
     return f"node {node.name}" + ("" if node.source is None else f", created at {node.source}")
 
 
-def located(error: WeftError, node: Node) -> WeftError:
-    """The same error, its message naming the operation, the node and the user's line."""
-    title = node.attrs.get("title", node.op)
+def located(error: WeftError, node: Node, title: str = "") -> WeftError:
+    """The same error, its message naming the operation, the node and the user's line.
+
+    Args:
+        title: what the message calls the operation, if not as the node says.
+    """
+    title = title or node.attrs.get("title", node.op)
     named = title == "host_call" and _NAMED.match(str(error))  # a function that says its own name
     found = type(error)(f"{'' if named else f'{title}: '}{error} ({place(node)})")
     found.node = node.name
     return found
 
 
-def failed(error: Exception, node: Node) -> WeftError:
-    """The exception to raise after a node's reference raised `error`."""
+def failed(error: Exception, node: Node, title: str = "") -> WeftError:
+    """The exception to raise after a node's reference raised `error`; see `located`."""
     if isinstance(error, WeftError):
-        return located(error, node)
+        return located(error, node, title)
     if isinstance(error, MemoryError):
         why = str(error) or "an allocation failed"
-        return located(OutOfMemoryError(f"not enough memory: {why}"), node)
-    return located(GraphError(f"the reference failed: {error!r}"), node)
+        return located(OutOfMemoryError(f"not enough memory: {why}"), node, title)
+    return located(GraphError(f"the reference failed: {error!r}"), node, title)
 
 
 def as_typed(array: Any, kind: TensorType, node: Node) -> Array:

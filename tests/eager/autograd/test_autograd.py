@@ -406,7 +406,7 @@ def used_then_changed():
         (
             lambda: wf.nn.functional.cross_entropy(wf.ones(2, 5), wf.tensor([1, 7])).item(),
             errors.OutOfRangeError,
-            "sparse_softmax_cross_entropy: labels[1]: expected 0 <= index < 5, got 7",
+            "gather: indices[1]: expected 0 <= index < 5, got 7",
         ),
     ],
 )

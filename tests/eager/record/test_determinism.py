@@ -91,6 +91,7 @@ def test_all_rows_of_a_table_are_updated(deterministic):
     assert not optimizer._lagged
 
 
+@pytest.mark.usefixtures("unstitched")
 def test_sizes_have_their_own_programs_though_there_is_one_for_many(monkeypatch):
     monkeypatch.setattr(programs, "ENOUGH", 0.0)
     monkeypatch.setattr(programs, "HURRY", 0.0)

@@ -31,6 +31,8 @@ from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.resize import UnfitError
 
+pytestmark = pytest.mark.usefixtures("unstitched")
+
 PROBES = (3, 72, 155)
 SHORT = (3, 11, 23)  # below what fills a band of attention or some tiles
 WIDTH = 24

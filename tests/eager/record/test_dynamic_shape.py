@@ -13,6 +13,8 @@ from weft.eager.record import prepared_program as programs
 from weft.eager.record.dynamic_shape import Family
 from weft.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("unstitched")
+
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):

@@ -125,6 +125,7 @@ def test_a_structure_seen_once_is_not_compiled(compiled):
     assert compiled == []
 
 
+@pytest.mark.usefixtures("unstitched")
 def test_ever_new_shapes_are_interpreted(compiled, monkeypatch):
     monkeypatch.setattr(programs, "COMPILE_SECONDS_A_NODE", 10.0)  # however slow the machine is
     for _ in range(3):
@@ -133,6 +134,7 @@ def test_ever_new_shapes_are_interpreted(compiled, monkeypatch):
     assert len(compiled) == 0
 
 
+@pytest.mark.usefixtures("unstitched")
 def test_heavy_work_is_compiled_at_once(compiled):
     x = tensor(np.ones((800, 800)))
     affine(x, x, tensor(np.zeros(800))).numpy()
@@ -313,6 +315,7 @@ def test_a_value_recorded_by_another_thread():
     assert made[0].item() == 2.0
 
 
+@pytest.mark.usefixtures("unstitched")
 def test_updates_are_a_program_of_their_own_while_shapes_change(compiled):
     loop, whole = Loop(lr=0.1), Loop(lr=0.1)
     loop.x, loop.z = np.tile(loop.x, (4, 1)), np.tile(loop.z, (4, 1))

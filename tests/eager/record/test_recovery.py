@@ -180,6 +180,7 @@ def test_the_failure_of_a_function_in_numpy_is_one_of_its_call():
     assert total.tolist() == [2.0, 2.0]
 
 
+@pytest.mark.usefixtures("unstitched")
 def test_what_ran_out_of_memory_or_was_interrupted_is_tried_again(monkeypatch):
     x = wf.zeros(2)
     for error in (MemoryError, KeyboardInterrupt):
@@ -200,6 +201,7 @@ class Interrupting(OrderedDict[Any, Any]):
             signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("unstitched")
 @pytest.mark.parametrize("table", ["_programs", "_families"])
 def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch, table):
     signal.signal(signal.SIGINT, signal.default_int_handler)

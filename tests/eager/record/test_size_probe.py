@@ -14,6 +14,8 @@ from weft.eager.record import prepared_program as programs
 from weft.eager.record.dynamic_shape import Family
 from weft.nn import functional as F
 
+pytestmark = pytest.mark.usefixtures("unstitched")
+
 ROOM = 64  # rows that the mask is for
 FIRST = 5
 MOST = 90

@@ -49,10 +49,19 @@ class Owner(Protocol):
 
 
 class OwnProgram:
-    """A step that lies on one device of the master's own task: it runs as in a local session."""
+    """A step that lies on one device of the master's own task: it runs as in a local session.
 
-    def __init__(self, executable: Executable, state: Any, device: str) -> None:
-        self._run: Final = executable.run
+    Args:
+        executable: the step.
+        state: the variables of the device.
+        device: its name.
+        check: raises if the session is no longer usable.
+    """
+
+    def __init__(
+        self, executable: Executable, state: Any, device: str, check: Callable[[], object]
+    ) -> None:
+        self._run, self._check = executable.run, check
         self._state, self._device = state, device
         self.executable: Final = executable
 
@@ -64,6 +73,7 @@ class OwnProgram:
     def run(self, arrays: Sequence[Array], state: Any) -> list[Any]:
         """Runs the step once, on the variables of the device."""
         del state
+        self._check()
         timeline, limit = current(), time_limit()
         begin = time.perf_counter_ns()
         with contextlib.nullcontext() if limit is None else abandonable(limit.check):

@@ -36,7 +36,7 @@ from weft.passes.placement.explanation import explained
 from weft.passes.step import Request, Step
 from weft.resource.base import Cancellation
 from weft.runtime.engine import Function
-from weft.runtime.finish import finish, partitioned
+from weft.runtime.finish import on_state, partitioned
 from weft.runtime.staged import StagedProgram
 
 Array = np.ndarray[Any, Any]
@@ -115,8 +115,8 @@ class MasterSession(ClusterSession):
         used = {stage.device for stage in cut.stages} or {self._default}
         if len(used) == 1 and (device := next(iter(used))) in self.states:
             processor = self._worker.devices[device].processor
-            executable = finish(whole, threads, fetches, processor=processor, simplified=True)
-            return OwnProgram(executable, self.states[device], device)
+            executable = on_state(whole, threads, fetches, processor, simplified=True)
+            return OwnProgram(executable, self.states[device], device, self.check)
         made = self._registered(whole, cut, fetches)
         made.explain = partial(explained, whole, choices[0], {}, cut)
         return made

@@ -36,7 +36,7 @@ class _Session:
         self.pending: dict[int, Future[Message]] = {}
         self.given_up: dict[int, None] = {}
         self._arriving: dict[int, Array] = {}
-        self._answers: dict[int, list[bytes]] = {}
+        self._answers: dict[int, list[list[Buffer]]] = {}
         self._send = send
         self._lock = threading.Lock()  # gRPC sends one message at a time
         peer.on_close(self._end)
@@ -80,7 +80,7 @@ class _Session:
             size = size_of(parts)
         if size <= wire.PIECE_BYTES:
             return wire.WHOLE, parts
-        self._answers[call] = [b"".join(piece) for piece in wire.pieces_of(parts)]
+        self._answers[call] = wire.pieces_of(parts)  # each is copied when it is sent
         return wire.LARGE, [wire.SIZE.pack(size)]
 
     def fetch(self, call: int, offset: int, size: int) -> bytes:
@@ -94,7 +94,7 @@ class _Session:
         number = offset // wire.PIECE_BYTES
         if number >= len(pieces):
             raise DataError("fetch: a piece beyond the end of the answer")
-        return pieces[number]
+        return b"".join(pieces[number])
 
     def forget(self, call: int) -> None:
         """Cancel a call and free what belongs to it."""

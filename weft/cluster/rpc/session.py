@@ -73,6 +73,7 @@ class Peer:
 
 
 Handler: TypeAlias = "Callable[[Message, Peer], Message | Future[Message]]"
+"""Answers messages; the arrays of an answer do not change afterwards, as they are still sent."""
 
 
 class Reception:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from weft.errors import AbortedError
@@ -29,9 +29,14 @@ class Rendezvous:
     """The steps that a task takes part in, by name.
 
     Values may come before the task has been told to run its part: they are kept until then.
+
+    Args:
+        expects: whether a step with this name may begin here later; otherwise its values are late,
+            as those of a session that was closed, or of one that this task has forgotten.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, expects: Callable[[str], bool]) -> None:
+        self._expects = expects
         self._lock = threading.Lock()
         self._boxes: dict[str, Box] = {}
         self._early: dict[str, list[tuple[int, Any]]] = {}
@@ -57,7 +62,7 @@ class Rendezvous:
         with self._lock:
             box = self._boxes.get(step)
             if box is None:
-                if step not in self._ended:
+                if step not in self._ended and self._expects(step):
                     self._early.setdefault(step, []).extend(pairs)
                 return
         for value, array in pairs:

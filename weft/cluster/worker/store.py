@@ -146,6 +146,10 @@ class Store:
         if found is not None:
             found.cancel()
 
+    def has_released(self, session: str) -> bool:
+        """Whether a session was closed, so that its messages are late."""
+        return session in self._released
+
     def close(self) -> None:
         """End all waits."""
         for session in list(self._cancellations):

@@ -61,7 +61,7 @@ class Worker:
         self.incarnation = links.incarnation
         self.devices = {str(device.name): device for device in devices}
         self.store = Store(devices, crew)
-        self.rendezvous = Rendezvous()
+        self.rendezvous = Rendezvous(self._expects)
         self.links, self._crew = links, crew
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {}
@@ -86,8 +86,15 @@ class Worker:
         return self.store.call(message)
 
     def _session(self, message: Message, owner: object) -> _Session:
+        name, made = message.head["session"], _Session(owner)
         with self._lock:
-            return self._sessions.setdefault(message.head["session"], _Session(owner))
+            if self.store.has_released(name):  # the message is late: nobody would free the entry
+                return made
+            return self._sessions.setdefault(name, made)
+
+    def _expects(self, step: str) -> bool:
+        """Whether a step may begin here: masters register its session before."""
+        return step.rpartition("/")[0] in self._sessions
 
     def _register(self, message: Message, made: _Session) -> Message:
         head = message.head
@@ -115,6 +122,8 @@ class Worker:
         self.rendezvous.begin(part.step, part.box)
         part.feed(program.route.feeds, message.arrays)
         self._parts[part.step] = part
+        if head["session"] not in self._sessions:  # released meanwhile, without this part
+            self._abort(part.step, AbortedError("the session was closed"))
         return self._ran(part, program.stages, program.early, program.route.first)
 
     def finish(self, message: Message) -> Message:
@@ -173,12 +182,13 @@ class Worker:
 
     def release(self, session: str) -> None:
         """Forget what a session has registered, and give up its steps."""
-        registered = self._sessions.pop(session, None)
+        self.store.release(session)
+        with self._lock:
+            registered = self._sessions.pop(session, None)
         error = AbortedError("the session was closed")
         for step in [s for s in list(self._parts) if s.startswith(f"{session}/")]:
             self._abort(step, error)
         self.rendezvous.abort_all(f"{session}/", error)
-        self.store.release(session)
         if registered is not None and registered.counters:
             self.store.forget_counters(registered.counters)
 

@@ -15,7 +15,7 @@ def without(item: Any, sizes: list[int]) -> Any:
         sizes.append(item)
         return int
     if isinstance(item, tuple):
-        return tuple([without(part, sizes) for part in cast("Sequence[Any]", item)])
+        return _like(item, [without(part, sizes) for part in cast("Sequence[Any]", item)])
     return item
 
 
@@ -24,5 +24,10 @@ def refilled(item: Any, left: Iterator[int]) -> Any:
     if item.__class__ is int:
         return next(left)
     if isinstance(item, tuple):
-        return tuple([refilled(part, left) for part in cast("Sequence[Any]", item)])
+        return _like(item, [refilled(part, left) for part in cast("Sequence[Any]", item)])
     return item
+
+
+def _like(item: Any, parts: list[Any]) -> Any:
+    """The parts as a tuple of the same class."""
+    return tuple(parts) if type(item) is tuple else type(item)._make(parts)

@@ -44,6 +44,7 @@ class Plan:
         expand: adds the nodes to the current graph, given the inputs' values.
         kind: all that decides it besides the inputs' types; `None` if it is never shared.
         called: the operation or function that is called; `None` if it has no `kind`.
+        routines: its launches and those of its gradients: `weft.eager.record.call_routine`.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Plan:
         "kind",
         "lasting",
         "name",
+        "routines",
         "single",
         "takes_rows",
         "traced",
@@ -93,6 +95,7 @@ class Plan:
         self.called = None if kind is None else kind[0]
         self.kind = kind if shared else None
         self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
+        self.routines: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}>"

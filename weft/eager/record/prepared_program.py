@@ -30,6 +30,7 @@ from weft.eager.record.structure import (
     expand,
     interpreted_seconds,
 )
+from weft.eager.record.tier import was_stitched
 from weft.errors import NoCompilerError, WeftError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import Uninterrupted
@@ -84,7 +85,7 @@ class Prepared:
         self.homes = tuple(homes)
         self.keys = tuple([f"out{i}" for i in range(len(homes))])
         self.calls = structure.calls
-        self.runs = 0
+        self.runs = INTERPRETED_RUNS if was_stitched(structure) else 0
         self.spent = 0.0
         self.executable: Executable | None = None
         self.over_devices: OverDevices | None = None

@@ -16,7 +16,7 @@ from weft.eager.record.dynamic_shape import without_sizes
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.prepared_program import keeps_changing_shape
-from weft.eager.record.structure import Structure
+from weft.eager.record.structure import Memo, Structure
 
 MOST: Final = 64  # sequences of calls; the least recently used goes first
 MOST_WAYS: Final = 8  # sets of edges and wanted results for the same calls
@@ -45,6 +45,7 @@ class Recurrence:
         self._plans = [record.plan for record in structure.records]
         self._places = [i for i, item in enumerate(self._key) if isinstance(item, Plan)]
         self.homes = structure.homes
+        self.memo = Memo()
         number = {record: i for i, record in enumerate(structure.records)}
         leaves = {leaf: i for i, leaf in enumerate(structure.leaves)}
         wanted = dict.fromkeys(structure.records, 0)
@@ -92,7 +93,8 @@ class Recurrence:
         """The structure at the sizes of these records, unless it should be split."""
         plans = [record.plan for record in records]
         key = self.key_of(plans)
-        found = Structure(key, tuple(records), tuple(leaves), tuple(outputs), self.homes, ())
+        values = tuple(records), tuple(leaves), tuple(outputs)
+        found = Structure(key, *values, self.homes, (), memo=self.memo)
         if key is not self._key:
             if plans[-1].lasting and keeps_changing_shape(found):
                 return None  # the optimizer's update should be a program of its own

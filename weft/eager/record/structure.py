@@ -31,6 +31,7 @@ class Structure:
         leaves: values with an array, in order of first use; also results of earlier programs.
         homes: for each output the position of the leaf whose memory it takes over, or -1.
         known: what an earlier call found out about all leaves but the first ones.
+        memo: what is known of all structures that differ from it in sizes alone.
     """
 
     key: tuple[Any, ...]
@@ -40,6 +41,7 @@ class Structure:
     homes: tuple[int, ...]
     same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
     known: Known | None = None
+    memo: Memo | None = None
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -63,6 +65,15 @@ class Structure:
         if known is None:
             return [_contiguous(x.array) for x in self.leaves]
         return [*[_contiguous(x.array) for x in self.leaves[: known.arguments]], *known.arrays]
+
+
+class Memo:
+    """What structures that differ in sizes alone have in common: a `Listing`, once it is known."""
+
+    __slots__ = ("listing",)
+
+    def __init__(self) -> None:
+        self.listing: Any = None
 
 
 class Known(NamedTuple):

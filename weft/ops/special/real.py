@@ -183,7 +183,7 @@ log10 = elementwise(
     "log10", lower=_log10_rule, reference=np.log10,
     vjp=lambda g, y, x: (g * (1 / math.log(10)) / x,),
     low=0.25, high=4.0, kinds="fc", facts=IN_FLOAT32,
-    face=Face("The logarithm to base 10.", "[1.0, 100.0] -> [0.0000, 2.0000]",
+    face=Face("The logarithm to base 10.", "[1.0, 100.0] -> [0., 2.]",
               torch="log10_", numpy="log10"),
 )  # fmt: skip
 
@@ -213,7 +213,7 @@ def _cbrt_rule(b: Any, x: Any) -> Any:
 cbrt = elementwise(
     "cbrt", lower=_cbrt_rule, reference=np.cbrt, vjp=lambda g, y, x: (g / (y * y * 3),),
     low=0.25, high=4.0,
-    face=Face("The cube root, negative for negative numbers.", "[8.0, -27.0] -> [ 2.0000, -3.0000]",
+    face=Face("The cube root, negative for negative numbers.", "[8.0, -27.0] -> [ 2., -3.]",
               torch="cbrt", numpy="cbrt"),
 )  # fmt: skip
 
@@ -243,7 +243,7 @@ hypot = binary(
     "hypot", lower=_hypot_rule, reference=np.hypot, vjp=_hypot_vjp,
     kinds="f", low=0.25,
     face=Face("`sqrt(x * x + y * y)`, without overflow, with broadcasting.",
-              "[3.0, 5.0], [4.0, 12.0] -> [ 5., 13.]", torch="hypot_", numpy="hypot"),
+              "[3.0, 5.0], [4.0, 12.0] -> [ 5.0000, 13.0000]", torch="hypot_", numpy="hypot"),
 )  # fmt: skip
 
 

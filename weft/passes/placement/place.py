@@ -7,7 +7,7 @@ are known.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from weft.errors import ArgumentError
 from weft.ir.device import DeviceName
@@ -15,6 +15,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node
 from weft.ops.boundary.state import counter, variable
 from weft.ops.declaration import op_of
+from weft.ops.resource.call import resource_call
 from weft.passes.placement.constraint import Group, groups_of
 
 
@@ -24,7 +25,7 @@ class Placed:
 
     Attributes:
         devices: full names: of nodes that ask for a device, or are with one that does, and of all
-            variables.
+            that keeps a state.
         reasons: in words.
         wishes: full names of devices that do not exist, of nodes that got others instead.
     """
@@ -44,57 +45,69 @@ class Placed:
     @property
     def homes(self) -> dict[str, str]:
         """The device of each variable and counter, by key."""
-        return {str(n.attrs["key"]): d for n, d in self.devices.items() if _keeps(n)}
+        return {
+            str(n.attrs["key"]): d
+            for n, d in self.devices.items()
+            if op_of(n) in (variable, counter)
+        }
 
 
 def place(
     graph: Graph, devices: Sequence[DeviceName], soft: bool = False,
     default: DeviceName | None = None, needed: Collection[Node] | None = None,
+    own: Collection[str] = (),
 ) -> Placed:  # fmt: skip
     """Places what asks for a device.
 
     Args:
         devices: those that exist, with full names.
         soft: whether another device of the same process will do where one does not exist.
-        default: where variables are that ask for nothing; the first device by default.
+        default: of the session's own task; the first device by default.
         needed: only these must be on devices that exist; all by default.
+        own: keys of variables that each session has for itself.
+
+    What sessions share (variables, queues, tables) and names no job is on the first device, in the
+    order of names, that will do, as in TensorFlow 1.15: so sessions of all tasks mean the same one.
+    Everything else is as near to the default as may be.
 
     Raises:
         ArgumentError: a device does not exist, or what is to be on one device asks for several.
     """
     first = devices[0] if default is None else default
+    near = sorted(devices, key=lambda d: (d != first, d.of_task != first.of_task))
+    by_name = sorted(devices, key=str)
     found = Placed({}, {})
     for group in groups_of(graph, soft):
-        if not group.asking and not any(map(_keeps, group.nodes)):
+        kept = [node for node in group.nodes if _keeps(node)]
+        if not group.asking and not kept:
             continue
-        device = _chosen(group, devices, first, soft)
+        shared = any([_is_shared(node, own) for node in kept]) and group.device.job is None
+        device = _chosen(group, by_name if shared else near, soft)
         if device is None:
             if needed is None or not set(needed).isdisjoint(group.nodes):
                 raise _missing(group, devices)
             continue
         for node in group.nodes:
             found.devices[node] = str(device)
-            found.reasons[node] = _reason(node, group)
+            found.reasons[node] = _reason(node, group, shared)
             if not device.agrees(group.device):
                 found.wishes[node] = str(first.merged(group.device))
     return found
 
 
 def _keeps(node: Node) -> bool:
-    return op_of(node) in (variable, counter)
+    return op_of(node) in (variable, counter, resource_call)
 
 
-def _chosen(
-    group: Group, devices: Sequence[DeviceName], first: DeviceName, soft: bool
-) -> DeviceName | None:
-    """The device that a group gets: the default one or one near it, if they agree."""
-    wishes = (group.device, replace(group.device, kind=None, index=None))
-    for wish in wishes if soft else wishes[:1]:
-        agreeing = [d for d in devices if d.agrees(wish)]
-        if agreeing:
-            near = [d for d in agreeing if d.of_task == first.of_task]
-            return first if first in agreeing else (near or agreeing)[0]
-    return None
+def _is_shared(node: Node, own: Collection[str]) -> bool:
+    """Whether what a node keeps is not of one session alone."""
+    return op_of(node) is not counter and node.attrs.get("key") not in own
+
+
+def _chosen(group: Group, devices: Sequence[DeviceName], soft: bool) -> DeviceName | None:
+    """The first device that a group may have."""
+    wishes = (group.device, group.device.of_task) if soft else (group.device,)
+    return next((d for wish in wishes for d in devices if d.agrees(wish)), None)
 
 
 def _missing(group: Group, devices: Sequence[DeviceName]) -> ArgumentError:
@@ -108,7 +121,7 @@ def _missing(group: Group, devices: Sequence[DeviceName]) -> ArgumentError:
     )
 
 
-def _reason(node: Node, group: Group) -> str:
+def _reason(node: Node, group: Group, shared: bool) -> str:
     for asking in group.asking:
         if asking.node is node:
             return f"asked for {asking.device}"
@@ -120,4 +133,4 @@ def _reason(node: Node, group: Group) -> str:
             return f"{link.node.name} {link.why} it"
     if group.asking:
         return f"asked for by {group.asking[0].node.name} within it"
-    return "the default device, as a variable"
+    return "the first by name, as sessions share it" if shared else "the default device"

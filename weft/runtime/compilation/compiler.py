@@ -382,3 +382,8 @@ def prestart(witness: Kernel, target: Target) -> None:
         with contextlib.suppress(NoCompilerError):  # reported to whoever waits for a kernel
             _compiler.prestart(_child_count())
         _compiler.begin(witness, target)
+
+
+def knows(kernel: Kernel, target: Target) -> bool:
+    """Whether a kernel needs no compilation; takes no look at its object code."""
+    return _compiler.knows(kernel, target)

@@ -21,7 +21,7 @@ from weft.passes.step import Step
 from weft.runtime.compilation.cache import digest
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime")
+DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime", "library")
 """Packages that take part in compiling a graph."""
 LAYOUTS: Final = str(ROOT / "transport" / "native.py")
 """Structures that native code reads."""
@@ -50,8 +50,8 @@ def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, 
     if len(devices) > 1:
         devices = {device: f"@{i}" for i, device in enumerate(devices)}
     for node in nodes:
-        attrs = [f"{name}={_text(value)}" for name, value in node.attrs.items()]
-        if node.regions or not all([attr[-1] != _UNKNOWN for attr in attrs]):
+        attrs = [f"{name}={text_of(value)}" for name, value in node.attrs.items()]
+        if node.regions or not all([attr[-1] != UNKNOWN for attr in attrs]):
             return None
         lines.append(_line(node, number, attrs, feeds.get(node.name, "")) + devices[node.device])
         for value in node.outputs:
@@ -66,28 +66,29 @@ def _line(node: Node, number: dict[Value, int], attrs: list[str], feed: str) -> 
     return f"{feed}{node.op}({inputs}){node.operands}{{{','.join(attrs)}}}:{types}"
 
 
-_UNKNOWN: Final = "\0"
+UNKNOWN: Final = "\0"
+"""The end of a text that does not tell what it stands for."""
 
 
-def _text(value: Any) -> str:
-    """An attribute as text, which ends in `_UNKNOWN` if it has none."""
+def text_of(value: Any) -> str:
+    """An attribute as text, which ends in `UNKNOWN` if there is none."""
     if isinstance(value, DType):
         return value.name
     if isinstance(value, Function):
         feeds = {v.node.name: f"{i} " for i, v in enumerate(value.inputs)}
         inside = [*[v.node for v in value.inputs], *value.nodes]
         text = _nodes(inside, value.outputs, feeds)
-        return _UNKNOWN if text is None else f"[{text}]"
+        return UNKNOWN if text is None else f"[{text}]"
     if isinstance(value, Literal):
         content = hashlib.sha256(value.array.tobytes()).hexdigest()
         return f"{value.array.dtype.str}{value.array.dtype.name}{value.array.shape}{content}"
     if isinstance(value, tuple):
-        texts = [_text(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        unknown = any([text[-1] == _UNKNOWN for text in texts])
-        return f"({','.join(texts)}){_UNKNOWN if unknown else ''}"
+        texts = [text_of(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
+        unknown = any([text[-1] == UNKNOWN for text in texts])
+        return f"({','.join(texts)}){UNKNOWN if unknown else ''}"
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
-    return _UNKNOWN
+    return UNKNOWN
 
 
 @functools.cache

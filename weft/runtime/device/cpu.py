@@ -17,12 +17,14 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import is_stack, known
 from weft.passes.step import Step, storing
+from weft.passes.zeroed import zeroed
 from weft.runtime.device.base import Buffer, Device, DeviceProgram, Event, HostArray, Variables
 from weft.runtime.executable import Executable
 from weft.runtime.execution.processor import Processor
 from weft.runtime.execution.team import Team
 from weft.runtime.finish import finish
 from weft.runtime.memory.budget import Budget
+from weft.runtime.memory.pages import LARGE
 from weft.runtime.memory.recycled import empty
 from weft.runtime.memory.shared import ArenaPool
 from weft.runtime.memory.state import State, aligned
@@ -57,11 +59,14 @@ class CpuProgram(DeviceProgram):
 
     def _compiled(self, step: Step) -> Executable:
         keys = tuple(self._keys.values())
+        step, variables = zeroed(step, LARGE)
         fetches = step.fetches
         order: list[Value] = [fetches[i] for i in (*self._stacks, *self._stored)]
         graph = Graph(step.graph.nodes, (*order, *step.graph.outputs[len(fetches) :]))
         step = storing(replace(step, graph=graph), keys, {})
-        return finish(step, self._threads, processor=self._processor, simplified=True)
+        found = finish(step, self._threads, processor=self._processor, simplified=True)
+        found.zeroed.update(variables)
+        return found
 
     def run(
         self, inputs: Sequence[HostArray], outputs: Sequence[HostArray | None], state: State,

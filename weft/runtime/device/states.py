@@ -62,6 +62,10 @@ class DeviceStates(MutableMapping[str, HostArray]):
         """Memory for a variable at its home."""
         return self._at(key).reserve(key, shape, dtype)
 
+    def set_zeros(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Sets a variable to zeros at its home."""
+        self._at(key).set_zeros(key, shape, dtype)
+
     def __getitem__(self, key: str) -> HostArray:
         with self.lock:
             return self._at(key)[key]

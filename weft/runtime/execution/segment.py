@@ -98,7 +98,7 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
     return reads, writes
 
 
-def _parts(chunks: int, cost: float, threads: int) -> int:
+def parts_of(chunks: int, cost: float, threads: int) -> int:
     """How many units a call of `cost` nanoseconds is divided into."""
     most = max(UNITS_PER_THREAD * threads, int(cost / LONG_NS))
     return max(1, min(chunks, most, int(cost / UNIT_NS)))
@@ -108,7 +108,7 @@ def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Se
     """Units and segments for a team of `threads`; `serial` has the serial form of each call."""
     costs = [estimate_ns(call) for call in calls]
     chunks = serial["end"].astype(np.int64)
-    sizes = [_parts(*call, threads) for call in zip(chunks.tolist(), costs, strict=True)]
+    sizes = [parts_of(*call, threads) for call in zip(chunks.tolist(), costs, strict=True)]
     parts = np.array(sizes, np.int64)
     firsts = np.cumsum(parts) - parts  # of each call's units
     owner = np.repeat(np.arange(len(calls)), parts)

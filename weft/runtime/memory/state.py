@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, MutableMapping
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from weft.host.memory import LINE
 from weft.runtime.flight import new_lock
 from weft.runtime.memory.arena import HUGE
 from weft.runtime.memory.budget import UNLIMITED, Budget
+from weft.runtime.memory.pages import LARGE, Pages, pages
 
 Array = np.ndarray[Any, Any]
 
@@ -46,6 +48,7 @@ class State(MutableMapping[str, Array]):
     def __init__(self, budget: Budget = UNLIMITED) -> None:
         self.lock: Final = new_lock()  # held while a step runs
         self._arrays: dict[str, Array] = {}
+        self._pages: dict[str, Pages] = {}  # of those that are large
         self._budget: Final = budget
         self.version = 0
 
@@ -64,6 +67,7 @@ class State(MutableMapping[str, Array]):
     def __delitem__(self, key: str) -> None:
         with self.lock:
             del self._arrays[key]
+            self._pages.pop(key, None)
             self.version += 1
 
     def __iter__(self) -> Iterator[str]:
@@ -80,6 +84,23 @@ class State(MutableMapping[str, Array]):
         """Memory for a variable; its content is kept if type and shape are the same."""
         old = self._arrays.get(key)
         if old is None or old.shape != shape or old.dtype != dtype:
-            old = self._arrays[key] = aligned(shape, dtype, self._budget)
+            old = self._arrays[key] = self._new(key, shape, dtype)
             self.version += 1
         return old
+
+    def _new(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+        size = math.prod(shape) * dtype.itemsize
+        self._pages.pop(key, None)
+        if size < LARGE or dtype.hasobject:
+            return aligned(shape, dtype, self._budget)
+        made = self._pages[key] = pages(size, self._budget)
+        return made.bytes.view(dtype).reshape(shape)
+
+    def set_zeros(self, key: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        """Sets a variable to zeros; a large one then takes no memory."""
+        with self.lock:
+            array = self.reserve(key, shape, dtype)
+            if key in self._pages:
+                self._pages[key].clear()
+            else:
+                array.fill(0)

@@ -183,6 +183,10 @@ class Devices:
             name = name.rpartition("/")[0]
         return name
 
+    def operation_of(self, name: str) -> Operation | None:
+        """The operation that a node with this name is of; `None` if a pass has made the node."""
+        return self._operations.get(self.owner(name))
+
     def _colocate(self, nodes: Iterable[Node], leaders: Iterable[Operation]) -> None:
         """Puts the nodes of a new operation where others' nodes are."""
         names = [group[len(GROUP) :].decode() for group in groups_of(leaders)]

@@ -23,7 +23,7 @@ from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
 from weft.runtime.memory.distant import values_of
 from weft.runtime.phase_time import watch_phases
-from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, translate
+from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, OpError, translate
 from weft.tf1.framework.defaults import Defaults
 from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
@@ -132,11 +132,18 @@ class BaseSession:
                 return self._run_with_state(plan, arrays)
             results = plan.function(arrays, self._state)
         except WeftError as error:
-            translated = translate(error)
+            translated = self._translated(error)
             if translated is error:
                 raise
             raise translated from error
         return results if plan.direct else plan.build(results, self)
+
+    def _translated(self, error: WeftError) -> WeftError:
+        """TensorFlow's exception for an error of a run, which tells the operation."""
+        translated = translate(error)
+        if isinstance(translated, OpError) and error.node is not None:
+            translated.op = self._graph.operation_of(error.node)
+        return translated
 
     def _run_with_state(self, plan: Plan, given: list[Any]) -> Any:
         """A run that feeds or fetches something of the state."""

@@ -35,6 +35,7 @@ class ClusterBackend(Backend):
 
     Raises:
         UnavailableError: the server, or a task that it needs, does not answer.
+        ConfigError: an option has no meaning here.
     """
 
     apart = staticmethod(calls_python)  # programs run in other processes
@@ -44,6 +45,11 @@ class ClusterBackend(Backend):
         threads = config.intra_op_parallelism_threads
         if threads < 0:
             raise ConfigError(f"intra_op_parallelism_threads: expected >= 0, got {threads}")
+        if config.isolate_session_state:
+            raise ConfigError(
+                "isolate_session_state: sessions of a server share their variables; leave it out, "
+                "and build what is to be apart inside tf.container(...)"
+            )
         self._session = _opened(target, config, min(threads, MAX_THREADS))
         names = map(DeviceName.parse, self._session.devices)
         task = DeviceName.parse(self._session.task)

@@ -97,7 +97,8 @@ class ConfigProto:
         log_device_placement: whether to print where each operation is, to the standard error.
         graph_options: without effect.
         operation_timeout_in_ms: how long a run may wait; 0 is forever.
-        rpc_options, isolate_session_state, share_cluster_devices_in_session: of a cluster.
+        rpc_options, share_cluster_devices_in_session: of a cluster.
+        isolate_session_state: refused with a cluster, whose sessions share variables.
         cluster_def: refused; a cluster is told to its servers.
 
     >>> import weft.tf1 as tf

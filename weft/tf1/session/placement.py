@@ -10,8 +10,10 @@ from weft.ir.device import DeviceName
 from weft.ir.node import Node
 from weft.passes.placement.place import Placed, place
 from weft.passes.step import Request, Step, needed
+from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.options import ConfigProto
+from weft.tf1.variable.variable import Variable
 
 _NOWHERE: Final = Placed({}, {})
 
@@ -77,7 +79,9 @@ class Placement:
 
     def _place(self, nodes: Collection[Node]) -> Placed:
         """The devices of all nodes, of which these must be on devices that exist."""
-        return place(self._graph.ir, self._devices, self._soft, self._devices[0], nodes)
+        local = self._graph.get_collection(GraphKeys.LOCAL_VARIABLES)
+        own = {v.key for v in local if isinstance(v, Variable)}
+        return place(self._graph.ir, self._devices, self._soft, self._devices[0], nodes, own)
 
     def log(self, request: Request, step: Step | None, found: Mapping[Node, str]) -> None:
         """Prints where the operations of a run are, as `log_device_placement` asks: each once.

@@ -362,10 +362,10 @@ def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
     if not validate and initial.shape.ndims is not None:
         return TensorShape([None] * initial.shape.ndims)
     if not initial.shape.is_fully_defined():
+        what, advice = ("shape", "; or pass validate_shape=False") if validate else ("rank", "")
         raise fail(
             ShapeError,
-            f"Variable: expected an initial value of known shape, got {initial}; "
-            "or pass validate_shape=False",
+            f"Variable: expected an initial value of known {what}, got {initial}{advice}",
         )
     return initial.shape
 

@@ -1,0 +1,232 @@
+"""Stitches recorded calls to one list of launches of library kernels: no graph, no compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from weft import config
+from weft.codegen.target import current
+from weft.eager.record import memory_pool
+from weft.eager.record.lazy import Array, Record
+from weft.eager.record.listing import Listing, listing_of
+from weft.eager.record.structure import Structure, expand
+from weft.errors import CompileError, OutOfRangeError, WeftError
+from weft.host.memory import LINE
+from weft.ir.node import Node, TensorType
+from weft.ir.shape import known, size
+from weft.library.entry import link
+from weft.library.launch_list import LaunchList
+from weft.library.routine import NoRoutineError, Part, Placed, aligned, routine
+from weft.ops.declaration import fault_of
+from weft.runtime.execution.program import Fault
+from weft.runtime.memory.address import address_of
+from weft.transform.interpreter import located
+
+
+def stitched(
+    structure: Structure, leaves: Sequence[Array], as_rows: bool
+) -> tuple[list[Array], frozenset[int]]:
+    """Computes a structure.
+
+    Returns:
+        Fresh arrays for its outputs, and which outputs are two: see `Expanded`.
+
+    Raises:
+        NoRoutineError: a call has no routine; nothing was computed.
+        WeftError: a value does not fit, such as an index.
+    """
+    try:
+        listing = _listing(structure)
+    except NoRoutineError:
+        return _whole(structure, leaves, as_rows)
+    records = structure.records
+    stitching = Stitching(len(leaves), listing.count, leaves)
+    for value, kind, number in listing.fills:
+        stitching.fill(value, kind.type(records), number)
+    owned = frozenset([root for _, root in listing.outputs])
+    placed = [step.placed(records) for step in listing.steps]
+    for step, found in zip(listing.steps, placed, strict=True):
+        types = [kind.type(records) for _, kind in step.outputs]
+        stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
+    stitching.settle(placed, listing.shared)
+    for step, found in zip(listing.steps, placed, strict=True):
+        record = records[step.record]
+        stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
+    stitching.run()
+    outputs = [
+        (root, y.type) for (_, root), y in zip(listing.outputs, structure.outputs, strict=True)
+    ]  # fmt: skip
+    return stitching.results(outputs), frozenset()
+
+
+def _listing(structure: Structure) -> Listing:
+    memo = structure.memo
+    if memo is None:
+        return listing_of(structure)
+    if memo.listing is None:
+        memo.listing = listing_of(structure)
+    return memo.listing
+
+
+def _whole(
+    structure: Structure, leaves: Sequence[Array], as_rows: bool
+) -> tuple[list[Array], frozenset[int]]:
+    """Computes a structure as one call, for what has no gradient of its own."""
+    expanded = expand(structure, as_rows)
+    try:
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+    except CompileError:
+        raise NoRoutineError from None
+    found, count = made.at(), len(leaves)
+    types = [y.type for y in expanded.outputs]
+    outputs = range(count, count + len(types))
+    stitching = Stitching(count, count + len(types), leaves)
+    stitching.allocate(outputs, types, found, frozenset(outputs), ())
+    shared = [(y, n) for y, n in zip(outputs, made.results, strict=True) if n < y]
+    stitching.settle([found], shared)
+    stitching.start(found, range(count), outputs, None)
+    stitching.run()
+    taken = [min(y, n) for y, n in zip(outputs, made.results, strict=True)]
+    return stitching.results(list(zip(taken, types, strict=True))), expanded.rows
+
+
+class Stitching:
+    """Places numbered values in memory, and lists the launches that compute them.
+
+    Args:
+        given: how many values are there from the start.
+        count: how many there are.
+    """
+
+    def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
+        self._given = given
+        self._arrays: list[Array | None] = [*leaves, *[None] * (count - given)]
+        self._places = [*map(address_of, leaves), *[0] * (count - given)]
+        self._foreign = set(range(given))  # memory that no result may have
+        self._offsets: dict[int, tuple[int, int]] = {}  # of temporaries: place, bytes
+        self._free: dict[int, list[int]] = {}  # offsets by size
+        self._top = 0
+        self._list = LaunchList(int(config.get("threads")))
+        self._started: list[tuple[Part, Record | None]] = []  # of each launch
+        self._held: list[Array] = []
+
+    def fill(self, value: int, kind: TensorType, number: int) -> None:
+        """Gives a value one number throughout."""
+        self._take(value, np.full(known(kind.shape), number, kind.dtype.numpy))
+        self._foreign.add(value)
+
+    def _take(self, value: int, array: Array) -> None:
+        self._arrays[value] = array
+        self._places[value] = address_of(array)
+
+    def allocate(
+        self, values: Sequence[int], types: Sequence[TensorType], found: Placed,
+        owned: frozenset[int], dead: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Places the results of a routine, and frees what is not needed any more.
+
+        Args:
+            owned: values that get an array of their own.
+        """
+        made = found.routine
+        constants = made.inputs + len(values)
+        for i, (value, kind, number) in enumerate(zip(values, types, made.results, strict=True)):
+            if number >= constants:
+                self._take(value, made.constants[number - constants])
+                self._foreign.add(value)
+            elif number < made.inputs + i:
+                continue  # it has the memory of another one
+            elif value in owned:
+                self._take(value, memory_pool.empty(known(kind.shape), kind.dtype.numpy))
+            else:
+                self._offsets[value] = self._offset(
+                    aligned(size(known(kind.shape)) * kind.dtype.size)
+                )
+        for value in dead:
+            offset = self._offsets.get(value)
+            if offset is not None:
+                self._free.setdefault(offset[1], []).append(offset[0])
+
+    def _offset(self, bytes_: int) -> tuple[int, int]:
+        free = self._free.get(bytes_)
+        if free:
+            return free.pop(), bytes_
+        self._top += bytes_
+        return self._top - bytes_, bytes_
+
+    def settle(self, placed: Sequence[Placed], shared: Sequence[tuple[int, int]]) -> None:
+        """Allocates memory for temporaries, and links kernels.
+
+        Args:
+            shared: values with the memory of another one.
+        """
+        missing = [code for found in placed for code in found.codes if not code.address]
+        if missing:
+            link(missing)
+        threads = self._list.threads
+        scratch = max([found.scratch(threads) for found in placed], default=0)
+        block = memory_pool.empty((self._top + scratch + LINE,), np.dtype(np.uint8))
+        self._held.append(block)
+        base = aligned(address_of(block))
+        self._scratch = base + self._top
+        places = self._places
+        for value, (offset, _) in self._offsets.items():
+            places[value] = base + offset
+        for value, other in shared:
+            places[value] = places[other]
+
+    def start(
+        self, found: Placed, inputs: Sequence[int], outputs: Sequence[int], record: Record | None
+    ) -> None:
+        """Lists the launches of a routine."""
+        all_places, threads, scratch = self._places, self._list.threads, self._scratch
+        places = [all_places[x] if x >= 0 else 0 for x in inputs]
+        places += [all_places[y] for y in outputs]
+        places += map(address_of, found.routine.constants)
+        for bytes_ in found.temporaries:
+            places.append(scratch)
+            scratch += aligned(bytes_)
+        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
+            own = [places[n] if n >= 0 else 0 for n in part.buffers]
+            for bytes_, each in bound.scratch:
+                own.append(scratch)
+                scratch += aligned(bytes_ * (threads if each else 1))
+            for start in bound.starts:
+                if self._list.add(start, own):
+                    self._started.append((part, record))
+
+    def run(self) -> None:
+        """Runs the launches.
+
+        Raises:
+            OutOfRangeError: an index is out of bounds.
+        """
+        fault = self._list.run()
+        if fault is not None:
+            raise self._failure(fault)
+
+    def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
+        """The arrays of some values; each has memory of its own."""
+        found: list[Array] = []
+        for value, kind in outputs:
+            array = self._arrays[value]
+            assert array is not None
+            shape = known(kind.shape)
+            if value in self._foreign:
+                array = np.array(array).reshape(shape)
+            elif array.shape != shape:
+                array = np.ndarray(shape, array.dtype, array)
+            self._foreign.add(value)
+            found.append(array)
+        return found
+
+    def _failure(self, fault: Fault) -> WeftError:
+        part, record = self._started[fault.tag]
+        node, say = next((n, f) for n in part.group.nodes if (f := fault_of(n)) is not None)
+        source = node.source if record is None else record.source
+        where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
+        error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
+        error.serial = None if record is None else record.serial
+        return error

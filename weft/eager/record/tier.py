@@ -1,0 +1,49 @@
+"""Which tier runs a structure: library kernels at first, then a program of its own.
+
+That follows from the structure and from how often it has run, never from the time that it took.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, Final
+
+from weft import config
+from weft.eager.record.determinism import are_deterministic_algorithms_enabled
+from weft.eager.record.structure import Structure
+from weft.transport import session
+
+STITCHED_RUNS: Final = 2
+"""The next run is that of a program."""
+MOST: Final = 1 << 12  # structures; the least recently run goes first
+
+_runs: Final[OrderedDict[Any, int]] = OrderedDict()
+_UNSUITED: Final = STITCHED_RUNS + 1
+
+
+def is_stitched(structure: Structure) -> bool:
+    """Whether this run of a structure is one of library kernels; counts it."""
+    if session.monitors or are_deterministic_algorithms_enabled():
+        return False
+    if config.get("compile") or config.get("reference"):
+        return False
+    key = structure.key
+    runs = _runs.get(key, 0)
+    if runs >= STITCHED_RUNS:
+        return False
+    if not runs and any(structure.devices):
+        return False
+    _runs[key] = runs + 1
+    if len(_runs) > MOST:
+        _runs.popitem(last=False)
+    return True
+
+
+def is_unsuited(structure: Structure) -> None:
+    """Note that a structure has calls that are not in the library."""
+    _runs[structure.key] = _UNSUITED
+
+
+def was_stitched(structure: Structure) -> bool:
+    """Whether it has run on library kernels before."""
+    return _runs.get(structure.key) == STITCHED_RUNS

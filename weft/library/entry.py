@@ -1,0 +1,146 @@
+"""Entries of the library: the kernels of a form, for many sizes.
+
+A kernel is written once for extents; what the generator found out while it wrote (guards) tells for
+which other sizes it holds. Sizes that it does not hold for get another variant. Variants are kept
+on disk, so that the next process writes none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+from weft.codegen.lower import lower, written
+from weft.codegen.target import Target, current
+from weft.errors import CompileError
+from weft.ir.extent import Extents
+from weft.library.form import Form, form_of, resized
+from weft.library.variant import Bound, Code, Variant, code_of, from_data, variant_of
+from weft.passes.group import Group
+from weft.passes.launch import Kernel
+from weft.runtime.compilation import compiler
+from weft.runtime.compilation.cache import digest
+from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
+
+MOST_FORMS: Final = 1 << 12  # forgotten together
+MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
+MOST_OWN: Final = 64
+
+
+class Entry:
+    """The variants of a form."""
+
+    def __init__(self, form: Form, target: Target) -> None:
+        self._target = target
+        self._key = _key_of(form, target)
+        self._variants = [] if self._key is None else _kept(self._key, target)
+        self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
+        self._symbolic = bool(form.sizes)
+
+    def at(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
+        """The launches of a group of this form at concrete sizes.
+
+        Args:
+            places: the group's own sizes, in the order of the form; they may be extents.
+
+        Raises:
+            CompileError: there is no kernel for it.
+        """
+        for variant in self._variants:
+            found = variant.at(sizes)
+            if found is not None:
+                return found
+        if self._symbolic and len(self._variants) < MOST_VARIANTS:
+            found = self._written(group, places, sizes)
+            if found is not None:
+                return found
+        variant = self._own.get(sizes)
+        if variant is None:
+            if len(self._own) >= MOST_OWN:
+                self._own.clear()
+            variant = self._own[sizes] = self._for_one_size(group, places, sizes)
+        found = variant.at(())
+        assert found is not None
+        return found
+
+    def _written(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound | None:
+        """The launches of a new variant."""
+        extents = Extents()
+        extents.planning = True
+        try:
+            symbolic = resized(group, places, sizes, extents.base)
+            variant = variant_of(symbolic, written(symbolic, self._target), extents, self._target)
+        except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
+            self._symbolic = False
+            return None
+        self._variants.insert(0, variant)
+        _new.append(self)
+        return variant.at(sizes)
+
+    def keep(self) -> None:
+        """Stores its variants, whose kernels are compiled."""
+        if self._key is not None:
+            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self._variants]
+            compiler.cache().store({self._key: json.dumps(data).encode()})
+
+    def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
+        plain = resized(group, places, sizes, int)
+        return variant_of(plain, lower(plain, self._target), None, self._target)
+
+
+_new: Final[list[Entry]] = []  # with variants that are not yet on disk
+
+
+def link(codes: Sequence[Code]) -> None:
+    """Compiles kernels, together and in several processes, and links them.
+
+    Raises:
+        CompileError: LLVM rejected a kernel.
+        NoCompilerError: a kernel is missing, and there is no compiler.
+    """
+    addresses = compiler.compile_kernels([code.kernel for code in codes], current())
+    for code in codes:
+        code.address = addresses[code.kernel]
+    while _new:
+        _new.pop().keep()
+
+
+def _key_of(form: Form, target: Target) -> str | None:
+    """The key of a form's entry on disk; `None` if the form has no text."""
+    text = text_of(form.key)
+    if text.endswith(UNKNOWN):
+        return None
+    return digest("entry", compiler_digest(), repr(target), text)
+
+
+def _kept(key: str, target: Target) -> list[Variant]:
+    """The variants on disk whose kernels are there."""
+    data = compiler.cache().load(key)
+    if data is None:
+        return []
+
+    def code(name: str, key: str) -> Code:
+        return code_of(Kernel(name, "", key), target)
+
+    found = [from_data(variant, code) for variant in json.loads(data)]
+    kernels = [template.code.kernel for variant in found for template in variant.templates]
+    return found if all([compiler.knows(kernel, target) for kernel in kernels]) else []
+
+
+_entries: Final[dict[tuple[Target, Hashable], Entry]] = {}
+
+
+def entry_of(group: Group, target: Target) -> tuple[Entry, tuple[int, ...]]:
+    """The entry for a group, and the sizes of the group that it takes, in its order.
+
+    Raises:
+        UnsizedError: there is none for sizes other than the group's.
+    """
+    form = form_of(group)
+    entry = _entries.get((target, form.key))
+    if entry is None:
+        if len(_entries) >= MOST_FORMS:
+            _entries.clear()
+        entry = _entries[target, form.key] = Entry(form, target)
+    return entry, form.sizes

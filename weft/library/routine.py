@@ -1,0 +1,212 @@
+"""Routines: the launches of one recorded call, at concrete sizes."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from weft.codegen.target import Target
+from weft.host.memory import LINE
+from weft.ir.dtype import complex64, complex128
+from weft.ir.extent import Extent
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.library.entry import Entry, entry_of
+from weft.library.variant import Bound, Code
+from weft.ops.boundary.state import CONSTANT, placeholder
+from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
+from weft.passes.fuse import fuse
+from weft.passes.group import Fused, Group, nbytes
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
+from weft.passes.step import Request, Step
+
+Array = np.ndarray[Any, Any]
+
+
+UNKNOWN: Final = frozenset({complex64, complex128})  # dtypes without kernels
+
+
+class NoRoutineError(Exception):
+    """A call cannot be written as launches: it calls Python, or has control flow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A group on the buffers of a routine.
+
+    Attributes:
+        sizes: those that its entry takes.
+        buffers: the routine's buffer for each of the group's buffers, without scratch memory.
+    """
+
+    group: Group
+    entry: Entry
+    sizes: tuple[int, ...]
+    buffers: tuple[int, ...]
+
+    def at(self, left: Iterator[int]) -> Bound:
+        """Its launches, given the sizes that are extents, in order."""
+        sizes = tuple([_at(x, left) for x in self.sizes])
+        return self.entry.at(self.group, self.sizes, sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Routine:
+    """One call as launches. Buffers are numbered: inputs, results, constants, temporaries.
+
+    Sizes may be extents: then it is a routine for many sizes.
+
+    Attributes:
+        results: for each result its own number, or that of the buffer whose elements it has.
+        constants: arrays that kernels read.
+        temporaries: bytes of each.
+    """
+
+    inputs: int
+    results: tuple[int, ...]
+    constants: tuple[Array, ...]
+    temporaries: tuple[int, ...]
+    parts: tuple[Part, ...]
+
+    @property
+    def extents(self) -> list[int]:
+        """The indices of the extents that it depends on, as `at` takes them."""
+        sizes = (*[x for part in self.parts for x in part.sizes], *self.temporaries)
+        return [x.index for x in sizes if isinstance(x, Extent)]
+
+    def at(self, numbers: Sequence[int] = ()) -> Placed:
+        """The routine at concrete sizes.
+
+        Args:
+            numbers: the values of its `extents`.
+        """
+        left = iter(numbers)
+        bounds = tuple([part.at(left) for part in self.parts])
+        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
+
+    @functools.cached_property
+    def reads(self) -> frozenset[int]:
+        """The inputs that it reads."""
+        numbers = [n for part in self.parts for n in part.buffers]
+        return frozenset([n for n in (*numbers, *self.results) if 0 <= n < self.inputs])
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A routine at concrete sizes.
+
+    Attributes:
+        bounds: the launches of each part.
+        temporaries: bytes of each, besides scratch memory.
+    """
+
+    routine: Routine
+    bounds: tuple[Bound, ...]
+    temporaries: tuple[int, ...]
+
+    @functools.cached_property
+    def codes(self) -> tuple[Code, ...]:
+        """Its kernels."""
+        return tuple([start.code for bound in self.bounds for start in bound.starts])
+
+    def scratch(self, threads: int) -> int:
+        """Bytes of all temporary memory, each piece aligned to a cache line."""
+        each = [n * (threads if shared else 1) for b in self.bounds for n, shared in b.scratch]
+        return sum([aligned(n) for n in (*self.temporaries, *each)])
+
+
+def aligned(size: int) -> int:
+    """A number of bytes, rounded up to whole cache lines."""
+    return -(-size // LINE) * LINE
+
+
+def _at(number: int, left: Iterator[int]) -> int:
+    return number if type(number) is int else next(left)
+
+
+def routine(
+    graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value], target: Target
+) -> Routine:
+    """The routine that computes values of a graph.
+
+    Args:
+        feeds: its inputs; values in the middle of the graph may be among them.
+
+    Raises:
+        NoRoutineError: it has no such form.
+        WeftError: whatever operations raise for these types.
+    """
+    request = Request(graph, tuple(outputs), (), tuple(feeds))
+    step = optimize(specialize(request, [v.type for v in feeds], {}, {}))
+    return _Writer(step, target).routine()
+
+
+@dataclass(eq=False)
+class _Writer:
+    """Numbers the buffers of a step and lists the launches of its groups."""
+
+    step: Step
+    target: Target
+    number: dict[Value, int] = field(default_factory=dict[Value, int])
+    constants: list[Array] = field(default_factory=list[Array])
+    temporaries: list[int] = field(default_factory=list[int])
+
+    def routine(self) -> Routine:
+        """The routine of the step."""
+        step = self.step
+        if step.updates or any(map(_is_foreign, step.graph.nodes)):
+            raise NoRoutineError
+        fused = fuse(step)
+        nodes = {n.name: n for n in step.graph.nodes if op_of(n) is placeholder}
+        for i, name in enumerate(step.feeds):
+            if name in nodes:
+                self.number[nodes[name].outputs[0]] = i
+        inputs = len(step.feeds)
+        roots = [fused.root(v) for v in step.graph.outputs]
+        for i, value in enumerate(roots):
+            if op_of(value.node) is not CONSTANT:
+                self.number.setdefault(value, inputs + i)
+        self._memory(fused, inputs + len(roots))
+        results = tuple([self.number[v] for v in roots])
+        parts = tuple([self._part(group, fused) for group in fused.groups])
+        return Routine(
+            inputs, results, tuple(self.constants), tuple(self.temporaries), parts
+        )  # fmt: skip
+
+    def _memory(self, fused: Fused, first: int) -> None:
+        """Numbers constants, then what groups write besides results."""
+        values = [v for g in fused.groups for v in (*g.inputs, *g.outputs)]
+        roots = dict.fromkeys([*map(fused.root, [*values, *self.step.graph.outputs])])
+        for value in roots:
+            if op_of(value.node) is CONSTANT and value not in self.number:
+                self.number[value] = first + len(self.constants)
+                self.constants.append(value.node.attrs["value"].array)
+        self._first = first + len(self.constants)
+        for value in roots:
+            if value not in self.number:
+                self.number[value] = self._temporary(nbytes(value))
+
+    def _temporary(self, size: int) -> int:
+        self.temporaries.append(size)
+        return self._first + len(self.temporaries) - 1
+
+    def _part(self, group: Group, fused: Fused) -> Part:
+        entry, sizes = entry_of(group, self.target)
+        values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
+        numbers = [self.number.get(fused.root(v), -1) for v in values]
+        return Part(group, entry, sizes, tuple(numbers))
+
+
+def _is_foreign(node: Node) -> bool:
+    """Whether a node is no kernel: control flow, a call into Python, an effect."""
+    op = op_of(node)
+    if op is CONSTANT or op is placeholder:
+        return False
+    if isinstance(op.lower, Boundary) or is_region(node) or is_hosted(node):
+        return True
+    return op.stateful or op.facts.ordered or any([t.dtype in UNKNOWN for t in node.types])
