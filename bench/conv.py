@@ -17,7 +17,7 @@ from typing import Any
 from bench.single import Bench, wanted
 from weft import ops
 from weft.codegen import target as targets
-from weft.codegen.family import conv as family
+from weft.codegen.convolution import conv as family
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ops.convolution.convolution import conv_geometry
