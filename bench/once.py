@@ -93,7 +93,7 @@ class Runner:
 
     @property
     def title(self) -> str:
-        return self.framework + (f" {self.threads}" if self.framework == "torch" else "")
+        return f"{self.framework} {self.threads}"
 
     def run(self, warm: bool = False) -> None:
         """One new process; what earlier ones compiled is used only if `warm`."""
@@ -203,7 +203,7 @@ def main() -> None:
             for i, clock in enumerate(("wall", "processor"))
         }
     except ImportError as error:
-        answer = {"absent": f"not installed ({error.name})"}
+        answer = {"absent": f"not installed ({error.name or error})"}
     except Exception as error:
         text = str(error).partition("\n")[0]
         answer = {"absent": f"failed ({type(error).__name__}: {text})"}

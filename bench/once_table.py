@@ -84,8 +84,8 @@ PARTS: dict[str, tuple[Program, ...]] = {
     ),
 }  # fmt: skip
 HEAD = (
-    f"  {'work':50}{'Weft':>10}{'CPU':>10}{'peer':>10}{'CPU':>10}  {'':8}{'ratio':>8}{'CPU':>8}"
-    f"{'bar':>6}"
+    f"  {'work':50}{'Weft':>10}{'CPU':>10}{'threads':>10}{'peer':>10}{'CPU':>10}{'':10}{'ratio':>8}"
+    f"{'CPU':>8}{'bar':>6}"
 )
 
 
@@ -102,12 +102,15 @@ def known() -> set[str]:
 
 
 def runners(program: Program, plan: Plan) -> list[Runner]:
-    """Weft and its peers; PyTorch on one thread, too."""
-    peers = [Runner(program, "torch", count) for count in sorted({1, plan.threads})]
-    if program.place.startswith("complaints"):
-        peers.append(Runner(program, "jax", plan.threads))
-    chosen = [one for one in peers if not plan.only or one.framework in plan.only]
-    return [Runner(program, "weft", plan.threads), *chosen]
+    """Weft and PyTorch, both on one thread, too, and JAX where it has the program."""
+    named = ["weft", "torch"] + (["jax"] if program.place.startswith("complaints") else [])
+    chosen = [one for one in named if one == "weft" or not plan.only or one in plan.only]
+    return [
+        Runner(program, framework, count)
+        for framework in chosen
+        for count in sorted({1, plan.threads})
+        if framework != "jax" or count == plan.threads
+    ]
 
 
 def measure(names: Sequence[str], plan: Plan) -> None:
@@ -136,27 +139,29 @@ def measure(names: Sequence[str], plan: Plan) -> None:
 
 
 def _row(program: Program, row: Measure, found: Sequence[Runner]) -> tuple[float, float] | None:
-    """Prints one; the ratios to the fastest peer, by the wall's clock and by the processor's."""
+    """Prints one: of each side the best; the ratios by the wall's clock and by the processor's."""
     title = f"{program.title}{', ' if row.title else ''}{row.title}"
-    ours, peers = found[0], [one for one in found[1:] if one.wall]
     for one in found:
         if one.absent and row is program.measures[0]:
             print(f"  {title:50}{one.title}: {one.absent}", flush=True)
-    if not ours.wall or not peers:
+    ours = [one for one in found if one.wall and one.framework == "weft"]
+    peers = [one for one in found if one.wall and one.framework != "weft"]
+    if not ours or not peers:
         return None
-    wall, processor = ours.figures(row)
-    best = min(peers, key=lambda one: one.figures(row)[0])
-    theirs = best.figures(row)
-    ratio = theirs[0] / wall
-    least = min(one.figures(row)[1] for one in peers)  # which need not be the same peer's
-    by_processor = least / max(processor, 1e-9)
+    columns, figures = "", []
+    for side in (ours, peers):
+        best = min(side, key=lambda one: one.figures(row)[0])
+        wall = best.figures(row)[0]
+        processor = max(1e-9, min(one.figures(row)[1] for one in side))  # of any of them
+        figures.append((wall, processor))
+        columns += f"{_text(wall, row)}{_text(processor, row)}  {best.title:8}"
+    ratio, by_processor = (theirs / own for own, theirs in zip(*figures, strict=True))
     print(
-        f"  {title:50}{_text(wall, row)}{_text(processor, row)}{_text(theirs[0], row)}"
-        f"{_text(least, row)}  {best.title:8}{ratio:7.2f}x{by_processor:7.2f}x"
-        f"{program.bar:5.1f}x  {'met' if ratio >= program.bar else 'NOT MET'}",
+        f"  {title:50}{columns}{ratio:7.2f}x{by_processor:7.2f}x{program.bar:5.1f}x"
+        f"  {'met' if ratio >= program.bar else 'NOT MET'}",
         flush=True,
     )
-    return ratio, max(by_processor, 1e-9)
+    return ratio, by_processor
 
 
 def _text(figure: float, row: Measure) -> str:
