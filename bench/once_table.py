@@ -69,18 +69,18 @@ PARTS: dict[str, tuple[Program, ...]] = {
         ),
     ),
     "repl": (
-        Program("repl:total", "(x + y).sum().item()", (EACH, LATER), calls=4),
-        Program("repl:elements", "c[i] = a[i] + b[i]", (EACH, LATER), calls=4),
+        Program("repl:total", "(x + y).sum().item()", (EACH, LATER), calls=8),
+        Program("repl:elements", "c[i] = a[i] + b[i]", (EACH, LATER), calls=8),
         Program("repl:sizes", "four calls in ever new sizes", (EACH, SLOWEST)),
-        Program("repl:policy", "a policy's action", (EACH, LATER), calls=4),
-        Program("repl:episodes", "an episode of REINFORCE, learned", (EACH, LATER), calls=4),
+        Program("repl:policy", "a policy's action", (EACH, LATER), calls=8),
+        Program("repl:episodes", "an episode of REINFORCE, learned", (EACH, LATER), calls=8),
         Program("repl:notebook", "thirty cells of a notebook", (WHOLE, SLOWEST)),
     ),
     "complaints": (
-        Program("complaints:neuron", "many tiny kernels in a step", (WHOLE, LATER), calls=4),
-        Program("complaints:rotation", "scan of a 3x3 matrix", (WHOLE, LATER), calls=4),
-        Program("complaints:differences", "sums of slices, gradient", (WHOLE, LATER), calls=4),
-        Program("complaints:search", "while loop of small arrays", (WHOLE, LATER), calls=4),
+        Program("complaints:neuron", "many tiny kernels in a step", (WHOLE, LATER), calls=10),
+        Program("complaints:rotation", "scan of a 3x3 matrix", (WHOLE, LATER), calls=10),
+        Program("complaints:differences", "sums of slices, gradient", (WHOLE, LATER), calls=10),
+        Program("complaints:search", "while loop of small arrays", (WHOLE, LATER), calls=10),
     ),
 }  # fmt: skip
 HEAD = (
