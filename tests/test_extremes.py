@@ -16,21 +16,22 @@ import pytest
 from catalogue import attributes, is_complex, types_of
 
 from weft import config
-from weft.eager.record.dynamic_program import DynamicProgram
+from weft.codegen.target import current
+from weft.eager.record.stitch import computed
 from weft.ir.dtype import as_dtype
+from weft.ir.extent import Extents
+from weft.ir.extent_function import evaluation
 from weft.ir.graph import Graph
-from weft.ir.node import Value
+from weft.ir.node import TensorType, Value
+from weft.library.routine import routine
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Array, Case, Elementwise, Op, catalogue
-from weft.passes.pipeline import optimize
-from weft.passes.specialize import specialize
-from weft.passes.step import Request, storing
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import evaluate
 
 OTHERS = ("x86-64-v2", "x86-64-v3")
-SIZES = (3, 200, 1700)
+SIZE = 1700  # that a routine for many sizes is made for
 MOST = 41  # elements along an axis of a grid of numbers
 PROGRAM = 48  # calls compiled as one program
 
@@ -121,31 +122,26 @@ def build(
 
 
 class UncoveredError(Exception):
-    """A program for many sizes is not for this one."""
+    """A routine for many sizes is not for this one."""
 
 
 def for_many_sizes(
     group: list[Call], length: int = MOST**2, order: int = 0
 ) -> tuple[list[Call], list[Array]]:
-    """The calls on vectors, and what a program for many sizes gives."""
+    """The calls on vectors, and what a routine for many sizes gives."""
     vectors = [
         call._replace(inputs=tuple(np.resize(x, length) for x in call.inputs)) for call in group
     ]
-    samples: list[Any] = []
-    for size in SIZES:
-        graph, results, feeds = build(group, size, order)
-        fetches = tuple(y for ys in results for y in ys)
-        types = [x.type for x in feeds]
-        step = specialize(Request(graph, fetches, (), tuple(feeds)), types, {}, {})
-        keys = tuple(str(i) for i in range(len(fetches)))
-        samples.append(((size,), optimize(storing(step, keys, {}))))
-    program = DynamicProgram(samples, 2)
-    case = program.at((length,), [x.type for x in build(group, length)[2]])
-    if case is None:
+    extents = Extents()
+    graph, results, feeds = build(group, extents.base(SIZE), order)
+    fetches = [y for ys in results for y in ys]
+    made = routine(graph, fetches, feeds, current())
+    numbers = evaluation(extents, made.extents)([length])
+    if numbers is None:
         raise UncoveredError(f"not for {length} elements")
-    found = [np.zeros(*kind) for kind in case.types]
     arrays = [x for call in vectors for x in call.inputs]
-    program.run(case, arrays, {str(i): x for i, x in enumerate(found)})
+    types = [TensorType(y.type.dtype, (length,)) for y in fetches]
+    found = computed(made.at(numbers), arrays, types)
     return vectors, found
 
 

@@ -11,7 +11,6 @@ import weft as wf
 import weft.distributed as dist
 from weft.collectives.recorded import run_pending_collectives
 from weft.datasets import load_digits
-from weft.eager.record import dynamic_program, prepared_program
 from weft.eager.tensor import lookup
 from weft.eager.tensor.dispatch import call
 from weft.errors import DistributedError, OptimizerError
@@ -113,34 +112,20 @@ def check_native_reductions(rank: int, size: int) -> None:
 
 
 def check_batches_that_one_rank_alone_has_in_new_sizes(rank: int, size: int) -> None:
-    """A program for many sizes is tried on that rank, at a step at which the others try none."""
+    """Programs differ from rank to rank, at steps at which the others have known sizes."""
     alone, own = network(), network()
     model = wf.nn.parallel.DistributedDataParallel(own, bucket_cap_mb=0.001)
     optimizers = [wf.optim.SGD(net.parameters(), lr=1e-3, momentum=0.9) for net in (own, alone)]
 
     def batch(step: int, r: int) -> wf.Tensor:
-        rows = 24 + step if r == 1 else 8  # every target has a program for these
+        rows = 24 + step if r == 1 else 8
         return wf.randn(rows, 64, generator=wf.Generator().manual_seed(100 * step + r))
 
-    agreed, agrees = [], dynamic_program.DynamicProgram.agrees
-
-    def noted(self, *args) -> bool:
-        agreed.append(agrees(self, *args))
-        return agreed[-1]
-
-    enough = prepared_program.ENOUGH, prepared_program.HURRY
-    prepared_program.ENOUGH = prepared_program.HURRY = 0.0
-    dynamic_program.DynamicProgram.agrees = noted
-    before = session.current().world.turn
     for step in range(12):
         model(batch(step, rank)).square().sum().backward()
         optimizers[0].step()
         optimizers[0].zero_grad()
     run_pending_collectives()
-    steps = (session.current().world.turn - before) / 12
-    prepared_program.ENOUGH, prepared_program.HURRY = enough
-    dynamic_program.DynamicProgram.agrees = agrees
-    assert agreed == [True] * (2 * (rank == 1)) and steps == int(steps), (agreed, steps)
     for step in range(12):
         sum(alone(batch(step, r)).square().sum() / size for r in range(size)).backward()
         optimizers[1].step()

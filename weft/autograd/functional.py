@@ -13,8 +13,9 @@ from typing import Any, TypeVar, cast
 from weft import func as functions
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.elementwise.complex_number import conj
+from weft.eager.record.expansion import expand
 from weft.eager.record.mode import Setting
-from weft.eager.record.structure import expand, structure_of
+from weft.eager.record.structure import structure_of
 from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError

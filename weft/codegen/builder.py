@@ -67,6 +67,11 @@ def integer(value: int, type_: str = "i64") -> Reg:
     return _extent(value, type_) if isinstance(value, Extent) else Reg(type_, str(value))
 
 
+def number(value: int) -> Reg | int:
+    """The integer itself, or the register of an extent: for code that treats them differently."""
+    return integer(value) if isinstance(value, Extent) else value
+
+
 def _extent(value: Extent, type_: str) -> Reg:
     kind = type_.strip("<>").replace(" ", "")
     return Reg(type_, f"%{EXTENT}{value.index}.{kind}")

@@ -52,7 +52,7 @@ class Items:
 
 def by_work(count: int, work: int, aim: int = 1 << 16) -> Items:
     """Items of `work` units each, about one an element, in chunks of about `aim` units."""
-    return Items(count, largest(1, smallest(count, aim // max(1, work))))
+    return Items(count, largest(1, smallest(count, aim // largest(1, work))))
 
 
 def even_chunks(count: int, chunks: int = CHUNKS) -> Items:

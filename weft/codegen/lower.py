@@ -70,7 +70,21 @@ FAMILIES: Final[dict[str, Family]] = {
 }
 """Kernel families by the name in `Opaque`."""
 FOR_MANY: Final = frozenset(
-    {matmul, gather, scatter, flash_attention, flash_attention_grad, query_attention}
+    {
+        matmul,
+        conv,
+        conv_grad_input,
+        conv_grad_weight,
+        gather,
+        scatter,
+        max_pool,
+        max_pool_grad,
+        avg_pool,
+        avg_pool_grad,
+        flash_attention,
+        flash_attention_grad,
+        query_attention,
+    }
 )
 """Families whose kernels support sizes that differ from run to run."""
 

@@ -18,17 +18,25 @@ was generated for one size knows for which other sizes it is valid, and which of
 
 from __future__ import annotations
 
+import importlib
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+
+from weft.ir.bound import Bounds
 
 _COMPUTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
     "%": operator.mod, "min": min, "max": max,
 }  # fmt: skip
+DECISIONS: Final[dict[str, Callable[..., int]]] = {}
+"""By name; see `weft.ir.decision`."""
 _COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
     "==": operator.eq, "<": operator.lt, "<=": operator.le,
 }  # fmt: skip
+
+LONGEST: Final = 200
+"""Characters of a formula; in longer ones extents of extents would appear again and again."""
 
 
 class Extents:
@@ -45,17 +53,31 @@ class Extents:
         self._bases: list[int] = []
         self._numbers: dict[tuple[str, int, int], int] = {}
         self._guards: dict[tuple[str, int, int], bool] = {}
+        self._tuned: dict[tuple[str, int, int], bool] = {}
         self._extents: dict[int, Extent] = {}
+        self._least: dict[int, int] = {}
+        self._bounds = Bounds(self._made, self._least)
+        self._certain: dict[tuple[str, int, int], bool | None] = {}
+        self._equal: dict[tuple[str, int, int], int] = {}
+        self._known: dict[object, Extent] = {}
 
     def __getitem__(self, index: int) -> Extent:
         """An extent by its index."""
         return self._extents[index]
 
-    def base(self, value: int) -> Extent:
-        """Adds a base size, from which other extents follow; `values` takes them in this order."""
+    def base(self, value: int, least: int | None = None) -> Extent:
+        """Adds a base size, from which other extents follow; `values` takes them in this order.
+
+        `least`: a guard that it is not smaller. Guards that follow from it are left out.
+        """
         place = len(self._bases)
         self._bases.append(value)
-        return self._extent(value, self._number("base", place, 0), f"s{place}")
+        index = self._number("base", place, 0)
+        if least is not None:
+            self._least[index] = least
+        extent = self._extent(value, index, f"s{place}")
+        self._known[frozenset(self._bounds.polynomial(index).items())] = extent
+        return extent
 
     def values(self, bases: Sequence[int]) -> list[int]:
         """Values of all extents for these base sizes, by index.
@@ -69,24 +91,31 @@ class Extents:
                 found.append(bases[a])
             elif kind == "number":
                 found.append(a)
+            elif kind in DECISIONS:
+                found.append(DECISIONS[kind](*found[a : a + b]))
             else:
                 found.append(_COMPUTED[kind](found[a], found[b]))
         return found
 
     def admits(self, values: Sequence[int]) -> bool:
         """Whether all guards hold for these values."""
-        return all(
-            [
-                _COMPARED[kind](values[a], values[b]) is expected
-                for (kind, a, b), expected in self._guards.items()
-            ]
-        )
+        enough = all([values[index] >= least for index, least in self._least.items()])
+        return enough and _hold(self._guards, values)
+
+    def suits(self, values: Sequence[int]) -> bool:
+        """Whether code is tuned for these values, if it is valid for them."""
+        return _hold(self._tuned, values)
 
     @property
     def state(self) -> dict[str, Any]:
         """All extents and guards as plain data."""
-        guards = [[*key, found] for key, found in self._guards.items()]
-        return {"bases": self._bases, "made": list(map(list, self._made)), "guards": guards}
+        guards, tuned = (
+            [[*key, found] for key, found in known.items()] for known in (self._guards, self._tuned)
+        )
+        made, least = (list(map(list, x)) for x in (self._made, self._least.items()))
+        return {
+            "bases": self._bases, "least": least, "made": made, "guards": guards, "tuned": tuned,
+        }  # fmt: skip
 
     def restored(self, state: dict[str, Any]) -> list[Extent]:
         """Restores what was known when `state` was taken; returns the extents by index.
@@ -95,9 +124,13 @@ class Extents:
             state: from `Extents` with the same bases.
         """
         made = [(kind, a, b) for kind, a, b in state["made"]]
+        for decision in {kind for kind, _, _ in made if "." in kind} - DECISIONS.keys():
+            importlib.import_module(decision.rpartition(".")[0])
         assert made[: len(self._made)] == self._made
-        self._made, self._numbers = made, {key: i for i, key in enumerate(made)}
+        self._made[:], self._numbers = made, {key: i for i, key in enumerate(made)}
         self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
+        self._tuned.update({(kind, a, b): found for kind, a, b, found in state["tuned"]})
+        self._least.update({index: least for index, least in state["least"]})
         values = self.values(self._bases)
         return [Extent(value, self, i, f"#{i}") for i, value in enumerate(values)]
 
@@ -113,23 +146,60 @@ class Extents:
         plain = _plain(kind, a, b)
         if plain is not None:
             return plain
-        index = self._number(kind, self.number_of(a), self.number_of(b))
-        return self._extent(value, index, f"({a} {kind} {b})")
+        x, y = self.number_of(a), self.number_of(b)
+        found = self._equal.get((kind, x, y))
+        if found is None:
+            found = self._equal[kind, x, y] = self._made_once(
+                kind, x, y, value, f"({a} {kind} {b})"
+            )
+        return found
+
+    def _made_once(self, kind: str, a: int, b: int, value: int, text: str) -> int:
+        """A number or an extent that is equal for all sizes, if there is one."""
+        polynomial = self._bounds.folded(kind, a, b)
+        if polynomial is None or polynomial.keys() - {()}:
+            index = self._number(kind, a, b)
+            key = frozenset(self._bounds.polynomial(index).items())
+            return self._known.setdefault(key, self._extent(value, index, text))
+        return polynomial.get((), 0)
 
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
         if found is None:
-            found = self._extents[index] = Extent(value, self, index, text)
+            short = text if len(text) <= LONGEST else f"#{index}"
+            found = self._extents[index] = Extent(value, self, index, short)
         return found
 
     def compared(self, kind: str, a: int, b: int) -> bool:
-        """The extent `a kind b`, recorded."""
+        """The comparison `a kind b`: a guard, unless it is the same for all sizes."""
+        return self._found(kind, a, b, self._guards)
+
+    def tuned(self, kind: str, a: int, b: int) -> bool:
+        """The comparison `a kind b`, which decides how fast code is, not what it computes."""
+        return self._found(kind, a, b, self._tuned)
+
+    def _found(self, kind: str, a: int, b: int, noted: dict[tuple[str, int, int], bool]) -> bool:
+        known = self.certain(kind, a, b)
+        if known is not None:
+            return known
         found = _COMPARED[kind](_value(a), _value(b))
-        if isinstance(a, Extent):
-            x, y = a.index, self.number_of(b)
-            if x != y:
-                self._guards[kind, x, y] = found
+        noted[kind, self.number_of(a), self.number_of(b)] = found
         return found
+
+    def certain(self, kind: str, a: int, b: int) -> bool | None:
+        """The comparison `a kind b` if it is the same for all sizes, as far as is known."""
+        x, y = self.number_of(a), self.number_of(b)
+        if (kind, x, y) not in self._certain:
+            self._certain[kind, x, y] = self._bounds.compared(kind, x, y)
+        return self._certain[kind, x, y]
+
+    def decided(self, name: str, numbers: Sequence[int], found: int) -> None:
+        """Adds a guard: the decision `name` gives `found` for these numbers."""
+        zero, wanted = self.number_of(0), self.number_of(found)
+        indices = [self.number_of(n) for n in numbers]
+        first = len(self._made)  # copies, so that the numbers follow each other
+        self._made += [*[("+", i, zero) for i in indices], (name, first, len(indices))]
+        self._guards["==", len(self._made) - 1, wanted] = True
 
     def _number(self, kind: str, a: int, b: int) -> int:
         key = (kind, a, b)
@@ -138,6 +208,15 @@ class Extents:
             found = self._numbers[key] = len(self._made)
             self._made.append(key)
         return found
+
+
+def _hold(comparisons: Mapping[tuple[str, int, int], bool], values: Sequence[int]) -> bool:
+    return all(
+        [
+            _COMPARED[kind](values[a], values[b]) is expected
+            for (kind, a, b), expected in comparisons.items()
+        ]
+    )
 
 
 def _value(number: int) -> int:
@@ -259,7 +338,10 @@ class Extent(_Integer):
             return self.extents.computed(kind, a, b)
         if isinstance(a, float) or isinstance(b, float):
             return _COMPUTED[kind](float(a), float(b))
-        return self._refuse(a if b is self else b)  # such as a list repeated n times
+        other = a if b is self else b
+        if hasattr(other, "__len__"):  # such as a list repeated n times
+            return self._refuse(other)
+        return NotImplemented
 
     def __truediv__(self, other: float) -> float:
         return float(self) / float(other)
@@ -301,6 +383,22 @@ class Extent(_Integer):
         return not self._compared("==", 0)
 
 
+def certain(kind: str, a: int, b: int) -> bool | None:
+    """Whether `a kind b` (`== | < | <=`) for all sizes; `None` if not known. It adds no guard."""
+    for x in (a, b):
+        if isinstance(x, Extent):
+            return x.extents.certain(kind, a, b)
+    return _COMPARED[kind](a, b)
+
+
+def tuned(kind: str, a: int, b: int) -> bool:
+    """Whether `a kind b` for the largest sizes: no guard, as it decides speed alone."""
+    for x in (a, b):
+        if isinstance(x, Extent):
+            return x.extents.tuned(kind, a, b)
+    return _COMPARED[kind](a, b)
+
+
 def smallest(a: int, b: int) -> int:
     """The minimum of two numbers, for each run's sizes."""
     return _chosen("min", a, b)
@@ -339,11 +437,14 @@ def planned(most: int) -> int:
     return _value(most)
 
 
+def symbolic(*numbers: int) -> bool:
+    """Whether one of the numbers differs from run to run."""
+    return any([isinstance(n, Extent) for n in numbers])
+
+
 def same(a: int, b: int) -> bool:
     """Whether two numbers are equal for all sizes."""
-    if isinstance(a, Extent) or isinstance(b, Extent):
-        return _value(a) == _value(b) and str(a) == str(b)
-    return a == b
+    return certain("==", a, b) is True
 
 
 def multiple(value: int, of: int) -> bool:

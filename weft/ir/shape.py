@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from weft.errors import ShapeError, UnknownShapeError, nameless
+from weft.ir.extent import Extent
 
 Dim = int | None
 Dims = tuple[Dim, ...]
@@ -92,9 +93,17 @@ def broadcast(*shapes: Shape) -> Shape:
         return None
     found: Dims = ()
     for shape in cast("tuple[Dims, ...]", shapes):
-        if shape != found:
+        if not _alike(shape, found):
             found = _broadcast_pair(found, shape, shapes) if found else shape
     return found
+
+
+def _alike(a: Dims, b: Dims) -> bool:
+    """Whether two shapes are equal; no extent is compared with a number, as that adds a guard."""
+    return len(a) == len(b) and all(
+        p is q or (isinstance(p, Extent) is isinstance(q, Extent) and p == q)
+        for p, q in zip(a, b, strict=True)
+    )
 
 
 def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:
@@ -103,7 +112,8 @@ def _broadcast_pair(a: Dims, b: Dims, shapes: Sequence[Shape]) -> Dims:
     out = list(a)
     for axis, new in enumerate(b, len(a) - len(b)):
         old = out[axis]
-        if old == new or new == 1:
+        plain = not isinstance(new, Extent) and new == 1  # compared first: it adds no guard
+        if plain or old == new or new == 1:
             continue
         if old == 1 or old is None:
             out[axis] = new

@@ -26,6 +26,7 @@ from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_
 MOST_FORMS: Final = 1 << 12  # forgotten together
 MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
 MOST_OWN: Final = 64
+LEAST: Final = 2  # sizes of one are part of the form
 
 
 class Entry:
@@ -60,7 +61,8 @@ class Entry:
             if len(self._own) >= MOST_OWN:
                 self._own.clear()
             variant = self._own[sizes] = self._for_one_size(group, places, sizes)
-        found = variant.at(())
+            self._begin(variant)
+        found = variant.at(sizes)
         assert found is not None
         return found
 
@@ -69,14 +71,21 @@ class Entry:
         extents = Extents()
         extents.planning = True
         try:
-            symbolic = resized(group, places, sizes, extents.base)
+            symbolic = resized(group, places, sizes, lambda n: extents.base(n, min(n, LEAST)))
             variant = variant_of(symbolic, written(symbolic, self._target), extents, self._target)
         except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
             self._symbolic = False
             return None
+        self._begin(variant)
         self._variants.insert(0, variant)
         _new.append(self)
         return variant.at(sizes)
+
+    def _begin(self, variant: Variant) -> None:
+        """Has kernels compiled while others are still written."""
+        for template in variant.templates:
+            if not template.code.address:
+                compiler.begin(template.code.kernel, self._target)
 
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""

@@ -16,6 +16,7 @@ from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.entry import Entry, entry_of
+from weft.library.form import resized
 from weft.library.variant import Bound, Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
@@ -53,6 +54,10 @@ class Part:
         """Its launches, given the sizes that are extents, in order."""
         sizes = tuple([_at(x, left) for x in self.sizes])
         return self.entry.at(self.group, self.sizes, sizes)
+
+    def group_at(self, bound: Bound) -> Group:
+        """The group at concrete sizes."""
+        return resized(self.group, self.sizes, bound.sizes, int)
 
 
 @dataclass(frozen=True, eq=False)

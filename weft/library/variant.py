@@ -59,10 +59,12 @@ class Bound(NamedTuple):
 
     Attributes:
         scratch: bytes of each piece, and whether each thread needs as many.
+        sizes: those of the form.
     """
 
     starts: tuple[Start, ...]
     scratch: tuple[tuple[int, bool], ...]
+    sizes: tuple[int, ...]
 
 
 class Place(NamedTuple):
@@ -127,7 +129,7 @@ class Variant:
         given += [size for size, _ in self.scratch]
         return evaluation(self._extents, [x.extent for x in given if isinstance(x, Place)])
 
-    def at(self, sizes: Sequence[int]) -> Bound | None:
+    def at(self, sizes: tuple[int, ...]) -> Bound | None:
         """The launches for these sizes; `None` if the kernels do not hold for them."""
         try:
             numbers = self._numbers(sizes)
@@ -139,6 +141,7 @@ class Variant:
         return Bound(
             tuple([template.at(left) for template in self.templates]),
             tuple([(at(size, left), each) for size, each in self.scratch]),
+            sizes,
         )
 
     def as_data(self, key_of: Callable[[Kernel], str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from weft.codegen import llvm, microkernel
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
 from weft.codegen.contraction.matmul import matmul
-from weft.codegen.contraction.plan import pays_in_pairs
+from weft.codegen.contraction.order import in_pairs
 from weft.codegen.contraction.product import product_of
 from weft.ir import dtype as types
 from weft.ir.dtype import as_dtype
@@ -89,7 +89,7 @@ def test_the_products_meant_are_those_in_pairs() -> None:
         arrays = [np.zeros(shape, types.bfloat16.numpy) for shape in shapes]
         group = group_for("matmul", arrays, {"transpose_x": False, "transpose_y": False})
         for name in NAMES:
-            assert pays_in_pairs(product_of(group.nodes[0]), machine(name))
+            assert in_pairs(product_of(group.nodes[0]), machine(name))
 
 
 def test_the_test_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:

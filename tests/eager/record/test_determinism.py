@@ -10,11 +10,8 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import dynamic_shape
-from weft.eager.record import prepared_program as programs
 from weft.eager.record.state import trace
 from weft.errors import ArgumentError
-from weft.nn import functional as F
 
 STEPS, SAVED = 5, (1, 3)
 
@@ -89,27 +86,6 @@ def test_all_rows_of_a_table_are_updated(deterministic):
     table(wf.tensor([3, 5])).sum().backward()
     optimizer.step()
     assert not optimizer._lagged
-
-
-@pytest.mark.usefixtures("unstitched")
-def test_sizes_have_their_own_programs_though_there_is_one_for_many(monkeypatch):
-    monkeypatch.setattr(programs, "ENOUGH", 0.0)
-    monkeypatch.setattr(programs, "HURRY", 0.0)
-
-    def scores(n):
-        x = wf.from_numpy(np.linspace(-3, 3, 8 * n, dtype=np.float32).reshape(n, 8))
-        return F.softmax(x @ x.T, 1).sum(0).numpy()
-
-    with config.override(deterministic=True):
-        wanted = scores(40)
-    programs._programs.clear()
-    for n in range(20, 40):
-        scores(n)
-    assert any([family.has_program for family in dynamic_shape._families.values()])
-    with config.override(deterministic=True):
-        np.testing.assert_array_equal(scores(40), wanted)
-    (last,) = [p for p in programs._programs.values() if p.executable is not None and p.runs == 1]
-    assert last._case is None
 
 
 def test_the_mode_is_reported_and_refuses_what_is_no_truth_value():

@@ -92,10 +92,7 @@ def compiled(monkeypatch):
         return before(step, threads, **options)
 
     monkeypatch.setattr(programs, "finish", finish)
-    monkeypatch.setattr("weft.eager.record.dynamic_program.finish", finish)
     monkeypatch.setattr(programs, "_programs", type(programs._programs)())
-    monkeypatch.setattr(programs, "_families", {})
-    monkeypatch.setattr("weft.eager.record.dynamic_shape._families", type(programs._programs)())
     return found
 
 

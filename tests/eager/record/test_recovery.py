@@ -202,18 +202,16 @@ class Interrupting(OrderedDict[Any, Any]):
 
 
 @pytest.mark.usefixtures("unstitched")
-@pytest.mark.parametrize("table", ["_programs", "_families"])
-def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch, table):
+def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     x = wf.zeros(3)
     wf.synchronize()
-    for name in ("_programs", "_families"):
-        monkeypatch.setattr(programs, name, Interrupting() if name == table else OrderedDict())
+    monkeypatch.setattr(programs, "_programs", Interrupting())
     x.add_(1.0)
     with config.override(compile=False):
         with pytest.raises(KeyboardInterrupt):
             wf.synchronize()
-        for _ in range(programs.INTERPRETED_RUNS + 2):  # after which the other table is asked
+        for _ in range(programs.INTERPRETED_RUNS + 2):
             wf.synchronize()
             x.add_(1.0)
     assert x.tolist() == [programs.INTERPRETED_RUNS + 3.0] * 3

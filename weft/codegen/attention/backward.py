@@ -15,14 +15,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from weft.codegen.attention.nest import Coming, Layout, Nest, Packed, Panels, placed
-from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
+from weft.codegen.attention.problem import (
+    KEYS,
+    QUERIES,
+    Attention,
+    attention_of,
+    band_rows,
+    row_tile,
+    score_tile,
+    usual,
+)
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import divide, larger, scaled, smaller, subtract, write
 from weft.codegen.contraction.finish import load_tile, store_tile
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
-from weft.ir.extent import largest, planned, smallest
+from weft.ir.extent import Extent, largest, smallest
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch, Scratch
 
@@ -66,9 +75,9 @@ class _Layout(Layout):
         p = problem
         self.tile: Final = score_tile(p, target, max(p.width, p.depth))
         self.band: Final = band_rows(p.queries, self.tile)
-        self.by_query: Final = row_tile(self.band, p.width, self.dtype, target)
-        self.by_key: Final = row_tile(int(p.keys), p.width, self.dtype, target)
-        self.by_value: Final = row_tile(int(p.keys), p.depth, self.dtype, target)
+        self.by_query: Final = row_tile(usual(self.band, QUERIES), p.width, self.dtype, target)
+        self.by_key: Final = row_tile(usual(p.keys, KEYS), p.width, self.dtype, target)
+        self.by_value: Final = row_tile(usual(p.keys, KEYS), p.depth, self.dtype, target)
         self.keys_turned: Final = Panels(
             self.stored, self.tile, self.steps(p.width), p.keys, turned=True
         )
@@ -80,7 +89,7 @@ class _Layout(Layout):
         self.across: Final = max(1, target.l2 // SPAN // self.tile.columns)
         self.span: Final = self.across * self.tile.columns
         self.spans: Final = ceil_div(p.keys, self.span)
-        self.splits: Final = planned(self.spans) > 1
+        self.splits: Final = self.spans > 1
         padded = smallest(self.span, self.keys_turned.count * self.tile.columns)
         for tile in (self.by_key, self.by_value):
             padded = largest(padded, self.tiles(tile) * tile.rows)
@@ -88,11 +97,12 @@ class _Layout(Layout):
         vectors = ceil_div(padded, self.lanes)
         self.pitch: Final = (vectors + 1 - vectors % 2) * self.lanes
         # Both scratch matrices of a block take half of L2.
-        most = max(self.band, target.l2 // 2 // (2 * int(self.pitch) * self.size))
-        self.block: Final = largest(self.band, ceil_div(p.queries, ceil_div(int(p.queries), most)))
+        pitch = self.span if isinstance(p.keys, Extent) else self.pitch
+        most = largest(self.band, target.l2 // 2 // (2 * pitch * self.size))
+        self.block: Final = largest(self.band, ceil_div(p.queries, ceil_div(p.queries, most)))
         self.blocks: Final = ceil_div(p.queries, self.block)
         # Whether there are sums for the part of the block before.
-        self.adds: Final = self.splits or planned(self.blocks) > 1
+        self.adds: Final = self.splits or self.blocks > 1
         self.queries: Final = Panels(self.stored, self.by_key, self.block, p.width)
         self.cotangents: Final = Panels(self.stored, self.by_value, self.block, p.depth)
         self.joined: Final = p.places[0].beside > 1  # all cotangents in one array

@@ -12,7 +12,15 @@ from typing import Final
 
 from weft.codegen import vecmath
 from weft.codegen.attention.nest import Coming, Layout, Nest, Packed, Panels, placed
-from weft.codegen.attention.problem import Attention, attention_of, band_rows, row_tile, score_tile
+from weft.codegen.attention.problem import (
+    QUERIES,
+    Attention,
+    attention_of,
+    band_rows,
+    row_tile,
+    score_tile,
+    usual,
+)
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import scaled, smaller
 from weft.codegen.contraction.tile import ceil_div
@@ -51,7 +59,7 @@ class _Layout(Layout):
         p = problem
         self.tile: Final = score_tile(p, target, p.width)
         self.band: Final = band_rows(p.queries, self.tile)
-        self.out: Final = row_tile(self.band, p.depth, self.dtype, target)
+        self.out: Final = row_tile(usual(self.band, QUERIES), p.depth, self.dtype, target)
         self.keys: Final = Panels(self.stored, self.tile, self.steps(p.width), p.keys, turned=True)
         self.values: Final = Panels(self.stored, self.out, p.keys, p.depth)
         self.pitch: Final = self.keys.count * self.tile.columns + self.lanes

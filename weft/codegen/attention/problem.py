@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -10,6 +11,7 @@ from weft.codegen.contraction.tile import ceil_div, choose_tile
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, bfloat16, float32
+from weft.ir.extent import Extent
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -17,6 +19,14 @@ BAND = 24
 """Rows of queries that go through all steps together: their scores (24 x 256 x 4 bytes) stay in L1,
 and 24 is a multiple of the tiles' usual rows.
 """
+
+
+QUERIES = (32, 128), (16, 16), (8, 8), (4, 4), (2, 2), (1, 1)
+"""Classes of queries that differ from run to run: the least, and for how many tiles are chosen. A
+tile has no more rows than there are queries, so it computes up to twice as many.
+"""
+KEYS = (32, 128), (0, 16)
+"""Classes of keys; tiles of more than there are compute what nobody reads."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,14 @@ def in_pairs(problem: Attention, target: Target) -> bool:
 def score_tile(problem: Attention, target: Target, width: int) -> Tile:
     """The tile of queries by keys, whose sums take `width` steps."""
     product = Product(
-        int(problem.queries), int(problem.keys), width, width, 1, 1, width, problem.dtype
+        usual(problem.queries, QUERIES),
+        usual(problem.keys, KEYS),
+        width,
+        width,
+        1,
+        1,
+        width,
+        problem.dtype,
     )
     return choose_tile(product.paired() if in_pairs(problem, target) else product, target)
 
@@ -127,4 +144,12 @@ def row_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
 
 def band_rows(rows: int, tile: Tile) -> int:
     """Rows of a band: whole tiles, but no more than there are."""
-    return min(rows, ceil_div(BAND, tile.rows) * tile.rows)
+    most = ceil_div(BAND, tile.rows) * tile.rows
+    return most if rows >= most else rows
+
+
+def usual(size: int, classes: Sequence[tuple[int, int]]) -> int:
+    """The size for which tiles are chosen: of one that differs from run to run, of its class."""
+    if not isinstance(size, Extent):
+        return size
+    return next(chosen for least, chosen in classes if size >= least)

@@ -153,7 +153,7 @@ class _Kernel:
                 if self.ahead:
                     self._ask(scaled(b, v, key, p.depth, self.stored.size))
             dots = [self._get(b.offset(self.dots, i * self.bytes)) for i in range(self.lanes)]
-            value = add_lanes(b, dots, self.lanes)
+            (value,) = add_lanes(b, dots, self.lanes)
             value = b.binary("fmul", value, constant(p.scale, self.type))
             if added is not None:
                 value = b.binary("fadd", value, added)

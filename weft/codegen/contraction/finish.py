@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.codegen.builder import Builder, Reg, integer
-from weft.codegen.contraction.emit import first, scaled, smaller, subtract, without
+from weft.codegen.contraction.emit import scaled, smaller, subtract, without
 from weft.codegen.contraction.plan import Plan
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Plain, Sink
-from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import Accumulators, Ahead, Tile, first_lanes
 from weft.ir.extent import multiple
 
@@ -65,27 +64,23 @@ class Finish:
         self.ragged = not (
             multiple(product.m, self.tile.rows) and multiple(product.n, self.tile.columns)
         )
-        out_bytes = product.count * product.m * product.n * product.dtype.size
-        read = product.count * product.k * (product.m + product.n) * product.dtype.size
+        out_bytes = int(product.count * product.m * product.n) * product.dtype.size
+        read = int(product.count * product.k * (product.m + product.n)) * product.dtype.size
         self.streams = (
             isinstance(sink, Plain)
             and not plan.by_rows
             and product.dtype is self.tile.dtype
             and not product.pairs
-            and not product.n % self.tile.lanes
+            and multiple(product.n, self.tile.lanes)
             and out_bytes >= STREAMED
             and out_bytes + read > 2 * STREAMED
         )
-        lines = self.tile.columns if plan.swapped else self.tile.rows * self.tile.vectors
-        space = lines * self.tile.lanes * self.tile.dtype.size
+        space = self.tile.rows * self.tile.columns * self.tile.dtype.size
         self.spill = b.emit("ptr", f"alloca [{space} x i8], align 64")
 
     def tile_at(self, sums: Accumulators, i: Reg, j: Reg) -> None:
         """Gives the finished sums of tile (i, j) to the sink, those inside the output."""
         b, s, tile = self.b, self.sizes, self.tile
-        if self.plan.swapped:
-            self._store_swapped(sums, j)
-            return
         row, column = b.mul(i, tile.rows), b.mul(j, tile.columns)
         if not self.ragged:
             self._store_whole(sums, row, column)
@@ -108,7 +103,7 @@ class Finish:
     def ahead(self, i: Reg, j: Reg) -> list[Ahead]:
         """What storing tile (i, j) touches, to prefetch."""
         b, tile = self.b, self.tile
-        if self.plan.swapped or self.streams:
+        if self.streams:
             return []
         row = b.add(b.mul(self.matrix, self.sizes.m), b.mul(i, tile.rows))
         at = (row, b.mul(j, tile.columns), self.sizes.n)
@@ -183,50 +178,7 @@ class Finish:
                 b.add(column, v * lanes),
                 self.sizes.n,
             )
-            if self.product.n == 1:
-                self.sink.store(first(b, value), at, 1, None)
-            else:
-                self.sink.store(value, at, lanes, mask)
-
-    def _store_swapped(self, sums: Accumulators, j: Reg) -> None:
-        """Transposes a tile whose columns are rows of the output, then stores them one by one."""
-        b, s, tile = self.b, self.sizes, self.tile
-        lanes, size = tile.lanes, tile.lanes * tile.dtype.size
-        column = b.mul(j, tile.columns)
-        column0 = smaller(b, column, b.add(s.n, -tile.columns))
-        if tile.rows == 1:
-            self._store_column(sums[0], column, column0)
-            return
-        padding = [Reg(tile.type, "poison")] * (lanes - tile.rows)
-        mask = first_lanes(b, s.m, lanes) if tile.rows < lanes else None
-        row = b.add(b.mul(self.matrix, s.n), column0)
-        lines: list[Reg] = []
-        for v in range(tile.vectors):
-            lines += transpose(b, [row[v] for row in sums] + padding, lanes)
-        if not self.ragged and self.sink.cost * len(lines) <= UNROLLED:
-            self.sink.reset()
-            for r, line in enumerate(lines):
-                self.sink.store(line, (b.add(row, r), integer(0), s.m), lanes, mask)
-            return
-        for r, line in enumerate(lines):
-            b.store(line, b.offset(self.spill, r * size), 8)
-        with b.loop(subtract(b, column, column0), tile.columns, at_least_once=True) as loop:
-            line = b.load(tile.type, scaled(b, self.spill, loop.index, size, 1), 8)
-            self.sink.reset()
-            self.sink.store(line, (b.add(row, loop.index), integer(0), s.m), lanes, mask)
-
-    def _store_column(self, sums: Sequence[Reg], column: Reg, column0: Reg) -> None:
-        """Stores the output's only column: the tile's vectors, except what another tile stores."""
-        b, s, lanes = self.b, self.sizes, self.tile.lanes
-        skipped = subtract(b, column, column0)
-        everything = Reg(f"<{lanes} x i1>", "splat (i1 true)")
-        self.sink.reset()
-        for v, value in enumerate(sums):
-            mask = None
-            if self.ragged:
-                mask = without(b, everything, first_lanes(b, b.add(skipped, -v * lanes), lanes))
-            row = b.add(b.add(b.mul(self.matrix, s.n), column0), v * lanes)
-            self.sink.store(value, (row, integer(0), s.m), lanes, mask)
+            self.sink.store(value, at, lanes, mask)
 
 
 def load_tile(b: Builder, tile: Tile, pointer: Reg) -> Accumulators:

@@ -1,22 +1,21 @@
-"""Matmuls: choose the kernel by shape."""
+"""Matmuls: choose the kernel by shape; `order` says what that means for results."""
 
 from __future__ import annotations
 
-from typing import Final
-
-from weft.codegen.contraction import dot, streamed
+from weft.codegen.contraction.dot import launch_dot
+from weft.codegen.contraction.few import launch_few
+from weft.codegen.contraction.order import in_pairs, is_dot, is_few
 from weft.codegen.contraction.plain import launch_plain
-from weft.codegen.contraction.plan import pays_in_pairs, plan_of
+from weft.codegen.contraction.plan import in_parts, plan_of
+from weft.codegen.contraction.plan_many import is_many, plan_of_many
 from weft.codegen.contraction.product import product_of
 from weft.codegen.contraction.sink import sink_of
-from weft.codegen.contraction.split import launch_split, parts_of
+from weft.codegen.contraction.split import launch_split, rows_together, steps_of_part
 from weft.codegen.contraction.tiled import launch_tiled
 from weft.codegen.target import Target
+from weft.ir.extent import same
 from weft.passes.group import Group
 from weft.passes.launch import Launch
-
-FEW: Final = 4
-"""Rows from which packed weights are faster to multiply with, in a loop."""
 
 
 def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -29,14 +28,20 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     x, y = node.data_inputs
     if not product.dtype.is_floating:
         return launch_plain(product, target, (x, y), sink)
-    if streamed.suits(product, target):
-        return streamed.launch_streamed(product, target, (x, y), sink)
-    if dot.suits(product, target):
-        return dot.launch_dot(product, target, (x, y), sink)
-    parts = parts_of(product, target)
-    if parts > 1:
-        return launch_split(product, parts, target, (x, y), sink)
-    if pays_in_pairs(product, target):
-        product = product.paired()
-    again = group.repeated and y in group.lasting and product.m >= FEW
-    return launch_tiled(product, plan_of(product.planned(), target, again), target, (x, y), sink)
+    if is_dot(product):
+        return launch_dot(product, target, (x, y), sink)
+    if is_few(product, target):
+        return launch_few(product, target, (x, y), sink)
+    steps = steps_of_part(product, target)
+    cut = not same(steps, 0)
+    if cut and rows_together(product):
+        return launch_split(product, steps, target, (x, y), sink)
+    if in_pairs(product, target):
+        product, steps = product.paired(), steps // 2
+    if is_many(product):
+        plan = plan_of_many(product, target)
+    else:
+        plan = plan_of(product, target, group.repeated and y in group.lasting)
+    if cut:
+        plan = in_parts(plan, steps)
+    return launch_tiled(product, plan, target, (x, y), sink)

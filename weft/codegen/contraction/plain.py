@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.codegen.builder import Builder, Reg, constant, integer, kernel_builder, memory_type
 from weft.codegen.chunk import Items, even_chunks
 from weft.codegen.contraction.emit import divide, scaled
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.matrices import offsets
 from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink, launch_into
@@ -30,11 +30,9 @@ def _ir(product: Product, target: Target, sink: Sink, rows: Items) -> str:
     lanes = target.lanes(product.dtype.size) if product.y_column == 1 else 1
     with rows.loop(b) as item:
         matrix, row = divide(b, item, integer(product.m))
-        x_matrix, y_matrix = matrices(b, product, matrix)
-        size = product.dtype.size
-        line = scaled(b, x, b.mul(x_matrix, product.m * product.k), 1, size)
-        line = scaled(b, line, row, product.x_row, size)
-        other = scaled(b, y, b.mul(y_matrix, product.k * product.n), 1, size)
+        before, size = offsets(b, product, matrix), product.dtype.size
+        line = scaled(b, scaled(b, x, before[0], 1, size), row, product.x_row, size)
+        other = scaled(b, y, before[1], 1, size)
         whole = product.n - product.n % lanes
         for start, stop, width in ((0, whole, lanes), (whole, product.n, 1)):
             if start < stop:

@@ -11,7 +11,7 @@ Multiplication", with the panel of y packed by the thread that uses it):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.codegen.chunk import CHUNKS
 from weft.codegen.contraction.product import Product
@@ -21,11 +21,10 @@ from weft.codegen.contraction.tile import (
     ceil_div,
     choose_tile,
     most_rows,
-    tile_cycles,
 )
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
-from weft.ir.dtype import bfloat16
+from weft.ir.extent import Extent, largest, smallest
 
 DEPTH = 256
 """Maximum steps of k in a block: 256 x 2 vectors of 64 bytes are 32 KB, two thirds of Zen 5's
@@ -35,7 +34,7 @@ WHOLE = 384
 """Maximum steps of k in a single block: carrying sums to a second one would cost more than a panel
 of y that passes through L1 (2048 x 384 x 1536 and 384 x 384: 5 to 10% on Cascade Lake).
 """
-CHUNK_FLOPS = 0.5e6
+CHUNK_FLOPS = 500_000
 """Minimum work of a chunk, about 2 us: less is not worth waking another thread for."""
 CHUNK_BYTES = 1 << 17
 """The same if memory takes the time."""
@@ -104,7 +103,10 @@ class Plan:
     before: bool = False  # a previous launch packs y, once for all
     left_before: bool = False  # a previous launch packs x, once for all
     by_rows: bool = False  # a tile's rows meet all panels before the next rows do
-    swapped: bool = False  # for the transposed matmul; tiles are transposed when stored
+    single: bool = False  # k is one block for all sizes
+    room: int = 0  # steps of k that a panel of x has room for, if more than `depth`
+    most: tuple[int, int] = (0, 0)  # tiles down and across that scratch has room for, or those two
+    part: int = 0  # steps of k whose sums are added to those before; 0: sums go on
 
 
 def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
@@ -114,21 +116,13 @@ def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
         again: whether y is the same in many calls, so that packing it costs nothing: it is done
             once.
     """
-    lanes = target.lanes(product.accumulator.size)
-    if (
-        not product.pairs
-        and product.x_transposed
-        and product.n <= 3 * lanes // 4
-        and product.m >= lanes
-    ):
-        return _swapped(product, target)
     pack_left = _pack_left(product, target)
     if _memory_bound(product, target):
         return _by_rows(product, target, pack_left)
     if not pack_left and passes_once(product, target):
         return _in_passing(product, target)
     if pack_left and _apart(product, target):
-        return _one_by_one(product, target)
+        return one_by_one(product, target)
     tile = choose_tile(product, target, pack_left, product.m >= SHARED_ROWS)
     across = ceil_div(product.n, tile.columns)
     down = ceil_div(product.m, tile.rows)
@@ -162,6 +156,12 @@ def plan_of(product: Product, target: Target, again: bool = False) -> Plan:
     copies = pack_right and not again
     tall, wide, group = _shares(product, tile, (down, across), (tall, widest), copies, chunks)
     return Plan(tile, depth, tall, wide, group, pack_left, pack_right, again)
+
+
+def in_parts(plan: Plan, part: int) -> Plan:
+    """The plan with sums of `part` steps each, which are added in order."""
+    each = ceil_div(ceil_div(part, ceil_div(part, plan.depth)), 8) * 8
+    return replace(plan, depth=each, part=part, single=False)
 
 
 def _deepest(product: Product, tile: Tile, shallow: bool, shared: bool, target: Target) -> int:
@@ -211,12 +211,17 @@ def _by_rows(product: Product, target: Target, pack_left: bool) -> Plan:
     )
 
 
+def from_memory(product: Product, target: Target) -> bool:
+    """Whether y comes from memory, and has long rows."""
+    bytes_ = product.count * product.k * product.n * product.dtype.size
+    return product.n >= TEAM * ITEM_COLUMNS and bytes_ > FAR * target.l2
+
+
 def passes_once(product: Product, target: Target) -> bool:
     """Whether few rows meet a y that comes from memory."""
-    bytes_ = product.count * product.k * product.n * product.dtype.size
-    columns = not product.y_transposed and product.n >= TEAM * ITEM_COLUMNS
     plain = product.dtype is product.accumulator and not product.pairs
-    return columns and plain and product.m <= CROWDED_ROWS and bytes_ > FAR * target.l2
+    few = not product.y_transposed and product.m <= CROWDED_ROWS
+    return few and plain and from_memory(product, target)
 
 
 def _in_passing(product: Product, target: Target) -> Plan:
@@ -228,7 +233,7 @@ def _in_passing(product: Product, target: Target) -> Plan:
     lanes = target.lanes(product.dtype.size)
     tile = Tile(ceil_div(product.m, down), vectors, lanes, product.dtype)
     across = ceil_div(product.n, tile.columns)
-    if product.count > 1:  # parts of one matmul: long runs, sums in half of L1
+    if product.count > 1:  # long runs, sums in half of L1
         kept = max(1, target.l1 // 2 // (product.m * tile.columns * tile.dtype.size))
         wide = ceil_div(across, ceil_div(across, kept))
     else:
@@ -246,37 +251,15 @@ def _apart(product: Product, target: Target) -> bool:
     return product.count > 1 and rows_together and product.k > WHOLE and small
 
 
-def _one_by_one(product: Product, target: Target) -> Plan:
+def one_by_one(product: Product, target: Target) -> Plan:
     """Each thread does a whole matmul, packing both operands block by block.
 
     They are not shared: packed by a launch before, they would go through memory twice more.
     """
-    tile = choose_tile(product, target, pack_left=True)
+    tile = choose_tile(product.planned(), target, pack_left=True)
     across, down = ceil_div(product.n, tile.columns), ceil_div(product.m, tile.rows)
     depth = min(DEPTH, target.l1 // 2 // (tile.columns * tile.dtype.size))
     return Plan(tile, depth, down, across, ceil_div(product.count, CHUNKS), True, True)
-
-
-def _swapped(product: Product, target: Target) -> Plan:
-    """Few columns, and x is contiguous along rows: vectors run down the output, not across."""
-    turned = product.swapped()
-    dtype = product.accumulator
-    lanes = target.lanes(dtype.size)
-    wide = [v for v in range(1, 9) if turned.m <= max_rows(target, v) and v * lanes <= turned.n]
-    tiles = [Tile(turned.m, v, lanes, dtype) for v in wide]
-    tile = min(tiles, key=lambda tile: (tile_cycles(turned, tile), tile.vectors))
-    across = ceil_div(turned.n, tile.columns)
-    _, wide, group = _shares(turned, tile, (1, across), (1, across), False)
-    pack = product.dtype is not dtype
-    depth = max(1, min(product.k, DEPTH) if pack else product.k)
-    return Plan(tile, depth, 1, wide, group, pack, pack, swapped=True)
-
-
-def pays_in_pairs(product: Product, target: Target) -> bool:
-    """Whether a bfloat16 matmul is worth packing for instructions on pairs."""
-    if not target.bf16 or product.dtype is not bfloat16:
-        return False
-    return product.m >= 16 and product.n >= 64 and product.k >= 32
 
 
 def crowded(stride: int, size: int, period: int = PAGE) -> bool:
@@ -328,8 +311,11 @@ def _crowded_rows(product: Product, tile: Tile) -> bool:
 
 def chunks_of(product: Product) -> int:
     """How many chunks the work of a matmul is worth; powers of two divide evenly when few."""
-    work = max(product.flops / CHUNK_FLOPS, product.bytes / CHUNK_BYTES)
-    chunks = max(1, min(CHUNKS, int(work)))
+    flops = 2 * product.count * product.m * product.n * product.depth
+    work = largest(flops // CHUNK_FLOPS, product.moved // CHUNK_BYTES)
+    chunks = largest(1, smallest(CHUNKS, work))
+    if isinstance(chunks, Extent):
+        return chunks
     return chunks if chunks >= TEAM else 1 << (chunks.bit_length() - 1)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.ir.dtype import DType, float32
+from weft.ir.extent import same
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -19,7 +20,8 @@ class Product:
     `g` runs over `batch`; a batch stride of 0 is a broadcast operand. The output is contiguous.
     With `pairs`, a step of k is two bfloat16, counted as one float32; an operand in which they are
     not adjacent is interleaved when packed, and its strides count bfloat16. If k is `odd`, zero
-    follows the last one, both operands are packed, and all strides count bfloat16.
+    follows the last one, both operands are packed, and all strides count bfloat16. The batch's last
+    matmul has only `last` steps of k, if not 0.
     """
 
     m: int
@@ -37,11 +39,17 @@ class Product:
     x_woven: bool = False
     y_woven: bool = False
     odd: bool = False
+    last: int = 0
 
     @property
     def count(self) -> int:
         """Matmuls in the batch."""
         return prod(self.batch)
+
+    @property
+    def together(self) -> int:
+        """Rows that meet one matrix y."""
+        return self.m if any(self.y_batch) else self.m * self.count
 
     @property
     def sizes(self) -> tuple[int, int, int]:
@@ -61,8 +69,13 @@ class Product:
     @property
     def bytes(self) -> float:
         """Memory that must move at least once."""
+        return float(self.moved)
+
+    @property
+    def moved(self) -> int:
+        """`bytes` as an integer."""
         moved = self.m * self.k + self.k * self.n + self.m * self.n
-        return float(self.count * moved * self.dtype.size)
+        return self.count * moved * self.dtype.size
 
     @property
     def accumulator(self) -> DType:
@@ -83,7 +96,7 @@ class Product:
         row, column = self.x_row, self.y_column
         return replace(
             self, k=(self.k + 1) // 2, dtype=float32, pairs=True, x_woven=x_woven,
-            y_woven=y_woven, odd=odd,
+            y_woven=y_woven, odd=odd, last=self.last // 2,
             x_row=row if x_woven or odd else row // 2,
             x_step=self.x_step * 2 if x_woven or odd else 1,
             y_step=self.y_step * 2 if y_woven or odd else 1,
@@ -91,7 +104,7 @@ class Product:
         )  # fmt: skip
 
     def planned(self) -> Product:
-        """The matmul of the largest planned sizes, for which the code is tuned."""
+        """The matmul of the planned sizes, for which a tile may be chosen if it holds for all."""
         return replace(self, m=int(self.m), n=int(self.n), k=int(self.k))
 
     @property
@@ -119,12 +132,12 @@ class Product:
     @property
     def x_transposed(self) -> bool:
         """Whether x is contiguous along rows, not along k."""
-        return self.x_woven if self.pairs else self.x_step != 1
+        return self.x_woven if self.pairs else not same(self.x_step, 1)
 
     @property
     def y_transposed(self) -> bool:
         """Whether y is contiguous along k, not along columns."""
-        return self.y_column != 1
+        return not same(self.y_column, 1)
 
 
 def product_of(node: Node) -> Product:
@@ -135,13 +148,14 @@ def product_of(node: Node) -> Product:
     m, k = x[-2:][::-1] if x_turned else x[-2:]
     n = y[-2] if y_turned else y[-1]
     batch = out[:-2]
+    x_turned = x_turned and m != 1
     if not x_turned and prod(y[:-2]) == 1 and x[:-2] == batch:
         m, batch = m * prod(batch), ()  # one y for all: the batch is more rows
     axes = [axis for axis, size in enumerate(batch) if size != 1]
     kept = tuple(batch[axis] for axis in axes)
     return Product(
         m, n, k,
-        x_row=1 if x_turned and m != 1 else k,
+        x_row=1 if x_turned else k,
         x_step=m if x_turned else 1,
         y_step=1 if y_turned else n,
         y_column=k if y_turned and n != 1 else 1,

@@ -1,145 +1,185 @@
-"""Matmuls of a few rows with a y that is read once, at memory bandwidth.
+"""Few rows times a y whose columns are contiguous along k, and lie one after the other.
 
-The columns of y are contiguous along k and lie one after the other. Hardware prefetchers follow
-ascending addresses and restart in each page; so y is cut into `STREAMS` equal parts, and the same
-column of each is multiplied at the same time. Adjacent columns at the same time are slower: they
-share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4: 6 parts 0.48 ms, 4 parts
-0.51, 2 parts 0.60, one 1.20, sixteen adjacent columns 0.74; one thread 1.21, 1.38, 1.65, 2.17,
-2.02. Software prefetching (`prefetch`) makes all of them slower.
+A vector has steps of one column. Those of adjacent streams exchange blocks, so that each has a
+block of steps of every stream: `chains` terms of one sum each, for as many streams as it has
+blocks. A block of x meets all of them.
+
+Hardware prefetchers follow ascending addresses and restart in each page. So y is cut into streams,
+equal parts, and the same column of each is multiplied at the same time. Adjacent columns at the
+same time are slower: they share pages. Weights of a 6 x 384 decoder, 42 MB, two threads of Zen 4,
+without exchanges: 6 parts 0.48 ms, 4 parts 0.51, 2 parts 0.60, one 1.20, sixteen adjacent columns
+0.74; one thread 1.21, 1.38, 1.65, 2.17, 2.02. Software prefetching (`prefetch`) makes all of them
+slower.
 """
 
 from __future__ import annotations
 
-from weft.codegen.builder import Reg, constant, integer, kernel_builder, memory_type
-from weft.codegen.chunk import even_chunks
-from weft.codegen.contraction.dot import LEAST_DEPTH, add_lanes
+from typing import Final
+
+from weft.codegen.builder import Reg, constant, integer, memory_type
+from weft.codegen.chunk import Items, even_chunks
+from weft.codegen.contraction.dot import add_lanes
 from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.narrow import Narrow
+from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
-from weft.codegen.contraction.sink import Sink, launch_into
+from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
+from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
-from weft.ir.extent import largest, multiple, pinned, smallest
-from weft.ir.node import Value
-from weft.passes.launch import Kernel, Launch
+from weft.ir.extent import largest, multiple
 
-STREAMS = 4
-"""Columns at the same time: 6 give fewer items to share, and gain nothing in a decoder."""
-ROWS = 4
-"""Maximum rows: their sums with 4 columns fill half of 32 registers."""
+STREAMS: Final = 8
+"""Columns at the same time: 4 are a single chain of multiply-adds for one row (4 x 256 x 256: 20%
+faster than with 4, 1 x 384 x 512: 23%), and as fast from memory.
+"""
 
 
-def suits(product: Product, target: Target) -> bool:
-    """Whether this kernel is the best one for a matmul."""
-    lanes = target.lanes(product.accumulator.size)
-    if product.x_step != 1 or product.y_step != 1 or not product.dtype.is_floating:
-        return False
-    if product.m > ROWS or product.k < LEAST_DEPTH * lanes or product.n < STREAMS * lanes:
-        return False
-    return product.k * product.n * product.dtype.size > 2 * target.l1
-
-
-def launch_streamed(
-    product: Product, target: Target, operands: tuple[Value, Value], sink: Sink
-) -> tuple[Launch, ...]:
-    """The launch of a matmul whose y is read in streams."""
-    return (_Streamed(product, target, sink).launch(*operands),)
-
-
-class _Streamed:
+class Streamed(Narrow):
     """An item is `lanes` adjacent columns of every stream, and all rows."""
 
-    def __init__(self, product: Product, target: Target, sink: Sink) -> None:
-        self.product = product
-        self.sink = sink
-        self.dtype = product.accumulator
-        self.lanes = target.lanes(self.dtype.size)
-        self.type = memory_type(self.dtype, self.lanes)
-        self.rows = pinned(product.m)
-        self.streams = min(STREAMS, target.registers // 2 // self.rows)
-        self.part = ceil_div(product.n, self.streams)  # columns of a stream
-        self.across = ceil_div(self.part, self.lanes)
-        # Items are 16 KB or more, mostly from memory.
-        self.items = even_chunks(product.count * self.across)
+    name = "streamed"
 
-    def launch(self, x: Value, y: Value) -> Launch:
-        kernel = Kernel(f"matmul_streamed_{self.product.label}", self._ir())
-        flops, moved = self.product.flops, self.product.bytes
-        return launch_into(self.sink, kernel, (x, y), (), self.items.chunks, flops, moved)
+    def __init__(self, product: Product, target: Target, sink: Sink, swapped: bool) -> None:
+        super().__init__(product, target, sink, swapped)
+        self.blocks: Final = self.lanes // self.chains  # of a vector
+        most = min(STREAMS // self.blocks, (target.registers - 2) // (self.rows + self.blocks))
+        self.groups: Final = max(1, most)  # of streams that share vectors
+        self.streams: Final = self.groups * self.blocks
+        self.part: Final = ceil_div(product.n, self.streams)  # columns of a stream
+        self.tiles: Final = ceil_div(self.part, self.lanes)
+        # An x that is not contiguous along k is copied.
+        self.pitch: Final = ceil_div(largest(product.k, 1), self.lanes) * self.bytes
+        self.copies: Final = product.x_step != 1
+        self.once: Final = not any(product.x_batch)
+        if self.copies:
+            self.used = self.rows * self.pitch
 
-    def _ir(self) -> str:
-        b = self.b = kernel_builder()
-        self.x, self.y = b.argument(0), b.argument(1)
-        self.size = self.lanes * self.dtype.size
-        places = self.rows * self.streams * self.lanes
-        self.sums = b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
-        self.sink.bind(b, 2)
-        with self.items.loop(b) as item:
-            self._item(item)
-        return b.module()
+    def items(self) -> Items:
+        """Tiles of columns."""
+        return even_chunks(self.product.count * self.tiles, chunks_of(self.product))
 
-    def _item(self, index: Reg) -> None:
+    def begin(self) -> None:
+        """Reserves memory for the sums of a tile."""
+        places = self.rows * self.groups * self.lanes
+        self.sums = self.b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
+        places = self.rows * self.streams
+        self.totals = self.b.emit("ptr", f"alloca [{places} x {self.type}], align 64")
+        if self.copies and self.once:
+            self._copy(self.x)
+
+    def item(self, matrix: Reg, part: Reg, x: Reg, y: Reg) -> None:
+        """A tile, column by column."""
         b, product = self.b, self.product
-        matrix, tile = divide(b, index, integer(self.across))
-        if product.count == 1:
-            matrix, tile = integer(0), index
-        column = b.mul(tile, self.lanes)
-        x_matrix, y_matrix = matrices(b, product, matrix)
-        x = scaled(b, self.x, x_matrix, product.m * product.k, product.dtype.size)
-        y = scaled(b, self.y, y_matrix, product.k * product.n, product.dtype.size)
-        left = smaller(b, subtract(b, integer(self.part), column), self.lanes)
+        x_row = product.x_row * product.dtype.size
+        if self.copies:
+            if not self.once:
+                self._copy(x)
+            x, x_row = self.own, self.pitch
+        lines = [b.offset(x, b.mul(integer(row), x_row)) for row in range(self.rows)]
+        first = b.mul(part, self.lanes)
+        left = smaller(b, subtract(b, integer(self.part), first), self.lanes)
         with b.loop(0, left, at_least_once=True) as loop:
-            at = b.add(column, loop.index)
-            place = b.offset(self.sums, b.mul(loop.index, self.size))
-            for i, sum_ in enumerate(self._sums(x, y, at)):
-                b.store(sum_, b.offset(place, i * self.lanes * self.size), self.dtype.size)
-        for row in range(self.rows):
-            for stream in range(self.streams):
-                self._finish(b.add(b.mul(matrix, product.m), row), row, stream, column)
+            column = b.add(first, loop.index)
+            place = b.offset(self.sums, b.mul(loop.index, self.bytes))
+            for i, total in enumerate(self._sums(lines, self._columns(y, column))):
+                b.store(total, b.offset(place, i * self.lanes * self.bytes), self.dtype.size)
+        self._total()
+        whole = multiple(product.n, self.streams * self.lanes)
+        with b.loop(0, self.streams) as loop:
+            begin = b.mul(loop.index, self.part)
+            end = smaller(b, b.add(begin, self.part), product.n)
+            place = scaled(b, self.totals, loop.index, self.rows, self.bytes)
+            values = [
+                b.load(self.type, b.offset(place, row * self.bytes), 8) for row in range(self.rows)
+            ]
+            self.store(values, matrix, b.add(first, begin), end, whole)
 
-    def _sums(self, x: Reg, y: Reg, column: Reg) -> list[Reg]:
-        """For each row and stream, before the reduction over lanes."""
-        b, product, lanes = self.b, self.product, self.lanes
-        size = product.dtype.size
-        columns = [
-            scaled(b, y, smaller(b, b.add(column, s * self.part), product.n - 1), product.k, size)
-            for s in range(self.streams)
+    def _copy(self, x: Reg) -> None:
+        """Copies x, zeros after the last step of k."""
+        b, product, size = self.b, self.product, self.dtype.size
+        scalar = memory_type(self.dtype)
+        for row in range(self.rows):
+            line = scaled(b, x, integer(row), product.x_row, product.dtype.size)
+            goal = b.offset(self.own, b.mul(integer(row), self.pitch))
+            with b.loop(0, product.k) as loop:
+                place = scaled(b, line, loop.index, product.x_step, product.dtype.size)
+                value = read(b, place, 1, product.dtype, self.dtype, None)
+                b.store(value, scaled(b, goal, loop.index, 1, size), size)
+            with b.loop(product.k, ceil_div(product.k, self.lanes) * self.lanes) as loop:
+                b.store(constant(0, scalar), scaled(b, goal, loop.index, 1, size), size)
+
+    def _columns(self, y: Reg, column: Reg) -> list[Reg]:
+        """The addresses of a column of each stream; beyond the last one, of the last one."""
+        b, product = self.b, self.product
+        numbers = [b.add(column, stream * self.part) for stream in range(self.streams)]
+        last = product.n - 1
+        return [
+            scaled(b, y, smaller(b, number, last), product.y_column, product.dtype.size)
+            for number in numbers
         ]
-        sums = [constant(0, self.type)] * (self.rows * self.streams)
+
+    def _sums(self, lines: list[Reg], columns: list[Reg]) -> list[Reg]:
+        """For each row and group of streams: a block of sums for each stream."""
+        b, product, lanes = self.b, self.product, self.lanes
+        sums = [constant(0, self.type)] * (self.rows * self.groups)
         whole, left = product.k // lanes, product.k % lanes
-        with b.loop(0, whole, 1, [*sums, integer(0)], at_least_once=True) as loop:
-            *sums, at = loop.carried
-            loop.next = [*self._step(sums, x, columns, at, None), b.add(at, lanes * size)]
-        *sums, at = loop.results
+        with b.loop(0, whole, 1, [*sums, integer(0)]) as loop:
+            *sums, k = loop.carried
+            loop.next = [*self._step(sums, lines, columns, k, None), b.add(k, lanes)]
+        *sums, k = loop.results
         if multiple(product.k, lanes):
             return sums
-        return self._step(sums, x, columns, at, first_lanes(b, integer(left), lanes))
+        return self._step(sums, lines, columns, k, integer(left))
 
     def _step(
-        self, sums: list[Reg], x: Reg, columns: list[Reg], at: Reg, mask: Reg | None
+        self, sums: list[Reg], lines: list[Reg], columns: list[Reg], k: Reg, left: Reg | None
     ) -> list[Reg]:
-        product = self.product
-        stride = product.x_row * product.dtype.size
-        rows = [self._read(self.b.offset(x, row * stride), at, mask) for row in range(self.rows)]
-        read_ = [self._read(column, at, mask) for column in columns]
-        pairs = [(row, column) for row in rows for column in read_]
-        return [fma(self.b, *pair, sum_) for pair, sum_ in zip(pairs, sums, strict=True)]
+        """`lanes` steps from `k` on, of which there are only `left` if given."""
+        b, size = self.b, self.product.dtype.size
+        mask = None if left is None else first_lanes(b, left, self.lanes)
+        at = b.mul(k, size)
+        vectors = [
+            read(b, b.offset(c, at), self.lanes, self.product.dtype, self.dtype, mask)
+            for c in columns
+        ]
+        following = list(sums)
+        turned = [
+            transpose(b, vectors[i : i + self.blocks], self.lanes, self.chains)
+            for i in range(0, self.streams, self.blocks)
+        ]
+        for block in range(self.blocks):
+            for row, line in enumerate(lines):
+                factor = self._factor(line, k, block * self.chains, left)
+                for group, each in enumerate(turned):
+                    i = row * self.groups + group
+                    following[i] = fma(b, factor, each[block], following[i])
+        return following
 
-    def _read(self, base: Reg, at: Reg, mask: Reg | None) -> Reg:
-        place = self.b.offset(base, at)
-        return read(self.b, place, self.lanes, self.product.dtype, self.dtype, mask)
-
-    def _finish(self, line: Reg, row: int, stream: int, column: Reg) -> None:
-        """Reduces the lanes of a stream's columns, and stores them."""
-        b, lanes, product = self.b, self.lanes, self.product
-        first = b.offset(self.sums, (row * self.streams + stream) * lanes * self.size)
-        sums = [b.load(self.type, b.offset(first, j * self.size), 8) for j in range(lanes)]
-        begin = stream * self.part
+    def _factor(self, line: Reg, k: Reg, after: int, left: Reg | None) -> Reg:
+        """A block of a row of x, `after` steps after `k`, once for each stream."""
+        b = self.b
+        stored = self.dtype if self.copies else self.product.dtype
         mask = None
-        if not multiple(product.n, self.streams * lanes):
-            end = smallest(self.part, largest(product.n - begin, 0))
-            mask = first_lanes(b, subtract(b, integer(end), column), lanes)
-        self.sink.reset()
-        at = (line, b.add(column, begin), integer(product.n))
-        self.sink.store(add_lanes(b, sums, lanes), at, lanes, mask)
+        if left is not None and not self.copies:
+            mask = first_lanes(b, b.add(left, -after), self.chains)
+        place = b.offset(line, b.mul(b.add(k, after), stored.size))
+        value = read(b, place, self.chains, stored, self.dtype, mask)
+        if self.blocks == 1:
+            return value
+        picked = ", ".join(f"i32 {i % self.chains}" for i in range(self.lanes))
+        return b.emit(self.type, f"shufflevector {value}, {value}, <{self.lanes} x i32> <{picked}>")
+
+    def _total(self) -> None:
+        """Writes for each stream, then row, a vector of the totals of a tile's columns."""
+        b, lanes = self.b, self.lanes
+        with b.loop(0, self.rows * self.groups) as loop:
+            row, group = divide(b, loop.index, integer(self.groups))
+            first = scaled(b, self.sums, loop.index, lanes, self.bytes)
+            sums = [b.load(self.type, b.offset(first, i * self.bytes), 8) for i in range(lanes)]
+            totals = transpose(b, add_lanes(b, sums, lanes, self.chains), lanes, self.chains)
+            goal = b.add(b.mul(group, self.blocks * self.rows), row)
+            for block, total in enumerate(totals):
+                at = b.add(goal, block * self.rows)
+                b.store(total, scaled(b, self.totals, at, 1, self.bytes), 8)

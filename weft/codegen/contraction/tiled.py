@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.chunk import items_of
-from weft.codegen.contraction.emit import divide, fixed, scaled, smaller, subtract
+from weft.codegen.contraction.blocks import blocks_of
+from weft.codegen.contraction.emit import divide, fixed, larger, scaled, smaller, subtract
 from weft.codegen.contraction.finish import Finish, Sizes, load_tile, store_tile
-from weft.codegen.contraction.matrices import matrices
+from weft.codegen.contraction.matrices import matrices, offsets
 from weft.codegen.contraction.panel import (
     LeftPanels,
     RightPanel,
@@ -34,7 +35,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import assume, largest, pinned, planned
+from weft.ir.extent import assume, largest, same
 from weft.ir.node import Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
@@ -44,8 +45,6 @@ def launch_tiled(
     product: Product, plan: Plan, target: Target, operands: tuple[Value, Value], sink: Sink
 ) -> tuple[Launch, ...]:
     """The launches of a matmul by the microkernel: packing if needed, then the matmul."""
-    if plan.swapped:
-        product, operands = product.swapped(), (operands[1], operands[0])
     return _Nest(product, plan, target, sink).launches(*operands)
 
 
@@ -56,9 +55,9 @@ class _Block:
     index: Reg
     rows: tuple[Reg, Reg]  # first and last tile
     columns: tuple[Reg, Reg]  # first and last panel
-    x_matrix: Reg
-    y_matrix: Reg
-    y: Reg  # the matrix
+    numbers: tuple[Reg, Reg]  # of the matrices
+    x: Reg  # the matrix, unless a launch has packed it
+    y: Reg
     y_block: Reg  # its first step in the block
     k0: Reg
     counts: tuple[Reg, Reg]  # steps, elements along k
@@ -74,30 +73,32 @@ class _Nest:
         down = ceil_div(product.m, self.tile.rows)
         across = ceil_div(product.n, self.tile.columns)
         assume(product.m >= self.tile.rows)  # the last rows of tiles start early enough
-        if plan.swapped:
-            pinned(product.m)  # the tile has all rows
-        self.blocks = largest(1, ceil_div(product.k, plan.depth))
-        self.adds = planned(self.blocks) > 1  # sums passed from one block to the next
+        self.blocks = blocks_of(product, plan)
+        self.adds = not same(self.blocks.count, 1)  # sums passed from one block to the next
+        self.room = plan.room or plan.depth
+        tall = int(plan.tall)
         self.items = product.count * ceil_div(down, plan.tall) * ceil_div(across, plan.wide)
         self.numbers = (
             product.m, product.n, product.k, product.x_row, product.x_step, product.y_step,
-            product.y_column, plan.depth, self.blocks, down, across, plan.tall, plan.wide,
+            product.y_column, plan.depth, self.blocks.count, down, across, plan.tall, plan.wide,
             self.items, plan.group,
         )  # fmt: skip
         self.x_size, self.y_size = product.x_size, product.y_size
         self.narrow = product.n < self.tile.columns
         self.panel_bytes = panel_bytes(self.tile, plan.depth)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.tile.dtype.size
-        used = min(plan.depth, int(product.k)) * self.tile.columns * self.tile.dtype.size
-        self.prefetches = plan.tall >= 4 and used >= 8192
+        used = min(int(plan.depth), int(product.k)) * self.tile.columns * self.tile.dtype.size
+        self.prefetches = tall >= 4 and used >= 8192
         own = plan.pack_right and not plan.before
         self.right_bytes = right_bytes(self.tile, plan.depth) if own else 0
         self.left_bytes = 0
+        most = plan.most if plan.most[0] else (plan.tall, plan.wide)
         if plan.pack_left and not plan.left_before:
-            each = left_strides(self.tile, product.x_transposed, plan.depth)[2]
-            self.left_bytes = ceil_div(plan.tall * each, LINE) * LINE
-        sums = plan.tall * plan.wide * self.tile_bytes if self.adds else 0
-        self.scratch = self.right_bytes + self.left_bytes + sums
+            each = left_strides(self.tile, product.x_transposed, self.room)[2]
+            self.left_bytes = ceil_div(most[0] * each, LINE) * LINE
+        self.sums = most[0] * most[1] * self.tile_bytes if self.adds else 0
+        areas = 2 if plan.part else 1
+        self.scratch = self.right_bytes + self.left_bytes + areas * self.sums
 
     def launches(self, x: Value, y: Value) -> tuple[Launch, ...]:
         product, plan, sink = self.product, self.plan, self.sink
@@ -105,16 +106,18 @@ class _Nest:
         writes: list[int] = []
         copies: tuple[Launch, ...] = ()
         if plan.before:
-            matrices = max(1, size(known(y.shape)) // max(1, product.depth * product.n))
-            panels = RightPanels(self.tile, product, plan.depth, self.target)
+            each = largest(1, product.depth * product.n)
+            matrices = largest(1, size(known(y.shape)) // each)
+            panels = RightPanels(self.tile, product, self.blocks, self.target)
             launch, args[1] = panels.launch(y, matrices)
             copies = (launch,)
         if plan.left_before:
-            matrices = max(1, size(known(x.shape)) // max(1, product.depth * product.m))
-            left = AllLeftPanels(self.tile, product, plan.depth, self.target)
+            each = largest(1, product.depth * product.m)
+            matrices = largest(1, size(known(x.shape)) // each)
+            left = AllLeftPanels(self.tile, product, self.blocks, self.target)
             launch, args[0] = left.launch(x, matrices)
             copies = (*copies, launch)
-        if self.scratch:
+        if not same(self.scratch, 0):
             writes.append(len(args))
             args.append(Scratch(self.scratch, per_thread=True))
         kernel = Kernel(f"matmul_{product.label}", self._ir())
@@ -126,7 +129,7 @@ class _Nest:
         b = self.b = kernel_builder()
         self.x, self.y = b.argument(0), b.argument(1)
         slot = 2
-        if self.scratch:
+        if not same(self.scratch, 0):
             self.own = b.offset(b.argument(slot), b.mul(b.params[3], self.scratch))
             slot += 1
         self.sizes = Sizes(*(integer(number) for number in self.numbers))
@@ -157,23 +160,26 @@ class _Nest:
         self.finish.matrix = matrix
         i0, i1 = self._share(left, s.down, s.tall)
         j0, j1 = self._share(right, s.across, s.wide)
-        size = self.product.dtype.size
-        if self.product.odd:
-            y = scaled(b, self.y, y_matrix, b.mul(odd_elements(b, s.k), s.n), 2)
-        else:
-            y = scaled(b, self.y, y_matrix, b.mul(s.k, s.n), size)
+        x, y = offsets(b, self.product, matrix)
+        x = scaled(b, self.x, x, 1, self.product.element)
+        y = scaled(b, self.y, y, 1, self.product.element)
+        k = s.k
+        if self.product.last:
+            is_last = b.compare("icmp eq", matrix, integer(self.product.count - 1))
+            k = b.emit("i64", f"select {is_last}, {integer(self.product.last)}, {k}")
         with b.loop(0, s.blocks, at_least_once=True) as block:
-            k0 = b.mul(block.index, s.depth) if self.adds else integer(0)
-            steps = smaller(b, s.depth, subtract(b, s.k, k0)) if self.adds else s.k
+            k0, steps = self.blocks.at(b, block.index, k)
+            if self.product.last and self.adds:  # the last matrix may have fewer blocks
+                steps = larger(b, steps, 0)
             elements = steps
             if self.product.odd:
                 left = subtract(b, odd_elements(b, s.k), b.mul(k0, 2))
                 elements = smaller(b, b.mul(steps, 2), left)
             y_block = scaled(b, y, k0, s.y_step, self.y_size)
             if self.plan.pack_left and not self.plan.left_before:
-                self._copy_left(x_matrix, (i0, i1), k0, (steps, elements))
+                self._copy_left(x, (i0, i1), k0, (steps, elements))
             at = _Block(
-                block.index, (i0, i1), (j0, j1), x_matrix, y_matrix, y, y_block, k0,
+                block.index, (i0, i1), (j0, j1), (x_matrix, y_matrix), x, y, y_block, k0,
                 (steps, elements),
             )  # fmt: skip
             if self.plan.by_rows:
@@ -211,7 +217,7 @@ class _Nest:
         if not self.plan.before:
             return self._right(at.y_block, j, at.counts)
         b, s = self.b, self.sizes
-        number = b.add(b.mul(at.y_matrix, s.blocks), at.index)
+        number = b.add(b.mul(at.numbers[1], s.blocks), at.index)
         place = scaled(b, self.y, b.add(b.mul(number, s.across), j), self.panel_bytes, 1)
         return Right(place, self.tile.columns * self.tile.dtype.size)
 
@@ -280,18 +286,14 @@ class _Nest:
             else None
             for v in range(tile.vectors)
         )
-        span = self.product.k * self.product.y_step * size
+        span = int(self.product.k) * int(self.product.y_step) * size
         distance = DISTANCE if span > self.target.l2 else 0
         return Right(y, _number(b.mul(s.y_step, size)), masks, distance=distance)
 
-    def _copy_left(
-        self, matrix: Reg, tiles: tuple[Reg, Reg], k0: Reg, counts: tuple[Reg, Reg]
-    ) -> None:
+    def _copy_left(self, x: Reg, tiles: tuple[Reg, Reg], k0: Reg, counts: tuple[Reg, Reg]) -> None:
         """Packs the item's rows of x in one block of k."""
         b, s = self.b, self.sizes
-        panels = LeftPanels(b, self.tile, self.product, self.plan.depth, self.target)
-        product = self.product
-        x = scaled(b, self.x, matrix, product.m * product.depth, product.element)
+        panels = LeftPanels(b, self.tile, self.product, self.room, self.target)
         x = scaled(b, x, k0, s.x_step, self.x_size)
         to = b.offset(self.own, self.right_bytes)
         panels.copy(x, to, (*tiles, s.m), counts, (s.x_row, s.x_step))
@@ -299,18 +301,17 @@ class _Nest:
     def _left(self, at: _Block, turn: Reg, i: Reg, row: Reg) -> Left:
         """Tile i of x, number `turn` of the item: in place, or its panel."""
         b, s, tile, size = self.b, self.sizes, self.tile, self.product.dtype.size
-        matrix, k0 = at.x_matrix, at.k0
+        k0 = at.k0
         if self.plan.pack_left:
             turned = self.product.x_transposed
-            stride, step, panel_bytes = left_strides(tile, turned, self.plan.depth)
+            stride, step, panel_bytes = left_strides(tile, turned, self.room)
             if self.plan.left_before:
-                block = b.add(b.mul(matrix, s.blocks), at.index)
+                block = b.add(b.mul(at.numbers[0], s.blocks), at.index)
                 base = scaled(b, self.x, b.add(b.mul(block, s.down), i), panel_bytes, 1)
             else:
                 base = scaled(b, b.offset(self.own, self.right_bytes), turn, panel_bytes, 1)
             return strided(b, base, stride, tile.rows, step)
-        base = scaled(b, self.x, matrix, b.mul(s.m, s.k), size)
-        base = scaled(b, scaled(b, base, row, s.x_row, size), k0, s.x_step, size)
+        base = scaled(b, scaled(b, at.x, row, s.x_row, size), k0, s.x_step, size)
         stride, step = _number(b.mul(s.x_row, size)), _number(b.mul(s.x_step, size))
         return strided(b, base, stride, tile.rows, step)
 
@@ -320,19 +321,20 @@ class _Nest:
         b, s = self.b, self.sizes
         block, i, j, place = at
         start: Accumulators | None = None
-        mine = final = integer(0)
+        mine = final = part = number = integer(0)
         ahead = self.finish.ahead(i, j)
         if self.adds:
             kept = b.offset(self.own, self.right_bytes + self.left_bytes)
             mine = scaled(b, kept, place, self.tile_bytes, 1)
-            begins = b.compare("icmp eq", block, integer(0))
+            part, number = self.blocks.places(b, block) if self.plan.part else (block, block)
+            begins = b.compare("icmp eq", number, integer(0))
             start = load_tile(b, self.tile, b.emit("ptr", f"select {begins}, {self.zero}, {mine}"))
             final = b.compare("icmp eq", block, b.add(s.blocks, -1))
             following = b.offset(mine, self.tile_bytes)
             ahead = [self._either(final, each, following) for each in ahead]
         if self.plan.before and self.prefetches:
-            iterations = max(1, self.plan.depth // UNROLL)
-            lines = ceil_div(self.panel_bytes, LINE * self.plan.tall * iterations)
+            iterations = max(1, int(self.plan.depth) // UNROLL)
+            lines = ceil_div(int(self.panel_bytes), LINE * int(self.plan.tall) * iterations)
             first = b.mul(turn, iterations * lines * LINE)
             pointer = b.offset(b.offset(right.pointer, self.panel_bytes), first)
             ahead = [*ahead, Ahead(pointer, lines * LINE, lines, iterations)]
@@ -341,6 +343,8 @@ class _Nest:
             self.finish.tile_at(sums, i, j)
             return
         done, more, after = b.label("done"), b.label("more"), b.label("after")
+        if self.plan.part:
+            sums, mine = self._added(sums, (part, number), mine, after)
         b.branch(final, done, more)
         b.start(more)
         store_tile(b, self.tile, sums, mine)
@@ -349,6 +353,31 @@ class _Nest:
         self.finish.tile_at(sums, i, j)
         b.jump(after)
         b.start(after)
+
+    def _added(
+        self, sums: Accumulators, at: tuple[Reg, Reg], mine: Reg, after: str
+    ) -> tuple[Accumulators, Reg]:
+        """After the last block of a part: its sums and those before, and where to keep them.
+
+        Other blocks keep theirs, and go on at the label `after`.
+        """
+        b, (part, block) = self.b, at
+        ended, going = b.label("ended"), b.label("going")
+        b.branch(b.compare("icmp eq", block, integer(self.blocks.each - 1)), ended, going)
+        b.start(going)
+        store_tile(b, self.tile, sums, mine)
+        b.jump(after)
+        b.start(ended)
+        total, first = b.offset(mine, self.sums), b.compare("icmp eq", part, integer(0))
+        before = load_tile(b, self.tile, b.emit("ptr", f"select {first}, {self.zero}, {total}"))
+        added = [
+            [
+                b.emit(new.type, f"select {first}, {new}, {b.binary('fadd', old, new)}")
+                for old, new in zip(*rows, strict=True)
+            ]
+            for rows in zip(before, sums, strict=True)
+        ]
+        return added, total
 
     def _either(self, final: Reg, last: Ahead, following: Reg) -> Ahead:
         """What to prefetch: lines to store to in the last block of k, else the next tile's sums."""

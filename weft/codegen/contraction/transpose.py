@@ -5,20 +5,22 @@ from __future__ import annotations
 from weft.codegen.builder import LOOKED_THROUGH, Builder, Reg
 
 
-def transpose(b: Builder, rows: list[Reg], lanes: int) -> list[Reg]:
+def transpose(b: Builder, rows: list[Reg], lanes: int, each: int = 1) -> list[Reg]:
     """The transpose: vector i holds lane i of every row; log2(lanes) rounds of shuffles.
 
-    There are `lanes` rows, `lanes` a power of two.
+    There are `lanes` rows, `lanes` a power of two; or `lanes // each`, whose elements are blocks of
+    `each` lanes.
     """
-    step = 1
+    step = each
     while step < lanes:
         low = [lane if not lane & step else lanes + lane - step for lane in range(lanes)]
         high = [lane + step if not lane & step else lanes + lane for lane in range(lanes)]
         following = list(rows)
-        for i in range(lanes):
-            if not i & step:
-                following[i] = shuffle(b, rows[i], rows[i + step], low)
-                following[i + step] = shuffle(b, rows[i], rows[i + step], high)
+        apart = step // each
+        for i in range(len(rows)):
+            if not i & apart:
+                following[i] = shuffle(b, rows[i], rows[i + apart], low)
+                following[i + apart] = shuffle(b, rows[i], rows[i + apart], high)
         rows = following
         step *= 2
         if step == LOOKED_THROUGH < lanes:

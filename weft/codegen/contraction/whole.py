@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.chunk import Items, even_chunks
+from weft.codegen.contraction.blocks import Blocks
 from weft.codegen.contraction.emit import divide, scaled, smaller, subtract
 from weft.codegen.contraction.panel import (
     RUNS,
@@ -18,7 +19,6 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import largest
 from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch, Scratch
 
@@ -34,24 +34,23 @@ def panel_bytes(tile: Tile, depth: int) -> int:
 class RightPanels:
     """Packed y: panel j of block k of matrix g is number `(g * blocks + k) * across + j`."""
 
-    def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
+    def __init__(self, tile: Tile, product: Product, blocks: Blocks, target: Target) -> None:
         self.tile = tile
         self.product = product
-        self.depth = depth
+        self.blocks = blocks
         self.target = target
-        self.blocks = largest(1, ceil_div(product.k, depth))
         self.across = ceil_div(product.n, tile.columns)
         self.narrow = product.n < tile.columns
         self.by_runs = not (product.y_transposed or product.odd or product.y_woven)
-        self.chunks_of_block = ceil_div(depth, RUNS)
-        self.each = panel_bytes(tile, depth)
+        self.chunks_of_block = ceil_div(blocks.depth, RUNS)
+        self.each = panel_bytes(tile, blocks.depth)
 
     def launch(self, y: Value, count: int) -> tuple[Launch, Scratch]:
         """Packs `count` matrices."""
         product = self.product
-        scratch = Scratch(count * self.blocks * self.across * self.each)
+        scratch = Scratch(count * self.blocks.count * self.across * self.each)
         parts = self.chunks_of_block if self.by_runs else self.across
-        items = even_chunks(count * self.blocks * parts)
+        items = even_chunks(count * self.blocks.count * parts)
         moved = 2.0 * count * product.k * product.n * self.tile.dtype.size
         kernel = Kernel(f"pack_{product.label}", self._ir(items))
         return Launch(kernel, (y, scratch), (1,), items.chunks, bytes=moved), scratch
@@ -70,9 +69,8 @@ class RightPanels:
     def _block(self, b: Builder, y: Reg, number: Reg) -> tuple[Reg, Reg, Reg]:
         """The start of a block of a matrix; its first step and its steps."""
         product = self.product
-        matrix, block = divide(b, number, integer(self.blocks))
-        k0 = b.mul(block, self.depth)
-        steps = smaller(b, subtract(b, integer(product.k), k0), self.depth)
+        matrix, block = divide(b, number, integer(self.blocks.count))
+        k0, steps = self.blocks.at(b, block, integer(product.k))
         y = scaled(b, y, matrix, product.depth * product.n, product.element)
         return scaled(b, y, k0, product.y_step, product.y_size), k0, steps
 
@@ -116,21 +114,20 @@ class RightPanels:
 class AllLeftPanels:
     """Packed x: panel i of block k of matrix g is number `(g * blocks + k) * down + i`."""
 
-    def __init__(self, tile: Tile, product: Product, depth: int, target: Target) -> None:
+    def __init__(self, tile: Tile, product: Product, blocks: Blocks, target: Target) -> None:
         self.tile = tile
         self.product = product
-        self.depth = depth
+        self.blocks = blocks
         self.target = target
-        self.blocks = max(1, ceil_div(product.k, depth))
         self.down = ceil_div(product.m, tile.rows)
         self.parts = ceil_div(self.down, PART)
-        self.each = left_strides(tile, product.x_transposed, depth)[2]
+        self.each = left_strides(tile, product.x_transposed, blocks.depth)[2]
 
     def launch(self, x: Value, count: int) -> tuple[Launch, Scratch]:
         """Packs `count` matrices."""
         product = self.product
-        scratch = Scratch(count * self.blocks * self.down * self.each)
-        items = even_chunks(count * self.blocks * self.parts)
+        scratch = Scratch(count * self.blocks.count * self.down * self.each)
+        items = even_chunks(count * self.blocks.count * self.parts)
         moved = 2.0 * count * product.m * product.k * self.tile.dtype.size
         kernel = Kernel(f"pack_left_{product.label}", self._ir(items))
         return Launch(kernel, (x, scratch), (1,), items.chunks, bytes=moved), scratch
@@ -138,12 +135,11 @@ class AllLeftPanels:
     def _ir(self, items: Items) -> str:
         b, product = kernel_builder(), self.product
         x, out = b.argument(0), b.argument(1)
-        panels = LeftPanels(b, self.tile, product, self.depth, self.target)
+        panels = LeftPanels(b, self.tile, product, self.blocks.depth, self.target)
         with items.loop(b) as item:
             number, part = divide(b, item, integer(self.parts))
-            matrix, block = divide(b, number, integer(self.blocks))
-            k0 = b.mul(block, self.depth)
-            steps = smaller(b, subtract(b, integer(product.k), k0), self.depth)
+            matrix, block = divide(b, number, integer(self.blocks.count))
+            k0, steps = self.blocks.at(b, block, integer(product.k))
             elements = steps
             if product.odd:
                 left = subtract(b, odd_elements(b, integer(product.k)), b.mul(k0, 2))

@@ -81,7 +81,7 @@ def error_growth(node: Node, target: Target) -> float:
         plan = minimal_weight_plan(forward_of(x, w, g, window, dtype), target)
     elif op_of(node) in (convolution.conv, convolution.conv_grad_input):
         problem = _problem(node)
-        plan = minimal_plan(problem, target) or minimal_plan(problem, target, kept=True)
+        plan = minimal_plan(problem, target)
     else:
         return 0.0
     return plan.transform.growth if plan is not None else 0.0
@@ -112,7 +112,8 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
     if minimal is None and not few:
         sink.past_caches(_past_caches(problem, target))
     if minimal is not None:
-        launches = launch_winograd(problem, minimal, target, (reads.array, weights), sink)
+        operands = reads.array, weights
+        launches = launch_winograd(problem, minimal, target, operands, sink)
     else:
         launches = _launches(problem, (reads, weights), target, sink)
     return (*before, *launches, *sink.after(target))
@@ -120,6 +121,8 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
 
 def _past_caches(problem: Correlation, target: Target) -> int:
     """Bytes from which results are stored non-temporally, unless groups begin within a line."""
+    if not target.past_caches:
+        return 0
     whole = depthwise(problem) or not problem.columns * float32.size % LINE
     return target.past_caches if whole else 0
 
@@ -166,17 +169,19 @@ def conv_grad_weight(group: Group, target: Target) -> tuple[Launch, ...]:
     if not problem.rows * problem.width:
         return ()
     sink = sink_of(group)
+    source, cotangent = (Prologue(group, v) for v in node.data_inputs)
+    if depthwise_gradient(problem):
+        return launch_depthwise_gradient(problem, target, (source, cotangent), sink)
     convolution = forward_of(x, w, g, window_of(node, w), problem.dtype)
     minimal = minimal_weight_plan(convolution, target)
-    plan = plan_of_weight(problem, target)
-    source, cotangent = (Prologue(group, v) for v in node.data_inputs)
     before: tuple[Launch, ...] = ()
-    if source.steps and not depthwise_gradient(problem) and (minimal or not plan.split):
+    if minimal is not None:
+        if source.steps:
+            before, source = _stored(group, node.data_inputs[0], target)
+        operands = source.array, cotangent.array
+        return (*before, *launch_minimal_weight_gradient(minimal, operands, sink))
+    plan = plan_of_weight(problem, target)
+    if source.steps and not plan.split:
         before, source = _stored(group, node.data_inputs[0], target)
-    if depthwise_gradient(problem):
-        found = launch_depthwise_gradient(problem, target, (source, cotangent), sink)
-    elif minimal is not None:
-        found = launch_minimal_weight_gradient(minimal, (source.array, cotangent.array), sink)
-    else:
-        found = launch_weight_gradient(problem, plan, target, (source, cotangent), sink)
+    found = launch_weight_gradient(problem, plan, target, (source, cotangent), sink)
     return (*before, *found)

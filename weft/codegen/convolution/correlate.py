@@ -25,22 +25,24 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
 from weft.codegen.convolution.layout import Layout
 from weft.codegen.convolution.nest import Nest, Slice, Spot
+from weft.codegen.convolution.panels import group_of
 from weft.codegen.convolution.piece import Part, each, span, unflat
-from weft.codegen.convolution.plan import Plan
+from weft.codegen.convolution.plan import Plan, slice_channels
 from weft.codegen.convolution.prefetch import next_panel, part_of
 from weft.codegen.convolution.tile_store import Columns, Some
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import (
-    UNROLL,
     Accumulators,
     Address,
     Ahead,
     Left,
     Right,
     microkernel,
+    unroll_of,
     zeros,
 )
 from weft.codegen.target import Target
+from weft.ir.extent import pinned, symbolic
 from weft.passes.launch import Argument, Launch
 
 SHORT = 128
@@ -110,7 +112,7 @@ class _Correlate(Nest):
     def _panel(self, own: Slice, number: Reg, away: Reg | None, waiting: Reg | None) -> None:
         """All positions of the block for one panel of columns of one group."""
         b, problem, tile = self.b, self.problem, self.tile
-        group, across = divide(b, number, integer(self.layout.panels))
+        group, across = group_of(b, number, self.layout.panels, problem.groups)
         column = b.mul(across, tile.columns)
         column_0 = b.add(b.mul(group, problem.columns), column)
         end = None
@@ -146,7 +148,12 @@ class _Correlate(Nest):
         """One tile of adjacent positions."""
         b, axis = self.b, self.problem.axes[2]
         pitch = axis.stride * self.pitches[3]
-        left = tuple(Address(spot.source, row * pitch) for row in range(self.tile.rows))
+        if symbolic(pitch):
+            left = tuple(
+                Address(b.offset(spot.source, row * pitch)) for row in range(self.tile.rows)
+            )
+        else:
+            left = tuple(Address(spot.source, row * pitch) for row in range(self.tile.rows))
         columns = phase.panel.columns
         stored = self._stored(spot.pixel, columns) if axis.step == 1 else []
         sums = self._sum(phase, left, spot.place, spot.waits, stored)
@@ -226,7 +233,7 @@ class _Correlate(Nest):
     def _stored(self, pixel: Reg, columns: Columns) -> list[Ahead]:
         """What storing the tile from `pixel` on touches, if there are few steps between stores."""
         problem = self.problem
-        if problem.packed_taps * problem.depth > SHORT or self.layout.phases > 1:
+        if int(problem.packed_taps * problem.depth) > SHORT or self.layout.phases > 1:
             return []
         total = integer(problem.groups * problem.columns)
         return self.sink.ahead((pixel, columns.start, total), self.tile)
@@ -259,19 +266,26 @@ class _Correlate(Nest):
             # If a step of a row reads what a later step of an adjacent row reads, LLVM would keep
             # the values of all unrolled steps in registers, and spill sums for them.
             apart = problem.axes[2].stride * self.pitches[3] // self.size
-            unroll = max(1, min(UNROLL, apart))
+            unroll = pinned(max(1, min(unroll_of(problem.depth), apart)))
             if known is None and unroll == 3:
                 unroll = 2  # a power of two where the depth is not known
             away = phase.panel.away
-            if self.next is not None and away is not None and known is not None:
+            count = self._most_steps(phase)
+            if self.next is not None and away is not None and count is not None:
                 following = b.offset(weights, away)
-                asked = [*asked, self.next.ahead(b, following, known, unroll, place)]
+                asked = [*asked, self.next.ahead(b, following, count, unroll, place)]
             steps = depth if known is None else known
+            even = problem.depth % unroll == 0
             return microkernel(
-                b, self.tile, Left(rows, self.size), right, steps, sums, unroll, asked
+                b, self.tile, Left(rows, self.size), right, steps, sums, unroll, asked, even
             )
 
         return self._taps(left, phase.weights, loops, start, ahead, microkernels)
+
+    def _most_steps(self, phase: _Phase) -> int | None:
+        """The steps of one microkernel on the widest slice, if taps do not depend on the phase."""
+        taps = fixed(phase.parts[2].taps) if self.plan.joined else 1
+        return None if taps is None else taps * slice_channels(self.problem, self.plan.slices)
 
     def _taps(
         self, left: tuple[Address, ...], weights: Reg, loops: list[tuple[Reg, int, int]],

@@ -29,7 +29,7 @@ from weft.codegen.convolution.geometry import Correlation, Phase
 from weft.codegen.convolution.layout import Layout
 from weft.codegen.convolution.nest import Nest, Slice, Spot
 from weft.codegen.convolution.piece import Part, look_up
-from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut, one_set
+from weft.codegen.convolution.plan import CHUNK_FLOPS, Plan, cut, for_many, one_set
 from weft.codegen.convolution.tile_store import Columns
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
@@ -43,7 +43,7 @@ LONGEST = 8
 
 def suits(problem: Correlation) -> bool:
     """Whether the problem is of this kind."""
-    return problem.groups > 1 and problem.depth == problem.columns == 1
+    return problem.groups > 1 and problem.depth == 1 and problem.columns == 1
 
 
 def launch_depthwise(
@@ -57,19 +57,19 @@ def launch_depthwise(
 def plan_of(problem: Correlation, target: Target, steps: bool, rows: int) -> Plan:
     """The blocking; with tiles of `rows` rows at most."""
     lanes = target.lanes(problem.sums.size)
-    last = problem.axes[2]
-    shortest = min(p.count for p in last.phases)
-    most = max(1, min(LONGEST, rows, shortest))
-    rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
     other = problem.dtype is not problem.sums or steps
     copied = other or one_set(problem) or not (problem.inside or _clips(problem))
+    real, problem = problem, problem.planned()
+    last = problem.axes[2]
+    most = max(1, min(LONGEST, rows, last.fewest))
+    rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1.5), -n))
     tile = Tile(rows, 1, lanes, problem.sums)
     # Memory bound: a chunk does a tenth of the flops of other kernels' chunks.
     blocks, _ = cut(problem, tile, False, 1, target, CHUNK_FLOPS / 10)
-    missing = last.count - shortest
+    missing = last.count - last.fewest
     if last.count // blocks[3] - missing < rows:
         tile = replace(tile, rows=1)
-    return Plan(tile, False, blocks, 1, copied, False)
+    return for_many(Plan(tile, False, blocks, 1, copied, False), real)
 
 
 def _written(problem: Correlation) -> bool:

@@ -14,12 +14,13 @@ ones have extent 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from math import gcd, prod
 
 from weft.ir.dtype import DType, float32
+from weft.ir.extent import largest, pinned, same, smallest
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -63,7 +64,12 @@ class Axis:
     @property
     def count(self) -> int:
         """Maximum result positions of a phase."""
-        return max(p.count for p in self.phases)
+        return reduce(largest, [p.count for p in self.phases])
+
+    @property
+    def fewest(self) -> int:
+        """Minimum result positions of a phase."""
+        return reduce(smallest, [p.count for p in self.phases])
 
     def window(self, count: int) -> int:
         """Source positions that `count` adjacent result positions span."""
@@ -81,6 +87,12 @@ class Axis:
             for p in self.phases
             if p.taps
         )
+
+    def each(self, as_number: Callable[[int], int]) -> Axis:
+        """The axis with other numbers in place of those that follow from sizes."""
+        phases = tuple([replace(p, count=as_number(p.count)) for p in self.phases])
+        source, result = as_number(self.source), as_number(self.result)
+        return replace(self, source=source, result=result, phases=phases)
 
     @property
     def pointwise(self) -> bool:
@@ -145,10 +157,15 @@ class Correlation:
         return self.images * prod(axis.result for axis in self.axes)
 
     @property
-    def flops(self) -> float:
-        """Additions and multiplications, including those with the zeros around the source."""
+    def products(self) -> int:
+        """Multiplications, including those with the zeros around the source."""
         met = prod(sum(p.taps * p.count for p in axis.phases) for axis in self.axes)
-        return 2.0 * self.images * met * self.groups * self.depth * self.columns
+        return self.images * met * self.groups * self.depth * self.columns
+
+    @property
+    def flops(self) -> float:
+        """Additions and multiplications."""
+        return 2.0 * self.products
 
     @cached_property
     def bytes(self) -> float:
@@ -167,12 +184,27 @@ class Correlation:
     @property
     def label(self) -> str:
         """For kernel names."""
-        result = "x".join(str(a.result) for a in self.axes if a.result > 1) or "1"
+        result = "x".join(str(a.result) for a in self.axes if not same(a.result, 1)) or "1"
         taps = "x".join(str(t) for t in self.taps[-2:])
         return (
             f"{self.dtype}_{self.images}x{result}_{self.groups * self.depth}to"
             f"{self.groups * self.columns}_{taps}"
         )
+
+    def planned(self) -> Correlation:
+        """The problem for the planned sizes: decisions on speed depend on these."""
+        return self._each(int)
+
+    def pinned(self) -> Correlation:
+        """The problem for these sizes alone."""
+        return self._each(pinned)
+
+    def _each(self, as_number: Callable[[int], int]) -> Correlation:
+        a, b, c = (axis.each(as_number) for axis in self.axes)
+        return replace(
+            self, images=as_number(self.images), axes=(a, b, c), depth=as_number(self.depth),
+            columns=as_number(self.columns),
+        )  # fmt: skip
 
     def merged(self) -> Correlation:
         """A pointwise convolution as one row of pixels: a plain matmul."""
@@ -215,9 +247,10 @@ def triple(values: tuple[int, ...], fill: int) -> Triple:
 
 def window_of(node: Node, weights: tuple[int, ...]) -> Window:
     """The window of a convolution node or gradient, from its attributes and its weights' shape."""
-    low = tuple(int(pair[0]) for pair in node.attrs["padding"])
+    low = tuple(pinned(pair[0]) for pair in node.attrs["padding"])
+    taps = tuple([pinned(t) for t in weights[:-2]])
     return Window(
-        triple(weights[:-2], 1), triple(tuple(node.attrs["strides"]), 1),
+        triple(taps, 1), triple(tuple(node.attrs["strides"]), 1),
         triple(tuple(node.attrs["dilation"]), 1), triple(low, 0), int(node.attrs["groups"]),
     )  # fmt: skip
 

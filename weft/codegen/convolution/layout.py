@@ -40,6 +40,8 @@ class Layout:
     @cached_property
     def largest(self) -> Extents:
         """Images and positions of the largest block."""
+        if self.plan.sizes is not None:
+            return self.plan.sizes
         cuts = zip(self.extents, self.plan.blocks, strict=True)
         n, z, y, x = (ceil_div(extent, parts) for extent, parts in cuts)
         return n, z, y, x

@@ -21,10 +21,11 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.layout import Layout
 from weft.codegen.convolution.nest import Nest, Slice, Spot
 from weft.codegen.convolution.piece import Part, each, look_up
-from weft.codegen.convolution.plan import Plan, cut
+from weft.codegen.convolution.plan import Plan, cut, for_many
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Tile, first_lanes, fma, suffix
 from weft.codegen.target import Target
+from weft.ir.extent import pinned
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 COLUMNS = 4
@@ -37,11 +38,14 @@ LONGEST = 8
 
 def suits(problem: Correlation, target: Target) -> bool:
     """Whether this kernel takes fewer cycles than a tile with one vector of columns."""
+    if problem.columns > COLUMNS:
+        return False
+    problem = replace(problem, depth=pinned(problem.depth), columns=pinned(problem.columns))
     lanes = target.lanes(problem.sums.size)
     steps = problem.depth * problem.packed_taps
     run = problem.depth * (len(problem.axes[2].order) if _joined(problem) else 1)
     narrow = steps * problem.columns / (2 * lanes) + REDUCTION * problem.columns
-    return problem.columns <= COLUMNS and run >= lanes // 2 and narrow < steps / 2
+    return run >= lanes // 2 and narrow < steps / 2
 
 
 def _joined(problem: Correlation) -> bool:
@@ -52,22 +56,23 @@ def launch_narrow(
     problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
 ) -> tuple[Launch, ...]:
     """The launches: transposing the weights, then the convolution."""
+    problem = replace(problem, depth=pinned(problem.depth), columns=pinned(problem.columns))
     turn, turned = _turned(problem, weights)
     plan = _plan_of(problem, target)
     return turn, _Narrow(Layout(problem, plan), target, source, sink).launch(turned)
 
 
 def _plan_of(problem: Correlation, target: Target) -> Plan:
+    copied = not problem.inside or problem.dtype is not problem.sums
+    real, problem = problem, problem.planned()
     last = problem.axes[2]
-    shortest = min(p.count for p in last.phases)
-    most = max(1, min(LONGEST, (target.registers - 6) // problem.columns, shortest))
+    most = max(1, min(LONGEST, (target.registers - 6) // problem.columns, last.fewest))
     rows = min(range(1, most + 1), key=lambda n: (ceil_div(last.count, n) * (n + 1), -n))
     tile = Tile(rows, 1, target.lanes(problem.sums.size), problem.sums)
-    copied = not problem.inside or problem.dtype is not problem.sums
     blocks, _ = cut(problem, tile, False, 1, target)
-    if last.count // blocks[3] - (last.count - shortest) < rows:
+    if last.count // blocks[3] - (last.count - last.fewest) < rows:
         tile = replace(tile, rows=1)
-    return Plan(tile, False, blocks, 1, copied, _joined(problem))
+    return for_many(Plan(tile, False, blocks, 1, copied, _joined(problem)), real)
 
 
 def _turned(problem: Correlation, weights: Argument) -> tuple[Launch, Scratch]:

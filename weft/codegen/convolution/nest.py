@@ -18,10 +18,12 @@ from weft.codegen.convolution.halo import copy_block
 from weft.codegen.convolution.layout import Layout
 from weft.codegen.convolution.panels import Spans
 from weft.codegen.convolution.piece import Part, each, look_up, span
+from weft.codegen.convolution.plan import UNIT
 from weft.codegen.convolution.tile_store import Some, TileStore
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import multiple, same
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 Line = tuple[Reg, Reg, Reg]
@@ -124,7 +126,7 @@ class Nest(ABC):
         return None
 
     def _chunk(self, index: Reg) -> None:
-        b, problem, plan = self.b, self.problem, self.plan
+        b, plan = self.b, self.plan
         sums = self.begin_chunk(index)
         self.sink.begin(index)
         if plan.shares_first:
@@ -136,9 +138,20 @@ class Nest(ABC):
             rest, i = divide(b, rest, integer(parts))
             block.insert(0, span(b, i, extent, parts))
         with each(b, integer(0), integer(plan.slices)) as part:
-            channels = span(b, part, problem.depth, plan.slices)
+            channels = self._channels(part)
             base = self._source_of(block, channels)
             self._work(Slice(block, part, channels, base, sums), share)
+
+    def _channels(self, part: Reg) -> tuple[Reg, Reg]:
+        """The channels of a slice: first, and how many."""
+        b, depth, slices = self.b, self.problem.depth, self.plan.slices
+        if multiple(depth, UNIT * slices) or same(slices, 1):
+            return b.mul(part, depth // slices), integer(depth // slices)
+        units = ceil_div(depth, UNIT)
+        first, _ = divide(b, b.mul(part, units), integer(slices))
+        end, _ = divide(b, b.mul(b.add(part, 1), units), integer(slices))
+        start = b.mul(first, UNIT)
+        return start, subtract(b, smaller(b, b.mul(end, UNIT), integer(depth)), start)
 
     @abstractmethod
     def _work(self, own: Slice, share: Reg) -> None:
@@ -172,7 +185,7 @@ class Nest(ABC):
         """The channels that are copied, if not whole positions, and how they are loaded."""
         first, count = channels
         count = count if self.plan.slices > 1 else integer(self.image.channels)
-        apart = self.pitches[3] != self.image.channels * self.size
+        apart = not same(self.pitches[3], self.image.channels * self.size)
         if not self.reads.steps or self.reads.planes:
             return (count if apart else None), None
 
@@ -186,22 +199,23 @@ class Nest(ABC):
         if len(axis.phases) == 1:
             return self._part_of(block, i, axis, axis.phases[0])
         rows = [self._numbers(axis, p) for p in axis.phases]
-        own, first, offset, tap, taps = look_up(b, f"phases{i}", rows, phase)
+        first, offset, tap, taps = look_up(b, f"phases{i}", rows, phase)
+        rest = subtract(b, integer(axis.result + axis.step - 1), first)
+        own, _ = divide(b, rest, integer(axis.step))
         count = smaller(b, count, subtract(b, own, start))
         return Part(start, count, first, offset, tap, taps)
 
     def _part_of(self, block: Spans, i: int, axis: Axis, phase: Phase) -> Part:
         """The part of one phase, if known."""
         b, (start, count) = self.b, block[i + 1]
-        own, *others = self._numbers(axis, phase)
-        if own < axis.count:
-            count = smaller(b, count, subtract(b, integer(own), start))
-        first, offset, tap, taps = map(integer, others)
+        if not same(phase.count, axis.count):
+            count = smaller(b, count, subtract(b, integer(phase.count), start))
+        first, offset, tap, taps = map(integer, self._numbers(axis, phase))
         return Part(start, count, first, offset, tap, taps)
 
     def _numbers(self, axis: Axis, phase: Phase) -> tuple[int, ...]:
         offset = phase.offset - axis.low if phase.taps else 0
-        return phase.count, phase.first, offset, phase.tap, phase.taps
+        return phase.first, offset, phase.tap, phase.taps
 
     @contextlib.contextmanager
     def _each_part(self, block: Spans, numbered: bool = False) -> Iterator[tuple[list[Part], Reg]]:

@@ -23,6 +23,7 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.piece import look_up
 from weft.codegen.microkernel import Tile, first_lanes
 from weft.ir.dtype import DType
+from weft.ir.extent import largest, multiple
 from weft.ir.node import Value
 from weft.passes.launch import Kernel, Launch, Scratch
 
@@ -35,11 +36,11 @@ def launch_packing(problem: Correlation, tile: Tile, weights: Value) -> tuple[La
     panels = ceil_div(problem.columns, tile.columns)
     items = problem.groups * panels * problem.packed_taps
     item_bytes = problem.depth * tile.columns * tile.dtype.size
-    share = max(1, ceil_div(CHUNK, max(1, item_bytes)))
-    scratch = Scratch(max(items * item_bytes, 64))
+    share = largest(1, ceil_div(CHUNK, largest(1, item_bytes)))
+    scratch = Scratch(largest(items * item_bytes, 64))
     name = f"pack_{problem.label}{'_turned' * problem.turned}"
     whole = problem.columns % tile.columns == 0
-    square = problem.depth % tile.lanes == 0
+    square = multiple(problem.depth, tile.lanes)
     kind = _Kind(tile, problem.dtype, problem.turned, whole, square, _taps(problem))
     numbers = (
         items, share, problem.packed_taps, panels, problem.depth, problem.columns, problem.groups

@@ -9,23 +9,23 @@ starts early.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 
-from weft.codegen.builder import Builder, Reg, integer, kernel_builder
+from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.halo import Image, pitches_of
-from weft.codegen.convolution.piece import span
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import first_lanes
 from weft.host.memory import LINE
 from weft.ir.dtype import DType
-from weft.passes.launch import Kernel, Launch, Scratch
 
-CHUNKS = 32
-"""Target number of chunks: even shares for up to 8 threads."""
 Extents = tuple[int, int, int, int]
 Spans = list[tuple[Reg, Reg]]
+
+
+def group_of(b: Builder, panel: Reg, across: int, groups: int) -> tuple[Reg, Reg]:
+    """A panel's group, and its number in the group, of `across` panels each."""
+    return (integer(0), panel) if groups == 1 else divide(b, panel, integer(across))
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Panels:
     width: int  # channels of a panel
     lanes: int
     dtype: DType
+    groups: int = 1
     early: bool = False  # a group's last panel starts early
 
     @property
@@ -57,7 +58,7 @@ class Panels:
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
         """The first channel of a panel among all channels, and within its group."""
-        group, own = divide(b, panel, integer(self.across))
+        group, own = group_of(b, panel, self.across, self.groups)
         inside = b.mul(own, self.width)
         if self.early:
             inside = smaller(b, inside, integer(self.columns - self.width))
@@ -97,41 +98,13 @@ class Panels:
                 to = b.offset(goal, b.mul(panel.index, self.bytes))
                 self._vectors(b, source, run, to, (column, inside))
 
-    @property
-    def _label(self) -> str:
-        return f"{self.dtype}_{'x'.join(map(str, self.extents))}_{self.width}"
-
-    def launch(
-        self, image: Image, extents: Extents, blocks: Extents, source: Prologue
-    ) -> tuple[Launch, Scratch]:
-        """The launch that packs an image of `extents`, block after block."""
-        b = kernel_builder()
-        count = image.channels // self.columns * self.across
-        shares = min(count, ceil_div(CHUNKS, prod(blocks)))
-        base = b.argument(0)
-        source.bind(b, 2)
-        with b.loop(b.params[1], b.params[2]) as loop:
-            block, share = divide(b, loop.index, integer(shares))
-            spans = spans_of(b, block, extents, blocks)
-            own = span(b, share, count, shares)
-            place = base
-            for (start, _), pitch in zip(spans, image.pitches, strict=True):
-                place = b.offset(place, b.mul(start, pitch))
-            goal = b.mul(b.add(b.mul(block, count), own[0]), self.bytes)
-            self.copy(b, image, (place, b.offset(b.argument(1), goal)), spans, own, source)
-        scratch = Scratch(prod(blocks) * count * self.bytes)
-        moved = 2.0 * prod(extents) * image.channels * image.dtype.size
-        kernel = Kernel(f"panels_{self._label}", b.module())
-        args = (source.array, scratch, *source.values)
-        return Launch(kernel, args, (1,), prod(blocks) * shares, bytes=moved), scratch
-
     def _vectors(
         self, b: Builder, source: Prologue, run: Reg, to: Reg, at: tuple[Reg, Reg]
     ) -> None:
         column, inside = at
         for begin, lanes in self._runs():
             mask = None
-            if self.columns % self.width and not self.early:
+            if not self.early and self.columns % self.width:
                 mask = first_lanes(b, subtract(b, integer(self.columns - begin), inside), lanes)
             place = b.offset(run, begin * source.dtype.size)
             value = source.read(place, b.add(column, begin), lanes, self.dtype, mask)
@@ -147,12 +120,3 @@ class Panels:
             runs.append((begin, lanes))
             begin += lanes
         return runs
-
-
-def spans_of(b: Builder, index: Reg, extents: Extents, blocks: Extents) -> Spans:
-    """Start and count of a block on each axis of `extents`, which are cut in `blocks`."""
-    spans: Spans = []
-    for extent, parts in zip(extents[::-1], blocks[::-1], strict=True):
-        index, i = divide(b, index, integer(parts))
-        spans.insert(0, span(b, i, extent, parts))
-    return spans

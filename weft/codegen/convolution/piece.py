@@ -10,6 +10,7 @@ from math import prod
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, subtract
 from weft.codegen.microkernel import Accumulators
+from weft.ir.extent import multiple
 
 
 @dataclass
@@ -42,7 +43,7 @@ def each(b: Builder, start: Reg, stop: Reg) -> Iterator[Reg]:
 
 def span(b: Builder, i: Reg, extent: int, parts: int) -> tuple[Reg, Reg]:
     """Start and length of part `i` of `parts` nearly equal ones."""
-    if extent % parts == 0:
+    if multiple(extent, parts):
         return b.mul(i, extent // parts), integer(extent // parts)
     start, _ = divide(b, b.mul(i, extent), integer(parts))
     stop, _ = divide(b, b.mul(b.add(i, 1), extent), integer(parts))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
+from weft.host.memory import LINE
+from weft.ir.extent import assume, largest, same, smallest, symbolic
 
 TILE_COST = 40
 """Estimated overhead cycles of a tile beside its multiply-adds: zeroing, stores, loops."""
@@ -17,7 +19,17 @@ LOAD = 0.1
 SCATTER_COST = 60
 """Estimated further cycles if each row's position is computed: divisions by constants."""
 SCATTERED = 8
-"""Maximum scattered rows: each has its own pointer; 14 take 80 ms to compile, 28 take 200."""
+"""Maximum rows if each has its own pointer: scattered ones, or if the channels differ from run to
+run. 14 take 80 ms to compile, 28 take 200.
+"""
+UNIT = 16
+"""Slices begin at multiples of so many channels."""
+BROAD = 4
+"""Vectors across a tile for which slices are cut. Slices decide the order of sums, so they depend
+on the shapes of the weights alone, never on the tile.
+"""
+EVEN = 8
+"""Chunks that keep several threads busy."""
 CHUNK_FLOPS = 2e6
 """Minimum work of a chunk, some 10 us: less is not worth waking another thread for."""
 CHUNKS = 32
@@ -49,6 +61,7 @@ class Plan:
     joined: bool  # taps of the last axis and channels are one run in the source
     slices: int = 1  # of the channels; one after the other, with copies of the source
     shares_first: bool = False  # all blocks of a share of the panels, then the next share
+    sizes: Blocks | None = None  # of the largest block, if the blocks' number follows from it
 
     @property
     def chunks(self) -> int:
@@ -61,19 +74,50 @@ def plan_of(problem: Correlation, target: Target, steps: bool = False) -> Plan:
 
     With `steps` the source is computed from another array while it is copied.
     """
-    tile, scattered = choose_tile(problem, target, 1)
-    slices = slices_of(problem, tile, target)
+    slices = slices_of(problem, target)
     copied = not problem.inside or problem.dtype is not problem.sums or slices > 1 or steps
     joined = problem.groups == 1 and problem.axes[2].dilation == 1 and slices == 1
-    panels = problem.groups * ceil_div(problem.columns, tile.columns)
+    most = SCATTERED if symbolic(problem.depth) else target.registers
+    now = problem.planned()
+    tile, scattered = choose_tile(now, target, 1, most)
+    panels = now.groups * ceil_div(now.columns, tile.columns)
     if slices > 1:
-        blocks, shares = cut_slices(problem, tile, scattered, slices, target)
+        blocks, shares = cut_slices(now, tile, scattered, int(slices), target)
     else:
-        blocks, shares = cut(problem, tile, scattered, panels, target, copied=copied)
+        blocks, shares = cut(now, tile, scattered, panels, target, copied=copied)
     if blocks[3] > 1:  # again, now that the length of a row is known
-        tile, scattered = choose_tile(problem, target, blocks[3])
-    first = shares_first(problem, blocks, shares, target)
-    return Plan(tile, scattered, blocks, shares, copied, joined, slices, first)
+        tile, scattered = choose_tile(now, target, blocks[3], most)
+    first = shares_first(now, blocks, shares, target)
+    plan = Plan(tile, scattered, blocks, shares, copied, joined, slices, first)
+    return for_many(plan, problem)
+
+
+def for_many(plan: Plan, problem: Correlation) -> Plan:
+    """The plan for the planned sizes as one for other sizes too: how large blocks and shares are
+    stays, and their number follows.
+    """
+    extents = (problem.images, *(axis.count for axis in problem.axes))
+    panels = problem.groups * ceil_div(problem.columns, plan.tile.columns)
+    if not symbolic(*extents, panels):
+        return plan
+    sizes = [ceil_div(int(e), parts) for e, parts in zip(extents, plan.blocks, strict=True)]
+    blocks = [ceil_div(e, size) for e, size in zip(extents, sizes, strict=True)]
+    share = ceil_div(int(panels), plan.shares)
+    last, rows = problem.axes[2], plan.tile.rows
+    if not plan.scattered:
+        assume(last.count // blocks[3] - (last.count - last.fewest) >= rows)
+        expect(5 * last.count, 4 * rows * ceil_div(last.count, rows))  # few rows twice
+    a, b, c, d = blocks
+    n, z, y, x = sizes
+    found = replace(plan, blocks=(a, b, c, d), shares=ceil_div(panels, share), sizes=(n, z, y, x))
+    expect(found.chunks, EVEN)
+    return found
+
+
+def expect(value: int, least: int) -> None:
+    """A guard that a number is as large as needed for speed, if it is for the planned sizes."""
+    if int(value) >= int(least):
+        assume(value >= least)
 
 
 def shares_first(problem: Correlation, blocks: Blocks, shares: int, target: Target) -> bool:
@@ -90,15 +134,23 @@ def shares_first(problem: Correlation, blocks: Blocks, shares: int, target: Targ
     return by_shares < by_blocks
 
 
-def slices_of(problem: Correlation, tile: Tile, target: Target) -> int:
+def slices_of(problem: Correlation, target: Target) -> int:
     """How many slices of the channels keep a panel's weights in L2 while tiles pass by."""
     if problem.groups > 1:
         return 1
-    row = tile.columns * problem.sums.size
-    most = max(64, target.l2 // 4 // (row * max(1, problem.packed_taps)))
-    least = max(1, ceil_div(problem.depth, most))
-    even = (n for n in range(least, 2 * least) if problem.depth % (16 * n) == 0)
-    return next(even, least)
+    size = problem.sums.size
+    lanes = target.lanes(size)
+    row = smallest(BROAD, ceil_div(problem.columns, lanes)) * lanes * size
+    most = target.l2 // 4 // (row * max(1, problem.packed_taps)) // UNIT
+    slices = ceil_div(ceil_div(problem.depth, UNIT), largest(BROAD, most))
+    return slices if slices > 1 else 1
+
+
+def slice_channels(problem: Correlation, slices: int) -> int:
+    """Channels of the widest slice of a group."""
+    if same(slices, 1):
+        return problem.depth
+    return smallest(problem.depth, ceil_div(ceil_div(problem.depth, UNIT), slices) * UNIT)
 
 
 def pixel_bytes(problem: Correlation, slices: int) -> int:
@@ -106,9 +158,10 @@ def pixel_bytes(problem: Correlation, slices: int) -> int:
 
     A spare line keeps the rows of a tile in different L1 sets.
     """
-    own = problem.groups * ceil_div(problem.depth, slices) * problem.sums.size
-    spare = (slices > 1 and own % 256 == 0) or one_set(problem)
-    return own + 64 if spare else own
+    own = problem.groups * slice_channels(problem, slices) * problem.sums.size
+    if one_set(problem):
+        return own + LINE
+    return own if same(slices, 1) else own + largest(0, 1 - own % (4 * LINE)) * LINE
 
 
 def one_set(problem: Correlation) -> bool:
@@ -173,8 +226,8 @@ def step_cycles(rows: int, vectors: int) -> float:
     return max(rows * vectors, loads, 8) / 2 + LOAD * loads
 
 
-def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile, bool]:
-    """The tile with the fewest cycles, and whether its rows are scattered.
+def choose_tile(problem: Correlation, target: Target, parts: int, most: int) -> tuple[Tile, bool]:
+    """The tile of at most `most` rows with the fewest cycles, and whether its rows are scattered.
 
     The last axis is cut in `parts`. A row's last tile starts early, so each part and phase must
     hold a whole tile.
@@ -184,13 +237,13 @@ def choose_tile(problem: Correlation, target: Target, parts: int) -> tuple[Tile,
     narrow = ceil_div(problem.columns, lanes)
     steps = problem.depth * max(1, problem.packed_taps)
     last = problem.axes[2]
-    shortest = last.count // parts - (last.count - min(p.count for p in last.phases))
+    shortest = last.count // parts - (last.count - last.fewest)
     lines = problem.images * prod(a.count for a in problem.axes[:2]) * parts
     pixels = problem.images * prod(a.count for a in problem.axes)
     options: list[tuple[float, int, Tile, bool]] = []
     for vectors in range(1, min(narrow, target.registers // 4) + 1):
         panels = ceil_div(narrow, vectors)
-        for rows in range(1, most_rows(target, vectors) + 1):
+        for rows in range(1, min(most, most_rows(target, vectors)) + 1):
             tile = Tile(rows, vectors, lanes, dtype)
             cycles = step_cycles(rows, vectors) * steps + TILE_COST
             if rows <= shortest:

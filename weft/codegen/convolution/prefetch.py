@@ -17,6 +17,7 @@ from weft.codegen.convolution.plan import Plan
 from weft.codegen.microkernel import Ahead, Tile
 from weft.codegen.target import Target
 from weft.host.memory import LINE
+from weft.ir.extent import same
 
 MOST_TURNS: Final = 64
 """Tiles per block and panel beyond which the first one's misses do not matter."""
@@ -28,7 +29,7 @@ def next_panel(problem: Correlation, plan: Plan, turns: int, target: Target) -> 
     row = tile.columns * tile.dtype.size
     own = problem.packed_taps * problem.depth * row
     panels = problem.groups * ceil_div(problem.columns, tile.columns)
-    if turns > MOST_TURNS or panels * own <= target.l2 // 2:
+    if turns > MOST_TURNS or int(panels * own) <= target.l2 // 2:
         return None
     return NextPanel(tile, own, turns, slices, problem.depth * row // slices)
 
@@ -48,7 +49,7 @@ class NextPanel:
         slice, or the next share.
         """
         following = integer(self.panel_bytes)
-        if self.slices == 1:
+        if same(self.slices, 1):
             return following
         first, count = share
         own = b.mul(b.add(count, -1), self.panel_bytes)
@@ -67,7 +68,7 @@ class NextPanel:
             position: of the tile in its block; a multiple of the tile's rows.
         """
         share = ceil_div(steps * self.tile.columns * self.tile.dtype.size, LINE * self.turns)
-        lines = ceil_div(share, max(1, steps // unroll))
+        lines = ceil_div(int(share), max(1, int(steps) // unroll))
         turn, _ = divide(b, position, integer(self.tile.rows))
         pointer = b.offset(weights, b.mul(turn, share * LINE))
         return Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))

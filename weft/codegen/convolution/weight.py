@@ -27,7 +27,8 @@ from weft.codegen.builder import Reg, integer
 from weft.codegen.contraction.emit import divide, fixed, larger, smaller, subtract
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.piece import each, look_up, span, unflat
+from weft.codegen.convolution.panels import group_of
+from weft.codegen.convolution.piece import each, span, unflat
 from weft.codegen.convolution.weight_layout import Layout, taps_of, tiling_of
 from weft.codegen.convolution.weight_nest import (
     Block,
@@ -50,6 +51,7 @@ from weft.codegen.microkernel import (
 )
 from weft.codegen.target import Target
 from weft.host.memory import LINE
+from weft.ir.extent import symbolic
 from weft.passes.launch import Launch
 
 
@@ -104,7 +106,8 @@ class _Kernel(WeightNest):
         b, layout = self.b, self.layout
         here, to = self.g, b.offset(self.own, layout.x_bytes)
         if self.plan.before:
-            number = b.mul(block.number, self.problem.groups * self.tiling.across)
+            number = b.add(b.mul(block.part, self.plan.cuts.each), block.number)
+            number = b.mul(number, self.problem.groups * self.tiling.across)
             return b.offset(here, b.mul(b.add(number, share[0]), layout.packing.bytes))
         for (start, _), pitch in zip(block.spans, layout.g_image.pitches, strict=True):
             here = b.offset(here, b.mul(start, pitch))
@@ -151,7 +154,7 @@ class _Kernel(WeightNest):
         """One tile of the gradient: a panel of columns, a piece of a run, its outer taps."""
         b, problem, tiling = self.b, self.problem, self.tiling
         across, piece = at
-        group, _ = divide(b, across, integer(tiling.across))
+        group, _ = group_of(b, across, tiling.across, problem.groups)
         row, _ = tiling.row(b, piece)
         column, inside = tiling.column(b, across)
         tap = integer(0)
@@ -181,7 +184,7 @@ class _Kernel(WeightNest):
         b, problem, plan, layout = self.b, self.problem, self.plan, self.layout
         if not plan.split or not all(side.pointwise for side in problem.sides):
             return []
-        start, _ = span(b, block.following, problem.pixels, prod(plan.blocks))
+        start = b.add(*block.spans[3])
         across, piece = at
         rows = self.tiling.rows
         near = max(1, LINE // (rows * problem.dtype.size))
@@ -194,7 +197,7 @@ class _Kernel(WeightNest):
             wanted.append(share)
         asked: list[Ahead] = []
         for base, image, place, share, shares, width in wanted:
-            times = ceil_div(layout.largest[3], shares)
+            times = ceil_div(int(layout.largest[3]), int(shares))
             pitch = image.pitches[3]
             first = b.mul(b.add(start, b.mul(share, times)), pitch)
             pointer = b.offset(b.offset(base, first), b.mul(place, image.dtype.size))
@@ -208,13 +211,13 @@ class _Kernel(WeightNest):
         if not self.plan.before:
             return []
         largest, size = layout.largest, layout.packing.bytes
-        calls, depth, turn = prod(largest[:3]), largest[3], tile.turn
+        calls, depth, turn = int(prod(largest[:3])), int(largest[3]), tile.turn
         if layout.flat:
-            calls, depth = 1, prod(largest)
+            calls, depth = 1, calls * depth
         else:
             for i, (start, _), count in zip(at, block.spans, largest, strict=False):
                 turn = b.add(b.mul(turn, count), subtract(b, i, start))
-        share = ceil_div(size, LINE * layout.pieces * self.tiling.taps * calls)
+        share = ceil_div(int(size), LINE * int(layout.pieces) * self.tiling.taps * calls)
         lines = ceil_div(share, max(1, depth // UNROLL))
         pointer = b.offset(b.offset(tile.g.base, size), b.mul(turn, share * LINE))
         return [Ahead(pointer, lines * LINE, lines, ceil_div(share, lines))]
@@ -226,7 +229,11 @@ class _Kernel(WeightNest):
         stop = b.add(start, count)
         if self.plan.copied or side.inside:
             return start, stop
-        low, high = look_up(b, f"bounds{i}", [side.bounds(t) for t in range(side.taps)], tap)
+        zero, stride = integer(0), integer(side.stride)
+        away = subtract(b, integer(side.low), b.mul(tap, side.dilation))
+        low, _ = divide(b, b.add(larger(b, away, zero), side.stride - 1), stride)
+        past = b.add(integer(side.source + side.stride - 1), away)
+        high, _ = divide(b, larger(b, past, zero), stride)
         first = larger(b, start, low)
         return first, larger(b, first, smaller(b, stop, high))
 
@@ -267,10 +274,11 @@ class _Kernel(WeightNest):
         if not self.plan.split:
             x = b.offset(x, b.mul(tile.channel, layout.size))
         g = b.offset(tile.g.at(b, position), b.mul(tile.column, layout.size))
-        up = problem.sides[1].dilation * tile.x.pitches[2]
+        up, height = problem.sides[1].dilation * tile.x.pitches[2], tiling.height
+        lines = [(b.offset(x, y * up), 0) if symbolic(up) else (x, y * up) for y in range(height)]
         rows = tuple(
-            Address(x, y * up + i * layout.size)
-            for y in range(tiling.height)
+            Address(line, away + i * layout.size)
+            for line, away in lines
             for i in range(tiling.rows)
         )
         left = Left(rows, stride * tile.x.pitches[3])
@@ -283,7 +291,7 @@ class _Kernel(WeightNest):
             depth = subtract(b, along[1], along[0])
         known = fixed(depth)
         # See `correlate`: rows must not read what adjacent rows read in an unrolled step.
-        apart = stride * tile.x.pitches[3] // layout.size
+        apart = int(stride * tile.x.pitches[3]) // layout.size
         unroll = UNROLL if tiling.rows <= apart else 1
         steps = depth if known is None else known
         asked = [*tile.ahead, *self._next_panel(block, tile, at)]

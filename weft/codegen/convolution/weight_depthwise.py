@@ -14,7 +14,8 @@ from weft.codegen.contraction.sink import Sink
 from weft.codegen.convolution.piece import each, span, unflat
 from weft.codegen.convolution.weight_layout import Layout
 from weft.codegen.convolution.weight_nest import Block, Corner, Operands, WeightNest, launches_of
-from weft.codegen.convolution.weight_plan import Plan, cut
+from weft.codegen.convolution.weight_parts import Cuts, cuts_of, parts_of
+from weft.codegen.convolution.weight_plan import Plan, cut, planned_parts
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.convolution.weight_sum import Tiling
 from weft.codegen.microkernel import Tile, fma
@@ -28,7 +29,7 @@ SET = 1024
 
 def suits(problem: WeightGradient) -> bool:
     """Whether the problem is of this kind."""
-    return problem.groups > 1 and problem.channels == problem.columns == 1
+    return problem.groups > 1 and problem.channels == 1 and problem.columns == 1
 
 
 def launch_depthwise_gradient(
@@ -42,8 +43,10 @@ def launch_depthwise_gradient(
     inner = problem.sides[2].taps * (problem.sides[1].taps if tall else 1)
     vectors = 2 if 2 * inner <= target.registers - 4 and problem.width > lanes else 1
     tile = Tile(problem.sides[1].taps if tall else 1, vectors, lanes, problem.sums)
-    plan = Plan(tile, tall, False, copied, False, False, False, (1, 1, 1, 1), 1, (1, 1))
-    plan = cut(plan, problem, 1, 1, target)
+    parts, now = parts_of(problem), problem.planned()
+    cuts = Cuts(now.extents, planned_parts(parts), (1, 1, 1, 1), now.extents)
+    plan = cut(Plan(tile, tall, False, copied, False, False, False, cuts), now, 1, 1, target)
+    plan = replace(plan, cuts=cuts_of(problem, parts, plan.cuts.sizes))
     # Two spare lines if the positions of a vector would fall into few sets.
     spare = 0 if problem.width * problem.sums.size % SET else 2 * LINE
     layout = Layout(problem, plan, _tiling_of(problem, plan), spare)

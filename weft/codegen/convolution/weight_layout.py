@@ -48,18 +48,10 @@ class Layout:
         """Of an element of the sums, and of copies of x and g."""
         return self.problem.sums.size
 
-    @cached_property
-    def extents(self) -> Extents:
-        """Images and positions of g."""
-        z, y, x = self.problem.sides
-        return self.problem.images, z.result, y.result, x.result
-
-    @cached_property
+    @property
     def largest(self) -> Extents:
         """Images and positions of the largest block."""
-        cuts = zip(self.extents, self.plan.blocks, strict=True)
-        n, z, y, x = (max(1, ceil_div(extent, parts)) for extent, parts in cuts)
-        return n, z, y, x
+        return self.plan.cuts.sizes
 
     @cached_property
     def windows(self) -> Triple:
@@ -77,7 +69,7 @@ class Layout:
     @cached_property
     def g_image(self) -> Image:
         """How g lies in memory."""
-        return Image(self.extents[1:], self.problem.width, self.problem.dtype)
+        return Image(self.problem.extents[1:], self.problem.width, self.problem.dtype)
 
     @cached_property
     def x_copy(self) -> Extents:
@@ -94,7 +86,8 @@ class Layout:
         """Panels of a block's g."""
         tile = self.plan.tile
         columns = self.problem.columns
-        return Panels(self.largest, columns, tile.columns, tile.lanes, self.problem.sums)
+        sums, groups = self.problem.sums, self.problem.groups
+        return Panels(self.largest, columns, tile.columns, tile.lanes, sums, groups)
 
     @cached_property
     def folded(self) -> bool:

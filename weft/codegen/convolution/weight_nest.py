@@ -6,15 +6,15 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.contraction.emit import divide, smaller, subtract
+from weft.codegen.contraction.emit import divide, subtract
 from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.convolution.halo import choose, copy_block
-from weft.codegen.convolution.panels import Spans, spans_of
-from weft.codegen.convolution.piece import each, span
+from weft.codegen.convolution.panels import Spans
+from weft.codegen.convolution.piece import each
 from weft.codegen.convolution.weight_layout import Layout
+from weft.codegen.convolution.weight_parts import launch_panels
 from weft.codegen.convolution.weight_sum import Place, launch_sum
 from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import Accumulators, zeros
@@ -45,11 +45,10 @@ class Operand:
 class Block:
     """A block of positions, for one slice of the gradient."""
 
-    number: Reg
-    part: Reg  # whose block it is
+    number: Reg  # among those of its part
+    part: Reg
     fresh: Reg  # whether it is the part's first
     final: Reg  # whether it is the part's last
-    following: Reg  # the next block's number
     spans: Spans  # images and positions: first, and how many
     x: Operand
     g: Operand
@@ -100,23 +99,20 @@ class WeightNest(ABC):
         with b.loop(b.params[1], b.params[2]) as loop:
             rest, columns = divide(b, loop.index, integer(plan.slices[1]))
             part, rows = divide(b, rest, integer(plan.slices[0]))
-            first, count = span(b, part, prod(plan.blocks), plan.parts)
-            with each(b, first, b.add(first, count)) as number:
-                self._work(self._block(number, part, (first, count)), rows, columns)
+            with each(b, integer(0), integer(plan.cuts.each)) as number:
+                self._work(self._block(part, number), rows, columns)
         return b.module()
 
     @abstractmethod
     def _work(self, block: Block, rows: Reg, columns: Reg) -> None:
         """The tiles of a slice: `rows` and `columns` are its numbers."""
 
-    def _block(self, number: Reg, part: Reg, blocks: tuple[Reg, Reg]) -> Block:
-        """A block of a part whose blocks these are (first, count); copies x and g if needed."""
+    def _block(self, part: Reg, number: Reg) -> Block:
+        """A block of a part; copies x and g if needed."""
         b, plan, layout = self.b, self.plan, self.layout
-        first, count = blocks
-        fresh = b.compare("icmp eq", number, first)
-        final = b.compare("icmp eq", number, b.add(b.add(first, count), -1))
-        following = smaller(b, b.add(number, 1), prod(plan.blocks) - 1)
-        spans = spans_of(b, number, layout.extents, plan.blocks)
+        fresh = b.compare("icmp eq", number, integer(0))
+        final = b.compare("icmp eq", number, integer(plan.cuts.each - 1))
+        spans = plan.cuts.spans(b, part, number)
         nothing = [integer(0)] * 4
         x = Operand(self.x, nothing, layout.x_image.pitches)
         g = Operand(self.g, nothing, layout.g_image.pitches)
@@ -124,7 +120,7 @@ class WeightNest(ABC):
             x = self._copied_x(spans)
         if layout.widened and not plan.packed:
             g = self._copied_g(spans)
-        return Block(number, part, fresh, final, following, spans, x, g)
+        return Block(number, part, fresh, final, spans, x, g)
 
     def _copied_x(self, spans: Spans) -> Operand:
         b, sides, layout = self.b, self.problem.sides, self.layout
@@ -191,9 +187,7 @@ def launches_of(
     after: tuple[Launch, ...] = ()
     ending: Sink | None = sink
     if plan.before:
-        copy, args[1] = layout.packing.launch(
-            layout.g_image, layout.extents, plan.blocks, operands[1]
-        )
+        copy, args[1] = launch_panels(layout.packing, layout.g_image, plan.cuts, operands[1])
         before = (copy,)
     args += [value for source in operands for value in source.values]
     own = len(args)

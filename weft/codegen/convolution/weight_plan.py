@@ -1,6 +1,4 @@
-"""The blocking of a weight gradient: tile, slices of the gradient, blocks and parts of
-positions.
-"""
+"""The blocking of a weight gradient: tile, slices of the gradient, blocks of positions."""
 
 from __future__ import annotations
 
@@ -9,10 +7,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.plan import most_rows
+from weft.codegen.convolution.plan import EVEN, expect, most_rows
+from weft.codegen.convolution.weight_parts import TEAM, Blocks, Cuts, cuts_of, parts_of
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
+from weft.ir.extent import assume, pinned, symbolic
 
 CHUNK_FLOPS = 2e6
 """Minimum work of a chunk, some 10 us."""
@@ -26,8 +26,6 @@ JOINED = 8
 PACKED = 24
 """Minimum rows for which panels of g pay: each packed vector is used in half as many cycles."""
 
-TEAM = 8
-"""Minimum chunks of a large gradient: a share for each of up to 8 threads."""
 COPY = 1.2
 """Estimated cycles to copy an element of x or g from L3; the following are estimates, too."""
 BEFORE, PASS = 1.5, 0.15
@@ -36,12 +34,8 @@ of the channels takes to read the panels.
 """
 WAIT = 0.1
 """The fraction of a chunk's time that is lost at the end."""
-SUM = 3.0
-"""Cycles to write an element of a part's gradient to memory, and to read it for the sum."""
 NEAR, FAR = 0.2, 0.6
 """Cycles to load an element of a gradient before a block, and to store it after: L2, L3."""
-
-Blocks = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -55,9 +49,13 @@ class Plan:
     packed: bool  # each block's g is packed
     split: bool  # each block's x is packed
     before: bool  # a launch before packs all of g
-    blocks: Blocks  # of images and the three axes
-    parts: int  # of the blocks; each has a gradient of its own
-    slices: tuple[int, int]  # of the gradient: of its panels of channels and of columns
+    cuts: Cuts  # parts of the positions, and their blocks
+    slices: tuple[int, int] = (1, 1)  # of the gradient: of its panels of channels and of columns
+
+    @property
+    def parts(self) -> int:
+        """Parts of the positions; each has a gradient of its own."""
+        return self.cuts.count
 
     @property
     def chunks(self) -> int:
@@ -102,69 +100,100 @@ def plan_of(problem: WeightGradient, target: Target) -> Plan:
     last = problem.sides[2]
     joinable = problem.groups == 1 and last.dilation == 1 and last.taps > 1
     joined = joinable and (problem.channels < JOINED or problem.inside or half)
+    if joined and problem.channels < JOINED:
+        problem = replace(problem, channels=pinned(problem.channels))
     copied = half or (joined and not problem.inside)
-    run = problem.channels * (last.taps if joined else 1)
     # The rows of a tall tile are one run of the gradient, and its taps have the same positions.
     tall = (copied or problem.inside) and (joined or last.taps == 1)
-    tile, tall = _choose_tile(problem, run, tall, target)
-    pieces, panels = ceil_div(run, tile.rows), tiles_of(problem, tile, tall, run)[1]
-    packed = half or (problem.rows >= PACKED and problem.width > tile.columns)
+    now = problem.planned()
+    run = now.channels * (last.taps if joined else 1)
+    tile, tall = _choose_tile(now, run, tall, target)
+    pieces, panels = ceil_div(run, tile.rows), tiles_of(now, tile, tall, run)[1]
+    packed = half or (now.rows >= PACKED and now.width > tile.columns)
     split = packed and not joined and not tall and problem.groups == 1
-    copied = copied and not split
-    plan = Plan(tile, tall, joined, copied, packed, split, False, (1, 1, 1, 1), 1, (1, 1))
+    parts = parts_of(problem)
+    cuts = Cuts(now.extents, planned_parts(parts), (1, 1, 1, 1), now.extents)
+    plan = Plan(tile, tall, joined, copied and not split, packed, split, False, cuts)
     if split:
-        return _shared(plan, problem, pieces, panels, target)
-    return cut(plan, problem, pieces, panels, target)
+        plan = _shared(plan, now, pieces, panels, target)
+    else:
+        plan = cut(plan, now, pieces, panels, target)
+    return for_many(plan, problem, parts)
+
+
+def planned_parts(parts: Blocks) -> Blocks:
+    """The parts for the planned sizes."""
+    a, b, c, d = map(int, parts)
+    return a, b, c, d
+
+
+def for_many(plan: Plan, problem: WeightGradient, parts: Blocks) -> Plan:
+    """The plan for the planned sizes as one for other sizes too: how large blocks and slices are
+    stays, and their number follows.
+    """
+    tile, tall = plan.tile, plan.tall
+    run = problem.channels * (problem.sides[2].taps if plan.joined else 1)
+    rows = tile.rows // (problem.sides[1].taps if tall else 1)
+    if tall:
+        run = pinned(run)
+    pieces = ceil_div(run, rows)
+    panels = problem.groups * ceil_div(problem.columns, tile.columns)
+    assume(run >= rows)
+    cuts = cuts_of(problem, parts, plan.cuts.sizes)
+    slices = plan.slices
+    if symbolic(pieces, panels):
+        rows, columns = ceil_div(int(pieces), slices[0]), ceil_div(int(panels), slices[1])
+        slices = ceil_div(pieces, rows), ceil_div(panels, columns)
+    found = replace(plan, cuts=cuts, slices=slices)
+    expect(found.chunks, EVEN)
+    return found
 
 
 def _shared(plan: Plan, problem: WeightGradient, pieces: int, panels: int, target: Target) -> Plan:
-    """The parts and slices that cost least beside the multiply-adds, if x and g are copied.
+    """The slices that cost least beside the multiply-adds, if x and g are copied.
 
     Each slice copies its x and g, once for all of the other side's slices, unless g is packed
-    before; each part has a gradient to be summed; and all wait for the last chunk.
+    before; and all wait for the last chunk.
     """
     chunks = max(1, min(CHUNKS, int(problem.flops / CHUNK_FLOPS)))
     own = problem.rows * problem.width
     work = problem.flops / (4 * target.lanes(problem.sums.size))
     most = max(1, target.l1 // (plan.tile.columns * problem.sums.size))
-    options: list[tuple[float, int, int, int, bool]] = []
-    for i, j, k, before in itertools.product(range(6), range(6), range(6), (False, True)):
-        parts, rows, columns = 32 >> i, 32 >> j, 32 >> k
-        count = parts * rows * columns
-        if parts > max(1, problem.pixels) or rows > pieces or columns > panels:
+    options: list[tuple[float, int, int, bool]] = []
+    for j, k, before in itertools.product(range(6), range(6), (False, True)):
+        rows, columns = 32 >> j, 32 >> k
+        count = plan.parts * rows * columns
+        if rows > pieces or columns > panels:
             continue
-        if count > 2 * chunks or (count < min(chunks, TEAM) and options):
+        if options and (count > 2 * chunks or count < min(chunks, TEAM)):
             continue
         passes = BEFORE + rows * PASS if before else rows
         copied = problem.pixels * (columns * problem.channels + passes * problem.width) * COPY
         near = own * problem.sums.size // (rows * columns) <= target.l2 // 2
         kept = own * ceil_div(problem.pixels, most) * (NEAR if near else FAR)
-        cost = copied + kept + own * (parts * SUM if parts > 1 else 0) + work / count * WAIT
-        options.append((cost, parts, rows, columns, before))
-    _, parts, rows, columns, before = min(options)
+        options.append((copied + kept + work / count * WAIT, rows, columns, before))
+    _, rows, columns, before = min(options)
     across = panels if before else columns  # of packed panels one is in use at a time
-    blocks = _blocks(problem, _Cut(problem, rows, across), parts, target, most)
-    parts = min(parts, prod(blocks))
-    return replace(plan, blocks=blocks, parts=parts, slices=(rows, columns), before=before)
+    sizes = _sizes(problem, plan, _Cut(problem, rows, across), target, most)
+    return replace(
+        plan, cuts=replace(plan.cuts, sizes=sizes), slices=(rows, columns), before=before
+    )
 
 
 def cut(plan: Plan, problem: WeightGradient, rows: int, panels: int, target: Target) -> Plan:
-    """Slices that stay in L2, parts while their gradients cost less than x and g, and blocks.
+    """Slices that stay in L2, and blocks.
 
     A copy is done once for every slice, so copied ones are not sliced.
     """
     work = max(problem.flops / CHUNK_FLOPS, problem.bytes / CHUNK_BYTES)
     chunks = max(1, min(CHUNKS, int(work)))
-    own = max(1, problem.rows * problem.width * problem.sums.size)
-    parts = max(1, min(problem.pixels, chunks, int(problem.bytes / own)))
     slices = _Cut(problem)
-    while slices.bytes > target.l2 // 4 or parts * slices.rows * slices.columns < chunks:
+    while slices.bytes > target.l2 // 4 or plan.parts * slices.rows * slices.columns < chunks:
         if plan.copied or not slices.halve(rows, panels):
             break
-        parts = max(1, min(parts, ceil_div(chunks, slices.rows * slices.columns)))
-    blocks = _blocks(problem, slices, parts, target)
-    cuts = (slices.rows, slices.columns)
-    return replace(plan, blocks=blocks, parts=min(parts, prod(blocks)), slices=cuts)
+    sizes = _sizes(problem, plan, slices, target)
+    cuts = replace(plan.cuts, sizes=sizes)
+    return replace(plan, cuts=cuts, slices=(slices.rows, slices.columns))
 
 
 def tiles_of(problem: WeightGradient, tile: Tile, tall: bool, run: int) -> tuple[int, int]:
@@ -197,20 +226,18 @@ def _choose_tile(
     return tile, tall
 
 
-def _blocks(
-    problem: WeightGradient, slices: _Cut, parts: int, target: Target, longest: int = 1 << 62
+def _sizes(
+    problem: WeightGradient, plan: Plan, slices: _Cut, target: Target, longest: int = 1 << 62
 ) -> Blocks:
-    """At least `parts` blocks of up to `longest` positions; x and g each fit a quarter of L2."""
-    extents = [problem.images, *(side.result for side in problem.sides)]
-    sizes = [max(1, extent) for extent in extents]
+    """Blocks of up to `longest` positions; x and g of each fit a quarter of L2."""
+    boxes = zip(problem.extents, plan.cuts.parts, strict=True)
+    sizes = [max(1, ceil_div(extent, parts)) for extent, parts in boxes]
     x_pixel, g_pixel = slices.pixel()
     while True:
-        blocks = [max(1, ceil_div(e, s)) for e, s in zip(extents, sizes, strict=True)]
         window = prod(s.window(n) for s, n in zip(problem.sides, sizes[1:], strict=True))
         touched = min(sizes[0] * window, prod(sizes) * prod(side.taps for side in problem.sides))
         most = max(touched * x_pixel, prod(sizes) * g_pixel) * problem.sums.size
         axis = next((i for i in range(4) if sizes[i] > 1), None)
-        small = most <= target.l2 // 4 and prod(sizes) <= longest
-        if axis is None or (small and prod(blocks) >= parts):
-            return blocks[0], blocks[1], blocks[2], blocks[3]
+        if axis is None or (most <= target.l2 // 4 and prod(sizes) <= longest):
+            return sizes[0], sizes[1], sizes[2], sizes[3]
         sizes[axis] = ceil_div(sizes[axis], 2)

@@ -6,12 +6,12 @@ gradient[t, c, k] = sum over images and positions p of y of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
-from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Window
 from weft.ir.dtype import DType, float32
+from weft.ir.extent import same
 
 
 @dataclass(frozen=True)
@@ -25,17 +25,10 @@ class Side:
     dilation: int
     low: int  # zeros before x
 
-    def bounds(self, tap: int) -> tuple[int, int]:
-        """The positions of g for which a tap lies inside x: first, and one after the last."""
-        away = self.low - tap * self.dilation
-        first = min(max(0, ceil_div(away, self.stride)), self.result)
-        stop = min(max(first, (self.source - 1 + away) // self.stride + 1), self.result)
-        return first, stop
-
     @property
     def inside(self) -> bool:
         """Whether every tap lies inside x for every position."""
-        return all(self.bounds(tap) == (0, self.result) for tap in range(self.taps))
+        return self.low <= 0 and self.window(self.result) - self.low <= self.source
 
     @property
     def pointwise(self) -> bool:
@@ -58,6 +51,22 @@ class WeightGradient:
     columns: int  # of a group
     dtype: DType
 
+    def planned(self) -> WeightGradient:
+        """The problem for the planned sizes: decisions on speed depend on these."""
+        a, b, c = (
+            replace(side, source=int(side.source), result=int(side.result)) for side in self.sides
+        )
+        return replace(
+            self, images=int(self.images), sides=(a, b, c), channels=int(self.channels),
+            columns=int(self.columns),
+        )  # fmt: skip
+
+    @property
+    def extents(self) -> tuple[int, int, int, int]:
+        """Images and positions of g."""
+        z, y, x = self.sides
+        return self.images, z.result, y.result, x.result
+
     @property
     def sums(self) -> DType:
         """The type that sums are kept in."""
@@ -79,6 +88,12 @@ class WeightGradient:
         return self.images * prod(side.result for side in self.sides)
 
     @property
+    def elements(self) -> int:
+        """Elements of x and of g."""
+        x = self.images * prod(s.source for s in self.sides) * self.groups * self.channels
+        return x + self.pixels * self.width
+
+    @property
     def inside(self) -> bool:
         """Whether no tap ever lies outside x."""
         return all(side.inside for side in self.sides)
@@ -91,13 +106,12 @@ class WeightGradient:
     @property
     def bytes(self) -> float:
         """Memory that must move at least once."""
-        x = self.images * prod(s.source for s in self.sides) * self.groups * self.channels
-        return float((x + self.pixels * self.width + self.rows * self.width) * self.dtype.size)
+        return float((self.elements + self.rows * self.width) * self.dtype.size)
 
     @property
     def label(self) -> str:
         """For kernel names."""
-        result = "x".join(str(s.result) for s in self.sides if s.result > 1) or "1"
+        result = "x".join(str(s.result) for s in self.sides if not same(s.result, 1)) or "1"
         taps = "x".join(str(s.taps) for s in self.sides[-2:])
         channels = self.groups * self.channels
         return f"{self.dtype}_{self.images}x{result}_{channels}to{self.width}_{taps}"

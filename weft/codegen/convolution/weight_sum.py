@@ -9,8 +9,10 @@ from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, smaller, subtract
 from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
+from weft.codegen.convolution.panels import group_of
 from weft.codegen.convolution.weight_problem import WeightGradient
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
+from weft.ir.extent import largest
 from weft.passes.launch import Kernel, Launch, Scratch
 
 CHUNK = 32 * 1024
@@ -72,7 +74,7 @@ class Tiling:
 
     def column(self, b: Builder, panel: Reg) -> tuple[Reg, Reg]:
         """The start of a panel among all columns, and within its group."""
-        group, own = divide(b, panel, integer(self.across))
+        group, own = group_of(b, panel, self.across, self.groups)
         inside = b.mul(own, self.tile.columns)
         return b.add(b.mul(group, self.columns), inside), inside
 
@@ -131,7 +133,7 @@ def launch_sum(
     problem: WeightGradient, parts: int, tiling: Tiling, partial: Scratch, sink: Sink
 ) -> Launch:
     """Adds `parts` gradients in order, so that results do not depend on threads."""
-    share = max(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
+    share = largest(1, CHUNK // (tiling.tile.rows * tiling.tile.columns * parts))
     tiles = Items(tiling.count, share)
     b = kernel_builder()
     start = b.argument(0)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, vector
+from weft.codegen.contraction.emit import fixed, subtract
+from weft.codegen.microkernel import first_lanes
 from weft.ir.dtype import DType, float32, float64
 from weft.ir.extent import pinned
 from weft.ir.shape import normal_axis
@@ -53,6 +55,22 @@ def over_vectors(
         parts.append(Part(rest // lanes * lanes, tail))
     if parts:
         body(integer(whole), parts)
+
+
+def over_channels(
+    f: Builder, count: int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
+) -> None:
+    """As `over_vectors`, for a count that may differ from run to run."""
+    if fixed(integer(count)) is not None:
+        over_vectors(f, count, lanes, body)
+        return
+    block = UNROLL * lanes
+    whole = integer(count // block * block)
+    with f.loop(0, whole, block) as loop:
+        body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
+    with f.loop(whole, integer(count), lanes) as loop:
+        rest = subtract(f, integer(count), loop.index)
+        body(loop.index, [Part(0, None if lanes == 1 else first_lanes(f, rest, lanes))])
 
 
 def sum_type(dtype: DType) -> str:

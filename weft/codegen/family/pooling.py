@@ -12,12 +12,13 @@ from weft.codegen.chunk import Items
 from weft.codegen.contraction.emit import divide, larger, smaller, subtract
 from weft.codegen.family.emit import (
     Part,
-    over_vectors,
+    over_channels,
     sum_type,
     vector_lanes,
 )
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import pinned
 from weft.ir.node import Node
 from weft.ir.shape import Shape, known
 from weft.ops.pooling.window import pool_geometry
@@ -85,7 +86,7 @@ def pool_of(node: Node, x: Shape, target: Target) -> Pool:
     geo = pool_geometry(dims, **{k: v for k, v in node.attrs.items() if k != "shape"})
     return Pool(
         dims[0], known(geo.image), known(geo.output), geo.kernel, geo.strides,
-        tuple(low for low, _ in geo.padding), dims[-1], dtype,
+        tuple(pinned(low) for low, _ in geo.padding), dims[-1], dtype,
         vector_lanes(dtype, target.vector_bits),
     )  # fmt: skip
 
@@ -202,7 +203,7 @@ def _window_pixel(
 
             block(f.add(out, first), parts, ranges, visit)
 
-        over_vectors(f, pool.channels, pool.lanes, body)
+        over_channels(f, pool.channels, pool.lanes, body)
 
     whole = whole_window(f, pool, ranges)
     if whole is None or pool.places > WRITTEN_OUT:
@@ -232,7 +233,7 @@ def over_pixels(f: Builder, pool: Pool, rows: Items, block: Block) -> None:
 
                 block(f.add(pixel, first), parts, ranges, visit)
 
-            over_vectors(f, pool.channels, pool.lanes, body)
+            over_channels(f, pool.channels, pool.lanes, body)
 
 
 def _visit_covers(

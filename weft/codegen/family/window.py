@@ -27,6 +27,7 @@ from weft.codegen.family.pooling import (
 from weft.codegen.loop.arithmetic import combine
 from weft.codegen.microkernel import load_masked, store_masked
 from weft.codegen.target import Target
+from weft.ir.extent import largest
 from weft.ir.node import Node
 from weft.passes.group import Group
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
@@ -109,7 +110,7 @@ def max_pool_grad(group: Group, target: Target) -> tuple[Launch, ...]:
     if not pool.images * math.prod(pool.image) * pool.channels:
         return ()
     size = 1 if pool.places_type == "i8" else 4
-    winners = Scratch(max(1, pool.pixels * pool.channels * size))
+    winners = Scratch(largest(1, pool.pixels * pool.channels * size))
     return (
         launch(pool, "max_pool_winner", over_windows, (x, winners), lambda f, p: note(f, pool, p)),
         launch(pool, "max_pool_grad", over_pixels, (g, winners, y), lambda f, p: pull(f, pool, p)),

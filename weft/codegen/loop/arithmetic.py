@@ -275,6 +275,11 @@ def identity(op: str, dtype: DType) -> float:
     return high if op == "minimum" else low
 
 
+def neutral(op: str, dtype: DType) -> float:
+    """What leaves every number as it is when combined with it: also -0.0, unlike the identity."""
+    return -0.0 if op == "add" and dtype.is_floating else identity(op, dtype)
+
+
 def across(f: Builder, op: str, dtype: DType, x: Reg) -> Reg:
     """The reduction over a register's lanes, halving it until one is left."""
     lanes = lanes_of(x.type)

@@ -42,9 +42,8 @@ def launch(
         print(f"{name}:\n{to_text(tree, '  ')}", file=sys.stderr)
     written = {leaf.buffer for leaf in leaves(tree) if isinstance(leaf, Store)}
     values = [x for p in passes for x in p.values]
-    elements = max(
-        (size(b.source.shape) for b in buffers if isinstance(b.source, Value)), default=0
-    )
+    arrays = [b.source for b in buffers if isinstance(b.source, Value)]
+    elements = max([float(size(v.shape)) for v in arrays], default=0.0)
     args: tuple[Argument, ...] = (*[b.source for b in buffers], *integers)
     return Launch(
         Kernel(name, write_kernel(tree, buffers, target.masked, target.lanes)),
@@ -52,7 +51,7 @@ def launch(
         tuple(n for n, b in enumerate(buffers) if b in written),
         chunks,
         _inplace(buffers, passes),
-        float(elements) * sum(1 for x in needed(values) if x.args),
+        elements * sum(1 for x in needed(values) if x.args),
         traffic(values, written),
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from weft.codegen.loop.expression import Buffer, Expr, cost, needed
 from weft.codegen.loop.index import ZERO, Index, Symbol, variable
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
-from weft.ir.extent import smallest
+from weft.ir.extent import Extent, largest, same, smallest
 from weft.ir.node import Value
 from weft.ir.shape import size
 
@@ -20,18 +20,21 @@ CHUNK_CYCLES: Final = 100_000
 
 
 def merged_axes(
-    symbols: Sequence[Symbol], groups: Sequence[object], indices: Iterable[Index]
+    symbols: Sequence[Symbol],
+    groups: Sequence[object],
+    indices: Iterable[Index],
+    single: Collection[Symbol] = (),
 ) -> dict[Symbol, Index]:
     """Substitutions that drop axes of extent 1 and collapse adjacent axes where possible.
 
     Two axes of one group (equal entries of `groups`) collapse if every index expression steps over
-    the inner one's whole extent when the outer one steps by one.
+    the inner one's whole extent when the outer one steps by one. Axes in `single` have extent 1.
     """
     steps = [_steps(index) for index in _affine_parts(indices)]
     new: dict[Symbol, Index] = {}
     run: list[tuple[Symbol, object]] = []
     for symbol, group in zip(symbols, groups, strict=True):
-        if symbol.extent == 1:
+        if symbol in single or same(symbol.extent, 1):
             new[symbol] = ZERO
             continue
         if run and run[-1][1] == group and _joins(run[-1][0], symbol, steps):
@@ -54,7 +57,7 @@ def _merge(run: Sequence[Symbol]) -> dict[Symbol, Index]:
 
 
 def _joins(outer: Symbol, inner: Symbol, steps: Iterable[Mapping[Symbol, int]]) -> bool:
-    return all(s.get(outer, 0) == s.get(inner, 0) * inner.extent for s in steps)
+    return all(same(s.get(outer, 0), s.get(inner, 0) * inner.extent) for s in steps)
 
 
 def _steps(index: Index) -> dict[Symbol, int]:
@@ -85,6 +88,11 @@ def symbols_of(
             became[symbol] = now
             left.append(now)
     return left, became
+
+
+def same_shape(x: Sequence[int], y: Sequence[int]) -> bool:
+    """Whether two shapes are equal for all sizes."""
+    return len(x) == len(y) and all([same(a, b) for a, b in zip(x, y, strict=True)])
 
 
 def lanes_for(values: Iterable[Expr], target: Target) -> int:
@@ -119,7 +127,16 @@ def traffic(reads: Iterable[Expr], writes: Iterable[Buffer]) -> float:
     )
 
 
-def per_chunk(count: int, item_bytes: float, item_cycles: float) -> int:
-    """How many of `count` items make a chunk."""
-    share = max(item_bytes / CHUNK_BYTES, item_cycles / CHUNK_CYCLES, 1e-9)
-    return smallest(count, max(1, int(1 / share)))
+def per_chunk(count: int, moved: float, cycles: float, elements: int = 1) -> int:
+    """How many of `count` items make a chunk.
+
+    Args:
+        moved: bytes of each of their elements.
+        cycles: work of each of them.
+        elements: how many an item has.
+    """
+    share = max(moved / CHUNK_BYTES, cycles / CHUNK_CYCLES, 1e-12)
+    most = max(1, int(1 / share))
+    if isinstance(elements, Extent):
+        return smallest(count, largest(1, most // largest(1, elements)))
+    return smallest(count, max(1, int(1 / (share * max(1, elements)))))

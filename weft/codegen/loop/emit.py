@@ -25,6 +25,7 @@ from weft.codegen.loop.index_registers import IndexWriter
 from weft.codegen.loop.lanes import Copy, splat
 from weft.codegen.microkernel import opaque, store_masked
 from weft.ir import dtype as types
+from weft.ir.extent import certain, largest, same
 
 
 class Writer(IndexWriter):
@@ -119,12 +120,12 @@ class Writer(IndexWriter):
     def _inside(self, limits: tuple[Index, int, int], copy: Copy) -> Reg:
         index, low, high = limits
         register = self._integers(index, copy)
-        if low > index.low and high <= index.high:
-            shifted = self.f.binary("sub", register, number(register, low))
-            return self.f.compare("icmp ult", shifted, number(register, max(high - low, 0)))
-        if low > index.low:
+        if certain("<=", low, index.low):
+            return self.f.compare("icmp slt", register, number(register, high))
+        if certain("<", index.high, high):
             return self.f.compare("icmp sge", register, number(register, low))
-        return self.f.compare("icmp slt", register, number(register, high))
+        shifted = self.f.binary("sub", register, number(register, low))
+        return self.f.compare("icmp ult", shifted, number(register, largest(high - low, 0)))
 
     # memory
     def _load(self, buffer: Buffer, offset: Index, copy: Copy) -> Reg:
@@ -132,10 +133,10 @@ class Writer(IndexWriter):
         type_ = storage_type(buffer.dtype, copy.lanes)
         if copy.lanes == 1:
             return self._loaded(self.f.load(type_, self._address(buffer, offset, copy)), buffer)
-        if rest or unit not in (1, -1):
+        if rest or not (same(unit, 1) or same(unit, -1)):
             apart = rest or copy.mask is not None
             return (self._gather if apart else self._strided)(buffer, offset, copy)
-        if unit == -1:
+        if same(unit, -1):
             if copy.mask is not None:
                 return self._gather(buffer, offset, copy)
             start = self._address(buffer, offset - (copy.lanes - 1), copy)
@@ -191,7 +192,7 @@ class Writer(IndexWriter):
             copy = self.uniform
         register = stored(self.f, self.wide(value, copy), buffer.dtype)
         unit, rest = self._split(offset)
-        if copy.lanes > 1 and (rest or unit != 1):
+        if copy.lanes > 1 and (rest or not same(unit, 1)):
             self._scatter(register, buffer, offset, copy)
             return
         address = self._address(buffer, offset, copy)

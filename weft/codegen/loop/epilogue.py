@@ -39,6 +39,7 @@ from weft.codegen.loop.lanes import Copy
 from weft.codegen.loop.partial import Partials
 from weft.codegen.loop.trace import Buffers, Trace, axes_of, safe_pairs
 from weft.errors import CompileError
+from weft.ir.extent import same
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -152,7 +153,7 @@ class Epilogue:
         expected = register_type(self._dtype, lanes)
         if value.type != expected:
             raise CompileError(f"epilogue: expected {expected}, got {value}")
-        if lanes > 1 and self._axes[-1].extent == 1:  # the only column; masks hold others
+        if lanes > 1 and same(self._axes[-1].extent, 1):  # the only column; masks hold others
             one = register_type(self._dtype)
             value, lanes, mask = self._builder.emit(one, f"extractelement {value}, i64 0"), 1, None
         writer = Writer(self._builder, self._pointers)

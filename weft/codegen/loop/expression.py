@@ -16,6 +16,7 @@ from weft.codegen.loop.index import Index, Symbol, clamped, fixed, picked, subst
 from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
+from weft.ir.extent import certain
 from weft.ir.node import Value
 from weft.passes.launch import Scratch
 
@@ -173,9 +174,9 @@ class Expressions:
     def inside(self, index: Any, low: int, high: int) -> Expr:
         """`low <= index < high`; a constant if the bounds decide it."""
         index = _as_index(index)
-        if low <= index.low and index.high < high:
+        if index.lies(low, high):
             return self.const(True, types.bool_)
-        if index.high < low or index.low >= high:
+        if certain("<", index.high, low) or certain("<=", high, index.low):
             return self.const(False, types.bool_)
         key = f"{low} <= {index.key} < {high}"
         return self.node(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from weft.ir.extent import multiple, same
+from weft.ir.extent import certain, largest, multiple, same, smallest
 
 FAR: Final = 1 << 62
 """Bound of a variable whose extent is only known when the kernel runs."""
@@ -67,11 +67,11 @@ class Index:
             low += k * (atom.low if k > 0 else atom.high)
             high += k * (atom.high if k > 0 else atom.low)
             symbols |= atom.symbols
-            parts.append(atom.key if k == 1 else f"{k}*{atom.key}")
+            parts.append(atom.key if same(k, 1) else f"{k}*{atom.key}")
         self.low: Final = low
         self.high: Final = high
         self.symbols: Final = frozenset(symbols)
-        if const or not parts:
+        if not (parts and same(const, 0)):
             parts.append(str(const))
         self.key: Final = " + ".join(parts)
 
@@ -91,13 +91,14 @@ class Index:
 
     def __add__(self, other: Index | int) -> Index:
         if isinstance(other, int):
-            return Index(self.terms, self.const + other) if other else self
+            return self if same(other, 0) else Index(self.terms, self.const + other)
         total = dict(self.terms)
         by_key = {atom.key: atom for atom in total}
         for atom, k in other.terms:
             known = by_key.get(atom.key, atom)
             total[known] = total.get(known, 0) + k
-        return _joined({a: k for a, k in total.items() if k}, self.const + other.const)
+        terms = {a: k for a, k in total.items() if not same(k, 0)}
+        return _joined(terms, self.const + other.const)
 
     __radd__ = __add__
 
@@ -117,7 +118,7 @@ class Index:
             if not other.is_constant:
                 raise TypeError(f"index: {self} * {other} is not linear")
             other = other.const
-        if other == 0:
+        if same(other, 0):
             return ZERO
         return Index([(a, k * other) for a, k in self.terms], self.const * other)
 
@@ -127,7 +128,7 @@ class Index:
         if same(other, 1):
             return self
         whole, rest = self._split(other)
-        if rest.low >= 0 and rest.high < other:
+        if rest.lies(0, other):
             return whole
         return whole + _quotient(rest, other)
 
@@ -135,10 +136,14 @@ class Index:
         if same(other, 1):
             return ZERO
         _, rest = self._split(other)
-        if rest.low >= 0 and rest.high < other:
+        if rest.lies(0, other):
             return rest
         key = f"({rest.key}) % {other}"
         return _one(Atom("mod", rest, other, f"({key})", (0, other - 1), rest.symbols))
+
+    def lies(self, low: int, high: int) -> bool:
+        """Whether `low <= index < high`, for all sizes."""
+        return certain("<=", low, self.low) is True and certain("<", self.high, high) is True
 
     def _split(self, by: int) -> tuple[Index, Index]:
         """Splits off the terms divisible by `by` (returned divided), and the rest."""
@@ -148,9 +153,9 @@ class Index:
 
 
 def _quotient(rest: Index, by: int) -> Index:
-    if len(rest.terms) == 1 and rest.const == 0:
+    if len(rest.terms) == 1 and same(rest.const, 0):
         atom, k = rest.terms[0]
-        if k == 1 and atom.kind == "div":  # (x // a) // b -> x // (a * b)
+        if same(k, 1) and atom.kind == "div":  # (x // a) // b -> x // (a * b)
             return atom.inner // (atom.value * by)
     bounds = (rest.low // by, rest.high // by)
     return _one(Atom("div", rest, by, f"(({rest.key}) // {by})", bounds, rest.symbols))
@@ -166,11 +171,11 @@ def _joined(terms: dict[Atom, int], const: int) -> Index:
         if atom.kind != "mod":
             continue
         quotient = atom.inner // atom.value
-        if quotient.const or not quotient.terms:
+        if not (quotient.terms and same(quotient.const, 0)):
             continue
         found = {a.key: (a, c) for a, c in terms.items()}
         wanted = [(a.key, c * atom.value * k) for a, c in quotient.terms]
-        if all(key in found and found[key][1] == c for key, c in wanted):
+        if all(key in found and same(found[key][1], c) for key, c in wanted):
             gone = {found[key][0] for key, _ in wanted} | {atom}
             rest = Index([(a, c) for a, c in terms.items() if a not in gone], const)
             return rest + atom.inner * k
@@ -195,20 +200,20 @@ def fixed(value: int) -> Index:
 
 def clamped(index: Index, low: int, high: int) -> Index:
     """`index` limited to `[low, high]`."""
-    if low <= index.low and index.high <= high:
+    if index.lies(low, high + 1):
         return index
-    if index.high <= low or high <= low:
+    if certain("<=", index.high, low) or certain("<=", high, low):
         return fixed(low)
-    if index.low >= high:
+    if certain("<=", high, index.low):
         return fixed(high)
     key = f"clamp({index.key}, {low}, {high})"
-    bounds = (max(low, index.low), min(high, index.high))
+    bounds = (largest(low, index.low), smallest(high, index.high))
     return _one(Atom("clamp", index, (low, high), key, bounds, index.symbols))
 
 
 def picked(expr: Any, key: str, symbols: frozenset[Symbol], size: int) -> Index:
     """An integer scalar as an index, clamped to `[0, size)`."""
-    if size <= 1:
+    if certain("<=", size, 1):
         return ZERO
     return _one(Atom("pick", expr, size, f"pick({key}, {size})", (0, size - 1), symbols))
 
@@ -256,9 +261,12 @@ def flat(index: Sequence[Index], shape: Sequence[int]) -> Index:
 def unflat(position: Index, shape: Sequence[int]) -> tuple[Index, ...]:
     """The index of the element at a row-major position: the inverse of `flat`."""
     found: list[Index] = []
-    for extent in reversed(shape):
-        found.append(position % extent if extent > 0 else ZERO)
-        position = position // max(extent, 1)
+    for n, extent in reversed(list(enumerate(shape))):
+        if certain("<=", extent, 0):
+            found.append(ZERO)
+            continue
+        found.append(position % extent if n else position)
+        position = position // extent
     return tuple(reversed(found))
 
 
@@ -266,5 +274,6 @@ def turns(offset: Index, across: Symbol, along: Symbol) -> bool:
     """Whether a load is contiguous along one axis, whatever other atoms are, and not another."""
     steps = {atom.inner: k for atom, k in offset.terms if atom.kind == "var"}
     others = {s for atom, _ in offset.terms if atom.kind != "var" for s in atom.symbols}
-    strides = along in others or steps.get(along, 0) not in (0, 1)
-    return strides and across not in others and steps.get(across, 0) == 1
+    step = steps.get(along, 0)
+    strides = along in others or not (same(step, 0) or same(step, 1))
+    return strides and across not in others and same(steps.get(across, 0), 1)

@@ -15,7 +15,7 @@ from weft.codegen.loop.expression import Buffer, Expr
 from weft.codegen.loop.index import Atom, Index
 from weft.codegen.loop.lanes import Copy, splat
 from weft.codegen.loop.scope import Scope
-from weft.ir.extent import Extent
+from weft.ir.extent import Extent, certain, largest, same
 
 
 class IndexWriter(Scope, ABC):
@@ -33,7 +33,7 @@ class IndexWriter(Scope, ABC):
             self.pointer(buffer, lane), offset.const + unit * copy.shift,
             storage_type(buffer.dtype),
         )  # fmt: skip
-        if unit:
+        if not same(unit, 0):
             assert self.axis is not None
             first = self.f.mul(self.bound[self.axis], unit)
             base = self.f.offset(base, first, storage_type(buffer.dtype))
@@ -44,7 +44,7 @@ class IndexWriter(Scope, ABC):
         if not rest:
             return base, numbers
         apart = self._lanes_of(varying, type_, copy)
-        return base, self.f.binary("add", apart, numbers) if unit else apart
+        return base, apart if same(unit, 0) else self.f.binary("add", apart, numbers)
 
     def _split(self, index: Index) -> tuple[int, list[tuple[Atom, int]]]:
         """The coefficient of the vector variable, and the other terms that vary by lane."""
@@ -109,13 +109,17 @@ class IndexWriter(Scope, ABC):
             inner = intrinsic(self.f, "llvm.smax", inner, number(inner, low))
             return intrinsic(self.f, "llvm.smin", inner, number(inner, high))
         by = atom.value
-        lift = max(0, -(atom.inner.low // by))  # so that the dividend is not negative
-        if lift:
+        lift = 0  # so that the dividend is not negative
+        if not certain("<=", 0, atom.inner.low):
+            lift = largest(0, -(atom.inner.low // by))
+        if not same(lift, 0):
             inner = self.f.binary("add", inner, number(inner, lift * by))
         if atom.kind == "mod":
             return self.f.binary("urem", inner, number(inner, by))
         quotient = self.f.binary("udiv", inner, number(inner, by))
-        return self.f.binary("sub", quotient, number(quotient, lift)) if lift else quotient
+        if same(lift, 0):
+            return quotient
+        return self.f.binary("sub", quotient, number(quotient, lift))
 
     def _pick(self, x: Expr, size: int, type_: str, copy: Copy) -> Reg:
         register = self.wide(x, copy)
@@ -140,11 +144,11 @@ class IndexWriter(Scope, ABC):
             total = constant(int(first.text), type_)
         else:
             total = splat(self.f, convert(self.f, "trunc", first, element(type_)), copy.lanes)
-        if unit:
+        if not same(unit, 0):
             total = self.f.binary("add", total, self._steps(type_, unit))
         for atom, k in rest:
             part = self._lane_atom(atom, type_, copy)
-            part = part if k == 1 else self.f.binary("mul", part, number(part, k))
+            part = part if same(k, 1) else self.f.binary("mul", part, number(part, k))
             total = self.f.binary("add", total, part)
         return total
 
@@ -171,7 +175,7 @@ def _is_narrow(index: Index) -> bool:
     if not (-room <= index.low and index.high < room):
         return False
     for atom, k in index.terms:
-        if max(abs(k), abs(atom.low * k), abs(atom.high * k)) >= room:
+        if not all([-room < n < room for n in (k, atom.low * k, atom.high * k)]):
             return False
         if atom.kind not in ("var", "pick") and not _is_narrow(atom.inner):
             return False

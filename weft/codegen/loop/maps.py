@@ -30,7 +30,7 @@ from weft.codegen.loop.transpose import TILE, transposing_copy
 from weft.codegen.loop.tree import Aligned, Loop, Segment, Store, Tree, Turned, Vector
 from weft.codegen.target import Target
 from weft.host.memory import LINE
-from weft.ir.extent import Extent
+from weft.ir.extent import Extent, same, smallest, tuned
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.launch import Launch
@@ -134,10 +134,10 @@ class _Map:
 
     def _is_short(self, extent: int) -> bool:
         """Whether short rows would leave vectors mostly empty, or much to single elements."""
-        if self.target.masked:
-            return extent < self.lanes // 2
         if not _is_fixed(extent):
             return False
+        if self.target.masked:
+            return extent < self.lanes // 2
         written = math.lcm(extent, self.lanes) <= MOST_PERIOD * self.lanes
         return extent < self.lanes or (extent % self.lanes > 0 and written)
 
@@ -152,7 +152,7 @@ class _Map:
         extent = part.axis.extent
         block = 1 if part.lane else self.lanes * self.unroll
         scale = len(part.stores) // len(self.stores) * (part.lane.extent if part.lane else 1)
-        each = per_chunk(extent, self.moved * scale, self.cycles * scale)
+        each = per_chunk(extent, self.moved, self.cycles, scale)
         each = -(-each // block) * block
         return self._launch(
             self._along(part, Segment(None, each)), -(-extent // each), (), part.stores
@@ -190,10 +190,10 @@ class _Map:
         row = Symbol("row", _product(outer))
         self._rename(dict(zip(outer, unflat(variable(row), _extents(outer)), strict=True)))
         part = per_chunk(last.extent, self.moved, self.cycles)
-        if part < last.extent // 2 and row.extent < FEW_ROWS:
+        if tuned("<", part, last.extent // 2) and tuned("<", row.extent, FEW_ROWS):
             return self._cut_rows(row, part)
         inner = [self._along(part) for part in self._stretches()]
-        each = per_chunk(row.extent, self.moved * last.extent, self.cycles * last.extent)
+        each = per_chunk(row.extent, self.moved, self.cycles, last.extent)
         tree = Loop(row, tuple(inner), Segment(None, each))
         return self._launch(tree, -(-row.extent // each))
 
@@ -259,15 +259,17 @@ class _Map:
         for x in needed([s.value for s in self.stores]):
             if x.op == "load":
                 steps = {atom.inner: k for atom, k in x.data[1].terms if atom.kind == "var"}
-                if steps.get(last, 0) not in (0, 1, -1):
-                    found.update({s: None for s, k in steps.items() if k == 1 and s is not last})
-        wide = [s for s in found if s.extent >= 4]
-        return wide[0] if wide and last.extent >= self.lanes // 2 else None
+                if not any(same(steps.get(last, 0), k) for k in (0, 1, -1)):
+                    near = [s for s, k in steps.items() if same(k, 1) and s is not last]
+                    found.update(dict.fromkeys(near))
+        wide = [s for s in found if tuned("<=", 4, s.extent)]
+        return wide[0] if wide and tuned("<=", self.lanes // 2, last.extent) else None
 
     def _join(self, across: Symbol) -> None:
         """Collapses one of the last two axes if the last alone would fill few whole squares."""
         *outer, before, last = self.axes
-        if before is across or last.extent >= TILE or last.extent % self.lanes == 0:
+        filled = tuned("<=", TILE, last.extent) or tuned("==", last.extent % self.lanes, 0)
+        if before is across or filled:
             return
         both = Symbol("joined", before.extent * last.extent)
         places = unflat(variable(both), [before.extent, last.extent])
@@ -293,8 +295,8 @@ class _Map:
         tree = Turned(
             across, last, lanes, tuple(self.stores), (Segment(down, TILE), Segment(along, TILE))
         )
-        area = min(TILE, across.extent) * min(TILE, last.extent)
-        each = per_chunk(piece.extent, self.moved * area, self.cycles * area)
+        area = smallest(TILE, across.extent) * smallest(TILE, last.extent)
+        each = per_chunk(piece.extent, self.moved, self.cycles, area)
         return self._launch(Loop(piece, (tree,), Segment(None, each)), -(-piece.extent // each))
 
     # non-temporal stores
@@ -309,7 +311,8 @@ class _Map:
 
     def _is_streamed(self) -> bool:
         written = sum(b.dtype.size for b in self._written()) * self.count
-        return written >= STREAM_BYTES and all(_starts_at(s, LINE) for s in self.stores)
+        large = tuned("<=", STREAM_BYTES, written)
+        return large and all(_starts_at(s, LINE) for s in self.stores)
 
     def _written(self) -> tuple[Buffer, ...]:
         return tuple(dict.fromkeys(s.buffer for s in self.stores))
@@ -372,7 +375,7 @@ def _shift(index: Index, axis: Symbol) -> int | None:
 def _starts_at(store: Store, unit: int) -> bool:
     """Whether vectors along the last axis start at multiples of `unit` bytes."""
     size = store.buffer.dtype.size
-    others = [k for atom, k in store.offset.terms if k != 1 or atom.kind != "var"]
+    others = [k for atom, k in store.offset.terms if not same(k, 1) or atom.kind != "var"]
     return len(others) == len(store.offset.terms) - 1 and all(
         k * size % unit == 0 for k in (*others, store.offset.const)
     )

@@ -6,19 +6,22 @@ Each level is one pass over the data. Half precision accumulates in float32.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
 from weft.codegen.loop.arithmetic import identity
-from weft.codegen.loop.domain import merged_axes, symbols_of
+from weft.codegen.loop.domain import merged_axes, same_shape, symbols_of
 from weft.codegen.loop.expression import Expr, roots_of
 from weft.codegen.loop.index import ZERO, Index, Symbol, flat, substituted
+from weft.codegen.loop.order import extent_of
 from weft.codegen.loop.trace import At, Buffers, Trace, axes_of, reshaped_index
 from weft.codegen.loop.tree import Accumulate, Store
 from weft.errors import CompileError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
+from weft.ir.extent import same
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, normal_axes, show, size
 from weft.ops.declaration import Reduce, op_of
@@ -54,11 +57,12 @@ class Reduction:
         self.kept_axes: Final = tuple(a for a in range(rank) if a not in self.axes)
         self.kept: Final = tuple(self.domain[a] for a in self.kept_axes)
         for node in self.nodes:
-            same = normal_axes(node.attrs["axes"], rank) == self.axes
-            if known(node.inputs[0].shape) != self.domain or not same:
+            alike = normal_axes(node.attrs["axes"], rank) == self.axes
+            if not (alike and same_shape(known(node.inputs[0].shape), self.domain)):
                 raise CompileError(f"{node.describe()}: reduces other axes than {first.describe()}")
         shapes = [known(v.shape) for v in group.outputs]
-        self.full = [v for v, s in zip(group.outputs, shapes, strict=True) if s == self.domain]
+        alike = [same_shape(s, self.domain) for s in shapes]
+        self.full = [v for v, full in zip(group.outputs, alike, strict=True) if full]
         self.small: Final = [v for v in group.outputs if v not in self.full]
         for v in self.small:
             if size(v.shape) != size(self.kept):
@@ -119,7 +123,10 @@ class Levels:
         self.row: Symbol | None = None
         self.kept: list[Symbol] = []
         self.reduced: list[Symbol] = []
+        self.inner: list[Symbol] = []  # the last run of adjacent reduced axes
+        self.outer: list[Symbol] = []  # the other reduced axes
         self.order: list[Symbol] = []
+        self._joined: dict[tuple[Symbol, ...], Symbol] = {}
         self.kept_flat = flat(kept_index, reduction.kept)
         self._merge(symbols)
 
@@ -127,7 +134,7 @@ class Levels:
         if node in self.done:
             return loaded_sum(self.trace, node, self.done[node], flat(index, self.reduction.kept))
         expected = [
-            ZERO if d == 1 else i
+            ZERO if same(d, 1) else i
             for i, d in zip(self._kept_index, self.reduction.kept, strict=True)
         ]
         if list(index) != expected:
@@ -146,13 +153,32 @@ class Levels:
         values = [s.value for s in (*self.sums, *self.full, *self.small)]
         places = [s.offset for s in (*self.full, *self.small)]
         groups = [a in self.reduction.axes for a in range(len(symbols))]
-        new = merged_axes(symbols, groups, [*roots_of(values), *places, self.kept_flat])
+        indices = [*roots_of(values), *places, self.kept_flat]
+        new = merged_axes(symbols, groups, indices, _single(symbols, groups))
         self.rename(new)
         self.kept_flat = substituted(self.kept_flat, new, lambda x: x)
         self.order, became = symbols_of(symbols, new)
         reduced = {became[symbols[a]] for a in self.reduction.axes if symbols[a] in became}
         self.reduced = [s for s in self.order if s in reduced]
         self.kept = [s for s in self.order if s not in reduced]
+        last = max(self.order.index(s) for s in self.reduced)
+        first = last
+        while first and self.order[first - 1] in reduced:
+            first -= 1
+        self.inner = self.order[first : last + 1]
+        self.outer = [s for s in self.order[:first] if s in reduced]
+
+    def one_for(self, symbols: Sequence[Symbol]) -> Symbol:
+        """One loop variable for several; the same in every pass, as are expressions with it."""
+        key = tuple(symbols)
+        if key not in self._joined:
+            self._joined[key] = Symbol("".join([s.name for s in key]), extent_of(key))
+        return self._joined[key]
+
+    @property
+    def is_rows(self) -> bool:
+        """Whether the last axis is reduced."""
+        return self.order[-1] in self.inner
 
     def rename(self, new: Mapping[Symbol, Index], other: Mapping[Expr, Expr] | None = None) -> None:
         """Replaces loop variables everywhere."""
@@ -194,6 +220,23 @@ class Levels:
         """The first pass in which `x` is available."""
         of = {s.result: s for s in self.sums}
         return max((self.level(of[s].value) + 1 for s in x.symbols if s in of), default=0)
+
+
+def _single(symbols: Sequence[Symbol], reduced: Sequence[bool]) -> set[Symbol]:
+    """Axes of one element that would be between, or after, runs of reduced axes.
+
+    Without them the order is another one, so there is a guard.
+    """
+    pairs = zip(symbols, reduced, strict=True)
+    runs = [[s for s, _ in run] for _, run in itertools.groupby(pairs, lambda pair: pair[1])]
+    kinds = [kind for kind, _ in itertools.groupby(reduced)]
+    found: set[Symbol] = set()
+    for n in range(len(runs) - 1, 0, -1):
+        last = not any(kinds[n + 1 :])
+        if (not kinds[n] or last) and any(kinds[:n]) and extent_of(runs[n]) == 1:
+            found.update(runs[n])
+            kinds[n] = False
+    return found
 
 
 def loaded_sum(trace: Trace, node: Node, memory: Scratch, at: Index) -> Expr:

@@ -12,6 +12,7 @@ from weft.codegen.loop.rows import row_launch
 from weft.codegen.loop.split import split_launches, wants_parts
 from weft.codegen.loop.trace import At, Buffers, Trace
 from weft.codegen.target import Target
+from weft.ir.extent import same
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.group import Group
@@ -30,7 +31,7 @@ def loops(group: Group, target: Target) -> tuple[Launch, ...]:
     extents = [reduction.domain[a] for a in reduction.axes]
     if size(reduction.domain) == 0:
         return _maps(group, target, lambda trace: empty_given(reduction, trace))
-    if all(d == 1 for d in extents):
+    if all(same(d, 1) for d in extents):
         return _maps(group, target, lambda trace: _of_one(reduction, trace))
     name = kernel_name(group)
     levels = Levels(reduction)

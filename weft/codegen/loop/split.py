@@ -6,14 +6,18 @@ deterministic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from weft.codegen.loop.arithmetic import neutral
 from weft.codegen.loop.assemble import Pass, launch
 from weft.codegen.loop.domain import CHUNK_BYTES, lanes_for, per_chunk, traffic
 from weft.codegen.loop.expression import Expr, cost
 from weft.codegen.loop.index import Index, Symbol, flat, unflat, variable
 from weft.codegen.loop.maps import map_launches
+from weft.codegen.loop.order import cut_of, extent_of
+from weft.codegen.loop.parts import Leaves, Nest
 from weft.codegen.loop.reduction import (
     Levels,
     Reduction,
@@ -21,50 +25,51 @@ from weft.codegen.loop.reduction import (
     loaded_sum,
     sum_type,
 )
-from weft.codegen.loop.rows import STRAIGHT, columns_unroll
+from weft.codegen.loop.rows import column, columns_unroll, row_unroll
 from weft.codegen.loop.trace import Buffers, Trace
 from weft.codegen.loop.tree import Accumulate, Loop, Reduce, Segment, Store, Tree, Vector
 from weft.codegen.target import Target
 from weft.errors import CompileError
-from weft.ir.extent import largest, pinned, smallest
+from weft.ir.extent import same, tuned
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.passes.launch import Launch, Scratch
 
-MOST_PARTS: Final = 128
 FEW: Final = 8
 """With fewer rows than this, threads would be idle if each row were one work item."""
-TEAM: Final = 16
-"""Parts that are enough for any number of threads."""
-CHAIN: Final = 1 << 14
-"""How many rows may be added one after another: of a million, float32 sums had four digits."""
-LEAST_ROWS: Final = 8
-"""Minimum rows of columns that a part adds up: its result is written and read once more. With one
-row of 400 x 32000 each that was two thirds of all traffic.
-"""
 
 
-@dataclass(frozen=True)
-class Parts:
-    """How a loop is cut: `count` parts of `length` iterations."""
-
-    symbol: Symbol
-    count: int
-    length: int
+BAND: Final = 4096
+"""Columns of a work item: their sums stay in L1."""
+WIDE: Final = 1024
+"""With more columns, every row is on another page."""
+ROWS: Final = 8
+"""Rows of wide columns that are read at a time."""
 
 
 def wants_parts(levels: Levels) -> bool:
     """Whether a group has too few rows, or blocks of columns, to make each one work item."""
     values = [p.value for p in (*levels.sums, *levels.full)]
-    total = traffic(values, [s.buffer for s in levels.full])
-    computed = size(levels.reduction.domain)  # also of numbers that are broadcast, and not read
-    if largest(int(total), computed) < 4 * CHUNK_BYTES:
+    count = size(levels.reduction.domain)
+    moved = traffic(values, [s.buffer for s in levels.full]) / count
+    # Numbers that are broadcast are computed, though not read.
+    if tuned("<", count, int(4 * CHUNK_BYTES / max(moved, 1.0))):
         return False
     rows = size(levels.reduction.kept)
-    if levels.order[-1] in levels.reduced:
-        return rows < FEW
-    added = computed // rows
-    return added >= CHAIN or (rows // levels.kept[-1].extent < FEW and added >= 32)
+    if not levels.is_rows:
+        rows = rows // levels.kept[-1].extent
+    if tuned("<=", FEW, rows):
+        return False
+    wide = not levels.is_rows and _is_wide(levels)
+    if wide and tuned("<", 2 * ROWS, levels.inner[0].extent):
+        return True
+    return tuned("<", 1, cut_of(levels.inner, levels.outer, levels.is_rows).total)
+
+
+def _is_wide(levels: Levels) -> bool:
+    """Whether a part of columns is summed a few rows at a time."""
+    one = len(levels.inner) == 1 and not levels.outer
+    return one and tuned("<", WIDE, levels.kept[-1].extent)
 
 
 def split_launches(name: str, reduction: Reduction, target: Target) -> list[Launch]:
@@ -125,49 +130,41 @@ class _Level:
         self.target: Final = target
         self.kept: Final = size(levels.reduction.kept)
         values = [p.value for p in (*levels.sums, *levels.full)]
-        self.lanes: Final = lanes_for(values, target)
-        self.cut: Final = self._parts()
+        self.lanes: Final = min(
+            lanes_for(values, target), target.lanes(max([s.dtype.size for s in levels.sums]))
+        )
+        self.leaves: Final = Leaves(tuple(levels.sums), tuple(levels.full))
+        along = self._along if levels.is_rows else column
+        self.nest: Final = Nest(levels, along, target.masked and levels.is_rows)
+        self.count: Final = self.nest.cut.total
         self.partial: Final = {
-            n: Scratch(self.cut.count * self.kept * sum_type(n.types[0].dtype).size) for n in nodes
+            n: Scratch(self.count * self.kept * sum_type(n.types[0].dtype).size) for n in nodes
         }
         self.results: Final = {
             n: Scratch(self.kept * sum_type(n.types[0].dtype).size) for n in nodes
         }
 
-    def _parts(self) -> Parts:
-        """Cuts the first reduced axis, or the longest if that is short."""
-        levels = self.levels
-        first = levels.reduced[0]
-        symbol = first if first.extent >= FEW else max(levels.reduced, key=lambda s: s.extent)
-        values = [p.value for p in (*levels.sums, *levels.full)]
-        count = size(levels.reduction.domain)
-        each = count // symbol.extent
-        moved = traffic(values, [s.buffer for s in levels.full]) / count
-        length = per_chunk(symbol.extent, moved * each, cost(values) / self.lanes * each)
-        # Columns are summed block by block, so a part should still be in cache for the next.
-        columns = levels.order[-1] not in levels.reduced
-        length = largest(length, -(-symbol.extent // (MOST_PARTS * 8 if columns else MOST_PARTS)))
-        if columns:
-            length = largest(length, smallest(LEAST_ROWS, symbol.extent // TEAM))
-            # Of numbers that are broadcast, a whole axis moves few bytes.
-            length = smallest(length, largest(CHAIN, -(-symbol.extent // (MOST_PARTS * 8))))
-        if symbol is levels.order[-1]:
-            block = self.lanes * STRAIGHT
-            length = -(-length // block) * block
-        return Parts(symbol, -(-symbol.extent // length), length)
+    def _along(
+        self,
+        axis: Symbol,
+        body: tuple[Tree, ...],
+        segment: Segment | None,
+        around: Symbol | None,
+    ) -> Tree:
+        unroll = row_unroll(self.leaves, self.lanes, self.target)
+        return Vector(axis, self.lanes, unroll, body, segment, around)
 
     def parts(self) -> Launch:
         """The kernel that reduces every part."""
-        levels, cut = self.levels, self.cut
-        columns = levels.order[-1] not in levels.reduced
-        outer = levels.kept[:-1] if columns else levels.kept
-        rows = 1
-        for symbol in outer:
-            rows *= symbol.extent
-        piece = Symbol("part", rows * cut.count)
-        part = variable(piece) % cut.count
-        places = unflat(variable(piece) // cut.count, [s.extent for s in outer])
+        levels, nest = self.levels, self.nest
+        outer = levels.kept if levels.is_rows else levels.kept[:-1]
+        bands = 1 if levels.is_rows else -(-levels.kept[-1].extent // BAND)
+        shape = [*[s.extent for s in outer], self.count, bands]
+        piece = Symbol("piece", extent_of(outer) * self.count * bands)
+        *places, part, band = unflat(variable(piece), shape)
+        count = piece.extent
         levels.rename(dict(zip(outer, places, strict=True)))
+        leaves = Leaves(tuple(levels.sums), tuple(levels.full))
         b = levels.trace.b
         ends = [
             Store(
@@ -177,38 +174,49 @@ class _Level:
             )
             for n, s in zip(self.nodes, levels.sums, strict=True)
         ]
-        leaf = (*levels.sums, *levels.full)
-        body = self._columns(leaf, part, ends) if columns else self._rows(leaf, part, ends)
-        tree = Loop(piece, tuple(body), Segment(None, 1))
-        step = Pass(tuple(levels.full), tuple(p.value for p in leaf))
-        return launch(self.name + "_parts", [tree], [step], self.target, piece.extent)
+        if levels.is_rows:
+            body = (nest.part(leaves, part), *ends)
+        else:
+            body = (self._columns(leaves, part, band, ends),)
+        elements = size(levels.reduction.domain)
+        moved = traffic(leaves.values, [s.buffer for s in levels.full]) / elements
+        each = per_chunk(count, moved, cost(leaves.values) / self.lanes, elements // count)
+        step = Pass(leaves.stores, tuple(leaves.values))
+        tree = Loop(piece, body, Segment(None, each))
+        return launch(self.name + "_parts", [tree], [step], self.target, -(-count // each))
 
-    def _segment(self, symbol: Symbol, part: Index) -> Segment | None:
-        return Segment(part, self.cut.length) if symbol is self.cut.symbol else None
+    def _columns(self, leaves: Leaves, part: Index, band: Index, ends: Sequence[Store]) -> Tree:
+        """A band of columns, a part of each.
 
-    def _rows(self, leaf: tuple[Tree, ...], part: Index, ends: list[Store]) -> list[Tree]:
-        *outer, last = self.levels.reduced
-        segment = self._segment(last, part)
-        nest: Tree = Vector(last, self.lanes, STRAIGHT, leaf, segment)
-        for symbol in reversed(outer):
-            nest = Loop(symbol, (nest,), self._segment(symbol, part))
-        return [Reduce(tuple(self.levels.sums), (nest,)), *ends]
+        Of wide rows a few are read at a time, while the sums so far are in memory: the others would
+        be on other pages.
+        """
+        last, cut, b = self.levels.kept[-1], self.nest.cut, self.levels.trace.b
+        unroll = columns_unroll(len(leaves.sums), last.extent, self.lanes, self.target)
 
-    def _columns(self, leaf: tuple[Tree, ...], part: Index, ends: list[Store]) -> list[Tree]:
-        last = self.levels.kept[-1]
-        body = leaf
-        for symbol in reversed(self.levels.reduced):
-            body = (Loop(symbol, body, self._segment(symbol, part)),)
-        inside = (Reduce(tuple(self.levels.sums), body), *ends)
-        unroll = columns_unroll(len(self.levels.sums), last.extent, self.lanes, self.target)
-        return [Vector(last, self.lanes, unroll, inside)]
+        def vector(*body: Tree) -> Tree:
+            return Vector(last, self.lanes, unroll, body, Segment(band, BAND))
+
+        if not _is_wide(self.levels):
+            return vector(self.nest.part(leaves, part), *ends)
+        (rows,), each = self.levels.inner, cut.length // ROWS
+        block = Symbol("block", -(-rows.extent // ROWS))
+        again = b.inside(variable(block) % each, 1, each)
+        begin: list[Tree] = []
+        for s, end in zip(leaves.sums, ends, strict=True):
+            start = b.const(neutral(s.op, s.dtype), s.dtype)
+            value = b.select(again, b.load(end.buffer, end.offset), start)
+            begin.append(replace(s, value=value))
+        loop = Loop(rows, (*leaves.sums, *leaves.stores), Segment(variable(block), ROWS))
+        tree = vector(Reduce(leaves.sums, (*begin, loop)), *ends)
+        return Loop(block, (tree,), Segment(part, each))
 
     def together(self, small: list[Value], known_sums: dict[Node, Scratch]) -> Launch:
         """The kernel that combines the parts, and computes what depends on the results alone."""
         reduction = self.levels.reduction
         buffers = Buffers()
         trace = Trace(reduction.group.nodes, buffers)
-        column, part = Symbol("k", self.kept), Symbol("part", self.cut.count)
+        column, part = Symbol("k", self.kept), Symbol("part", self.count)
         at = variable(column)
         local = {n: Symbol(f"r{i}") for i, n in enumerate(self.nodes)}
 
@@ -245,11 +253,11 @@ class _Level:
         name = self.name + "_together"
         values = tuple(p.value for p in (*sums, *stores))
         steps = [Pass(tuple(stores), values)]
-        if self.kept == 1:
+        if same(self.kept, 1):
             return launch(name, [Loop(column, body)], steps, self.target)
         lanes = lanes_for(values, self.target)
-        unroll = pinned(max(1, min(STRAIGHT, self.kept // lanes)))
+        unroll = columns_unroll(len(sums), self.kept, lanes, self.target)
         block = lanes * unroll
-        each = -(-per_chunk(self.kept, 4.0 * self.cut.count, 0) // block) * block
+        each = -(-per_chunk(self.kept, 4.0, 0, self.count) // block) * block
         tree = Vector(column, lanes, unroll, body, Segment(None, each))
         return launch(name, [tree], steps, self.target, -(-self.kept // each))

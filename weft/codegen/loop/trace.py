@@ -11,6 +11,7 @@ from weft.codegen.loop.expression import Buffer, Expr, Expressions
 from weft.codegen.loop.index import ZERO, Index, Symbol, clamped, fixed, flat, unflat, variable
 from weft.errors import CompileError
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, same
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.boundary.state import CONSTANT
@@ -133,16 +134,24 @@ class Trace:
 def broadcast_index(index: tuple[Index, ...], shape: tuple[int, ...]) -> tuple[Index, ...]:
     """The index of an operand of `shape` for the output element at `index`."""
     last = index[len(index) - len(shape) :]
-    return tuple(ZERO if d == 1 else i for i, d in zip(last, shape, strict=True))
+    return tuple(ZERO if _is_spread(d, i) else i for i, d in zip(last, shape, strict=True))
+
+
+def _is_spread(extent: int, index: Index) -> bool:
+    """Whether an axis has one element, which is read at any index."""
+    if not isinstance(extent, Extent):
+        return extent == 1
+    return extent.value == 1 and not same(index.high + 1, extent) and extent == 1
 
 
 def reshaped_index(
     index: tuple[Index, ...], shape: tuple[int, ...], other: tuple[int, ...]
 ) -> tuple[Index, ...]:
     """The index in `other` of the element that has `index` in `shape`; both have one size."""
-    kept = iter([i for i, d in zip(index, shape, strict=True) if d != 1])
-    if [d for d in shape if d != 1] == [d for d in other if d != 1]:
-        return tuple(ZERO if d == 1 else next(kept) for d in other)
+    kept = iter([i for i, d in zip(index, shape, strict=True) if not same(d, 1)])
+    some, others = ([d for d in dims if not same(d, 1)] for dims in (shape, other))
+    if len(some) == len(others) and all(map(same, some, others)):
+        return tuple(ZERO if same(d, 1) else next(kept) for d in other)
     return unflat(flat(index, shape), other)
 
 

@@ -19,6 +19,7 @@ from weft.codegen.loop.lanes import transposed
 from weft.codegen.loop.tree import Store
 from weft.codegen.microkernel import first_lanes, load_masked, store_masked
 from weft.codegen.target import Target
+from weft.ir.extent import same, tuned
 from weft.passes.launch import Kernel, Launch
 
 TILE: Final = 64
@@ -50,14 +51,16 @@ def transposing_copy(
     sides: list[tuple[Symbol, Symbol | None]] = []
     for axis, there in ((across, read), (last, written)):
         far = there[axis] * axis.extent
-        nexts = [s for s in outer if there.get(s, 0) == far and axis.extent % lanes]
-        sides.append((axis, nexts[0] if nexts and axis.extent < TILE else None))
+        partial = not tuned("==", axis.extent % lanes, 0)
+        nexts = [s for s in outer if same(there.get(s, 0), far) and partial]
+        sides.append((axis, nexts[0] if nexts and tuned("<", axis.extent, TILE) else None))
         outer = [s for s in outer if s is not sides[-1][1]]
     outer = [Symbol("", 1)] * (OUTER - len(outer)) + outer
     lengths = [axis.extent * (more.extent if more else 1) for axis, more in sides]
     pieces = prod([-(-length // TILE) for length in lengths]) * prod([s.extent for s in outer])
     moved = traffic([value], [store.buffer])
-    each = per_chunk(pieces, moved / pieces, 0)
+    count = prod(lengths) * prod([s.extent for s in outer])
+    each = per_chunk(pieces, moved / count, 0, count // pieces)
     numbers = [each, pieces, *lengths, place.const, store.offset.const]
     for (axis, more), there in zip(sides, (written, read), strict=True):
         numbers += [there.get(axis, 0), axis.extent, there.get(more, 0) if more else 0]

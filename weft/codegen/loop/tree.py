@@ -63,13 +63,18 @@ class Loop:
 
 @dataclass(frozen=True)
 class Vector:
-    """A loop in steps of `lanes`, unrolled `unroll` times, with a remainder."""
+    """A loop in steps of `lanes`, unrolled `unroll` times, with a remainder.
+
+    With `around`, an axis outside, it goes through all its rows, or a segment of their elements: an
+    element is in the vector and lane in which it would be if the rows were one.
+    """
 
     symbol: Symbol
     lanes: int
     unroll: int
     body: tuple[Tree, ...]
     segment: Segment | None = None
+    around: Symbol | None = None
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,28 @@ def find_vector(body: Sequence[Tree]) -> Vector | None:
     return None
 
 
+def accumulations(body: Sequence[Tree]) -> Iterator[Accumulate]:
+    """What a tree adds to reductions outside."""
+    for part in body:
+        if isinstance(part, Accumulate):
+            yield part
+        elif isinstance(part, Loop | Vector | Aligned):
+            yield from accumulations(part.body)
+
+
+def vector_of(body: Sequence[Tree], result: Symbol) -> Vector | None:
+    """The vector loop in which `result` is accumulated."""
+    for part in body:
+        if isinstance(part, Vector):
+            if any(a.result is result for a in accumulations(part.body)):
+                return part
+        elif isinstance(part, Loop | Reduce | Aligned):
+            found = vector_of(part.body, result)
+            if found is not None:
+                return found
+    return None
+
+
 def to_text(body: Sequence[Tree], indent: str = "") -> str:
     """The tree as readable text."""
     return "\n".join(_lines(body, indent))
@@ -165,6 +192,8 @@ def _head(part: Loop | Vector | Reduce | Aligned | Turned) -> str:
     text = f"{kind} {part.symbol} in 0..{extent}"
     if isinstance(part, Vector):
         text += f" by {part.lanes} x {part.unroll}"
+        if part.around is not None:
+            text += f" in each of {part.around} in 0..{part.around.extent}"
     if part.segment is not None:
         owner = part.segment.part or "chunk"
         text += f" part {owner} of {part.segment.size}"

@@ -11,11 +11,11 @@ chunk           a block of squares; a group of panels, or all of them in turn
 
 from __future__ import annotations
 
-from weft.codegen.builder import Reg, integer, kernel_builder
+from weft.codegen.builder import Reg, integer, kernel_builder, number
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.sink import Summing, launch_into
 from weft.codegen.convolution.geometry import Correlation
-from weft.codegen.microkernel import Right, first_lanes, microkernel, strided
+from weft.codegen.microkernel import Right, first_lanes, microkernel, strided, unroll_of
 from weft.codegen.target import Target
 from weft.codegen.winograd.plan import Plan
 from weft.codegen.winograd.source import launch_source, windows_of
@@ -24,6 +24,7 @@ from weft.codegen.winograd.weights import launch_weights
 from weft.codegen.winograd.window import WindowTransform, square_at
 from weft.host.memory import LINE
 from weft.ir.dtype import float32
+from weft.ir.extent import multiple
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
@@ -56,7 +57,7 @@ class _Nest:
         self.scratch = self.products + (0 if plan.staged else self.block)
         side = plan.transform.outputs
         self.square_bytes = side * side * plan.tile.lanes * SIZE
-        self.whole = all(axis.result % side == 0 for axis in problem.axes[1:])
+        self.whole = all(multiple(axis.result, side) for axis in problem.axes[1:])
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source, transformed if staged, and the transformed weights."""
@@ -99,7 +100,7 @@ class _Nest:
         b, plan = self.b, self.plan
         start = b.mul(group, plan.group)
         panels: Reg = integer(plan.group)
-        if plan.panels % plan.group:
+        if not multiple(plan.panels, plan.group):
             panels = smaller(b, subtract(b, integer(plan.panels), start), plan.group)
         with b.loop(0, plan.points) as point, b.loop(0, panels) as panel:
             self._multiply(source, point.index, b.add(start, panel.index), panel.index, count)
@@ -119,10 +120,12 @@ class _Nest:
         )
         to = b.offset(self.own, b.mul(b.add(b.mul(own, plan.points), point), plan.product_point))
         source = b.offset(source, b.mul(point, plan.source_point(depth)))
-        pitch = plan.source_pitch(depth)
+        pitch = number(plan.source_pitch(depth))
         with b.loop(0, count, tile.rows, at_least_once=True) as loop:
             left = strided(b, b.offset(source, b.mul(loop.index, pitch)), pitch, tile.rows, SIZE)
-            sums = microkernel(b, tile, left, right, depth)
+            unroll = unroll_of(depth)
+            even = depth % unroll == 0
+            sums = microkernel(b, tile, left, right, number(depth), None, unroll, (), even)
             goal = b.offset(to, b.mul(loop.index, tile.columns * SIZE))
             for row, values in enumerate(sums):
                 for v, value in enumerate(values):
@@ -177,8 +180,9 @@ class _Nest:
         total = integer(self.problem.columns)
         self.sink.reset()
         for i, row in enumerate(square):
+            line = b.add(pixel, i * along)
             for j, value in enumerate(row):
-                at = b.add(pixel, i * along + j)
+                at = b.add(line, j)
                 self.sink.store(value, (at, column, total), self.tile.lanes, mask)
         self.sink.flush()
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.convolution.geometry import Axis, Correlation
+from weft.codegen.convolution.geometry import Axis, Correlation, forward_axis
 from weft.codegen.convolution.plan import most_rows
 from weft.codegen.microkernel import Tile
 from weft.codegen.target import Target
 from weft.codegen.winograd.transform import POINTS, Transform, transform
 from weft.host.memory import LINE
+from weft.ir.decision import decision
 from weft.ir.dtype import float32
+from weft.ir.extent import assume, symbolic
 
 OUTPUTS: Final = (2, 4)
 """Output tile sizes, along either axis."""
@@ -21,10 +23,12 @@ TILE_COST: Final = 30
 """Overhead cycles of a tile of sums beside its multiply-adds."""
 BLOCKS: Final = 8
 """Minimum blocks of tiles to give whole ones to threads; with fewer, panels are divided."""
-LEAST_FLOPS: Final = 5e7
+LEAST_PRODUCTS: Final = 25_000_000
 """Minimum time to save: below some 0.4 ms it is not worth two more kernels and rounding errors."""
 DIRECT_SHARE: Final = 0.85
 """Fraction of the peak that the direct kernel reaches on these layers."""
+POINTERS: Final = 8
+"""Maximum rows of a tile if each has its own pointer: the channels differ from run to run."""
 FAR: Final = 6.0
 """Bytes per cycle from beyond L2, for one core of those that share it."""
 
@@ -115,7 +119,6 @@ def _neighbors(axis: Axis) -> int:
     return axis.phases[0].taps if plain and len(axis.order) == axis.phases[0].taps else 0
 
 
-@functools.lru_cache(maxsize=256)
 def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | None:
     """The best plan, or nothing if the direct kernel is expected to be faster.
 
@@ -124,20 +127,69 @@ def plan_of(problem: Correlation, target: Target, kept: bool = False) -> Plan | 
     Args:
         kept: whether transformed weights are cached between runs.
     """
-    plans = [candidate(problem, target, outputs, kept) for outputs in sizes(problem, target)]
-    if not plans:
+    outputs = outputs_of(problem, target)
+    if not outputs:
         return None
-    best = min(plans, key=lambda plan: cycles(problem, plan, target, kept))
-    if target.winograd != "auto":
-        return best
-    if problem.flops < LEAST_FLOPS:
-        return None
-    direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
-    return best if cycles(problem, best, target, kept) < direct else None
+    most = POINTERS if symbolic(problem.depth) else target.registers
+    plan = candidate(problem.planned(), target, outputs, kept, most)
+    first, down, across = problem.axes
+    found = replace(
+        plan, images=problem.images * first.result, down=ceil_div(down.result, outputs),
+        across=ceil_div(across.result, outputs),
+        panels=ceil_div(problem.columns, plan.tile.columns),
+    )  # fmt: skip
+    assume(found.blocks < BLOCKS)
+    return found
 
 
-def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = False) -> Plan:
-    """The best blocking for squares of `outputs` x `outputs`."""
+def outputs_of(problem: Correlation, target: Target) -> int:
+    """The output tile size; 0 if the direct kernel is expected to be faster.
+
+    It decides the bits of results, so it does not depend on whether weights are kept.
+    """
+    wanted = sizes(problem, target)
+    if not wanted or target.winograd != "auto":
+        return min(wanted, default=0)
+    first, down, across = problem.axes
+    return _outputs(
+        target.vector_bits, target.registers, target.l2, problem.taps[-1],
+        problem.images * first.result, down.source, down.result, across.source, across.result,
+        problem.depth, problem.columns,
+    )  # fmt: skip
+
+
+@decision
+@functools.lru_cache(maxsize=1024)
+def _outputs(bits: int, registers: int, l2: int, taps: int, images: int, *others: int) -> int:
+    target = Target("", "", bits, registers, False, False, l2=l2)
+    problem = square_problem(taps, images, *others)
+    if problem.products < LEAST_PRODUCTS:
+        return 0
+    found = [(problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE, 0)]
+    for outputs in sizes(problem, target):
+        both = [
+            cycles(problem, candidate(problem, target, outputs, kept, registers), target, kept)
+            for kept in (False, True)
+        ]
+        found.append((sum(both) / 2, outputs))
+    return min(found)[1]
+
+
+def square_problem(
+    taps: int, images: int, height: int, down: int, width: int, across: int, depth: int,
+    columns: int,
+) -> Correlation:  # fmt: skip
+    """A convolution of `taps` x `taps` adjacent positions: images to results, in numbers."""
+    unit = forward_axis(1, 1, 1, 1, 1, 0)
+    rows, row = (forward_axis(*ends, taps, 1, 1, 0) for ends in ((height, down), (width, across)))
+    return Correlation(
+        images, (unit, rows, row), 1, depth, columns, (1, taps, taps), False, float32
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def candidate(problem: Correlation, target: Target, outputs: int, kept: bool, longest: int) -> Plan:
+    """The best blocking for squares of `outputs` x `outputs`; tiles have at most `longest` rows."""
     first, *spatial = problem.axes
     down, across = (ceil_div(axis.result, outputs) for axis in spatial)
     images = problem.images * first.result
@@ -147,7 +199,7 @@ def candidate(problem: Correlation, target: Target, outputs: int, kept: bool = F
     panels = ceil_div(problem.columns, vectors * lanes)
     form = transform(outputs, problem.taps[-1])
     best: tuple[float, Plan] | None = None
-    for rows in range(most_rows(target, vectors), 0, -1):  # the first of equal ones
+    for rows in range(min(longest, most_rows(target, vectors)), 0, -1):  # the first of equal ones
         tile = Tile(rows, vectors, lanes, float32)
         whole = Plan(form, tile, images, down, across, total, 1, panels, staged=False)
         if best is not None and _least(problem, whole, kept) > best[0]:

@@ -10,6 +10,7 @@ the one that multiplies. A chunk of a matmul is one point.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,13 +19,16 @@ from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
+from weft.codegen.convolution.halo import choose
 from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import FAR, LEAST_FLOPS, TILE_COST, sizes
+from weft.codegen.winograd.plan import FAR, LEAST_PRODUCTS, TILE_COST, sizes, square_problem
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.host.memory import LINE
+from weft.ir.decision import decision
 from weft.ir.dtype import float32
+from weft.ir.extent import largest, pinned, smallest
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
 SIZE = float32.size
@@ -46,6 +50,7 @@ class WeightPlan:
     images: int
     grid: tuple[int, int]
     tiles: int  # windows of a round
+    rounds: int
 
     @property
     def points(self) -> int:
@@ -56,11 +61,6 @@ class WeightPlan:
     def total(self) -> int:
         """Windows in all."""
         return self.images * self.grid[0] * self.grid[1]
-
-    @property
-    def rounds(self) -> int:
-        """Rounds of windows."""
-        return ceil_div(self.total, self.tiles)
 
     @property
     def panel_bytes(self) -> int:
@@ -88,14 +88,30 @@ class WeightPlan:
 
 def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
     """The best plan for the weights of a convolution, or nothing if direct is faster."""
-    plans = [candidate(problem, target, outputs) for outputs in sizes(problem, target)]
-    if not plans:
-        return None
-    best = min(plans, key=cycles)
-    if target.winograd != "auto":
-        return best
-    direct = problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE
-    return best if problem.flops >= LEAST_FLOPS and cycles(best) < direct else None
+    wanted = sizes(problem, target)
+    outputs = min(wanted, default=0)
+    if wanted and target.winograd == "auto":
+        first, down, across = problem.axes
+        outputs = _outputs(
+            target.vector_bits, target.registers, target.l2, problem.taps[-1],
+            problem.images * first.result, down.source, down.result, across.source, across.result,
+            problem.depth, problem.columns,
+        )  # fmt: skip
+    return candidate(problem, target, outputs) if outputs else None
+
+
+@decision
+@functools.lru_cache(maxsize=1024)
+def _outputs(bits: int, registers: int, l2: int, taps: int, images: int, *others: int) -> int:
+    """The output tile size; 0 if the direct kernel is expected to be faster."""
+    target = Target("", "", bits, registers, False, False, l2=l2)
+    problem = square_problem(taps, images, *others)
+    if problem.products < LEAST_PRODUCTS:
+        return 0
+    found = [(problem.flops / (4 * target.lanes(4)) / DIRECT_SHARE, 0)]
+    for outputs in sizes(problem, target):
+        found.append((cycles(candidate(problem, target, outputs)), outputs))
+    return min(found)[1]
 
 
 def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
@@ -119,9 +135,9 @@ def candidate(problem: Correlation, target: Target, outputs: int) -> WeightPlan:
     near = target.l2 // 2 // ((depth + tile.columns) * SIZE)
     form = transform(problem.taps[-1], outputs)
     kept = ROUND * target.l2 // (form.points**2 * (depth + columns) * SIZE)
-    most = max(1, min(near, max(kept, 2 * depth * columns // (depth + columns))))
-    tiles = ceil_div(total, ceil_div(total, most))
-    return WeightPlan(problem, form, tile, images, grid, max(1, tiles))
+    most = smallest(near, largest(kept, 2 * depth * columns // (depth + columns)))
+    rounds = pinned(ceil_div(total, largest(1, most)))
+    return WeightPlan(problem, form, tile, images, grid, ceil_div(total, rounds), rounds)
 
 
 def cycles(plan: WeightPlan) -> float:
@@ -174,7 +190,7 @@ class _WeightGradient:
         found: list[Launch] = []
         for number in range(plan.rounds):
             first = number * plan.tiles
-            count = min(plan.tiles, plan.total - first)
+            count = largest(0, smallest(plan.tiles, plan.total - first))
             for kernel, own, to, rest, chunks in zip(
                 kernels, operands, parts, numbers, shares, strict=True
             ):
@@ -230,9 +246,7 @@ class _WeightGradient:
         count, fresh = b.argument(3, "i64"), b.argument(4, "i64")
         begins = b.compare("icmp ne", fresh, integer(0))
         step = tile.columns * SIZE
-        zero = b.emit("ptr", f"alloca [{tile.rows * plan.sum_pitch} x i8], align {LINE}")
-        with b.loop(0, tile.rows * plan.sum_pitch, tile.lanes * SIZE) as loop:
-            b.store(Reg(tile.type, "zeroinitializer"), b.offset(zero, loop.index), SIZE)
+        zero = Reg(tile.type, "zeroinitializer")
         with b.loop(b.params[1], b.params[2]) as point:
             own_x = b.offset(x, b.mul(point.index, plan.point_bytes(self.problem.depth)))
             own_g = b.offset(g, b.mul(point.index, plan.point_bytes(self.problem.columns)))
@@ -249,12 +263,14 @@ class _WeightGradient:
                 channel = b.add(b.mul(down.index, tile.columns), row.index)
                 to = b.offset(own, b.mul(channel, plan.sum_pitch))
                 to = b.offset(to, b.mul(across.index, step))
-                old = b.emit("ptr", f"select {begins}, {zero}, {to}")
                 places = [
                     [r * plan.sum_pitch + v * tile.lanes * SIZE for v in range(tile.vectors)]
                     for r in range(tile.rows)
                 ]
-                start = [[b.load(tile.type, b.offset(old, at), SIZE) for at in r] for r in places]
+                start = [
+                    [choose(b, begins, zero, b.load(tile.type, b.offset(to, at), SIZE)) for at in r]
+                    for r in places
+                ]
                 found = microkernel(b, tile, Left(rows, step), right, count, start)
                 for values, own_places in zip(found, places, strict=True):
                     for value, at in zip(values, own_places, strict=True):
@@ -266,7 +282,7 @@ class _WeightGradient:
         b, plan, problem, lanes = kernel_builder(), self.plan, self.problem, self.tile.lanes
         sums, side = b.argument(0), range(plan.transform.points)
         self.sink.bind(b, 1)
-        total = integer(problem.columns)
+        total, apart = integer(problem.columns), integer(plan.sum_bytes)
         with b.loop(b.params[1], b.params[2]) as channel:
             own = b.offset(sums, b.mul(channel.index, plan.sum_pitch))
             with b.loop(0, problem.columns, lanes) as loop:
@@ -277,7 +293,7 @@ class _WeightGradient:
                 values = [
                     [
                         read(
-                            b, b.offset(place, (i * len(side) + j) * plan.sum_bytes), lanes,
+                            b, b.offset(place, b.mul(apart, i * len(side) + j)), lanes,
                             float32, float32, None,
                         )
                         for j in side
@@ -287,7 +303,7 @@ class _WeightGradient:
                 taps = both_axes(b, plan.transform.result, values)
                 self.sink.reset()
                 for tap, value in enumerate(v for row in taps for v in row):
-                    row = b.add(channel.index, tap * problem.depth)
+                    row = b.add(channel.index, b.mul(integer(problem.depth), tap))
                     self.sink.store(value, (row, loop.index, total), lanes, mask)
                 self.sink.reset()
         kernel = Kernel(f"{self.name}_weights_{problem.label}", b.module())

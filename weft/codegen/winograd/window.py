@@ -17,6 +17,7 @@ from weft.codegen.contraction.emit import divide, read, smaller, subtract
 from weft.codegen.microkernel import first_lanes, prefetch
 from weft.codegen.winograd.transform import Matrix, apply
 from weft.ir.dtype import float32
+from weft.ir.extent import assume
 
 SIZE = float32.size
 PLACES = 8
@@ -56,7 +57,9 @@ class Windows:
 
 def zeros_for(channels: int) -> int:
     """Bytes of zeros for positions outside the image."""
-    return max(LEAST_ZEROS, 1 << (channels * SIZE - 1).bit_length())
+    found = max(LEAST_ZEROS, 1 << (int(channels) * SIZE - 1).bit_length())
+    assume(channels * SIZE <= found)
+    return found
 
 
 def square_at(b: Builder, grid: tuple[Reg, Reg], index: Reg) -> tuple[Reg, Reg, Reg]:

@@ -146,8 +146,10 @@ class BackwardPass:
             return
         if call.plan.follows:
             raise NoRoutineError
-        wanted = tuple([self._varies(x) for x in call.inputs])
-        pull = Pull(tuple([g is not None for g in totals]), wanted)
+        first = {x: i for i, x in reversed(list(enumerate(call.inputs)))}
+        same = tuple([first[x] for x in call.inputs])
+        wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
+        pull = Pull(tuple([g is not None for g in totals]), wanted, same)
         places = iter(backward(call, pull).found)
         outputs: list[tuple[Key, Origin]] = []
         for i, (x, varies) in enumerate(zip(call.inputs, wanted, strict=True)):

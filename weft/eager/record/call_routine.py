@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.codegen.target import current
 from weft.eager.record.attribute_pattern import refilled
-from weft.eager.record.dynamic_shape import without_sizes
+from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import Plan, placeholders
 from weft.eager.record.sized_call import Made, Ready, SizedCall, Sizes
@@ -17,7 +17,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.library.form import UnsizedError
-from weft.library.routine import NoRoutineError, Placed, routine
+from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import Op, catalogue
 from weft.transform.gradient import Cotangent, gradients
 
@@ -30,23 +30,25 @@ class Pull(NamedTuple):
     Attributes:
         given: for each result whether it has a cotangent.
         wanted: for each input whether its cotangent is wanted.
+        same: for each input the first one that is the same value: only its cotangent is wanted.
     """
 
     given: tuple[bool, ...]
     wanted: tuple[bool, ...]
+    same: tuple[int, ...]
 
 
 Expand = Callable[..., Sequence[Cotangent]]
 _calls: Final[dict[Any, SizedCall]] = {}
 
 
-def forward(record: Record) -> Placed:
+def forward(record: Record) -> Ready:
     """The routine of a call.
 
     Raises:
         NoRoutineError: it has none.
     """
-    return _ready(record, None).placed
+    return _ready(record, None)
 
 
 def backward(record: Record, pull: Pull) -> Ready:
@@ -62,13 +64,13 @@ def backward(record: Record, pull: Pull) -> Ready:
 
 
 @functools.lru_cache(maxsize=1 << 10)
-def sum_of(kind: TensorType, count: int) -> Placed:
+def sum_of(kind: TensorType, count: int) -> Ready:
     """The routine that adds up so many cotangents."""
     graph = Graph()
     with graph.as_default():
         parts = placeholders([kind] * count)
         total = catalogue.add_n(*parts)
-    return routine(graph, [total], parts, current()).at()
+    return Ready(Made(routine(graph, [total], parts, current())))
 
 
 def _ready(record: Record, pull: Pull | None) -> Ready:
@@ -88,8 +90,7 @@ def _ready(record: Record, pull: Pull | None) -> Ready:
 def _made(record: Record, pull: Pull | None) -> Ready:
     plan, types = record.plan, [x.type for x in record.inputs]
     if plan.kind is None or any([0 in known(t.shape) for t in types]):
-        made = _written(types, plan.expand, pull)
-        return Ready(made.routine.at(), made.found)
+        return Ready(_written(types, plan.expand, pull))
     pattern, own = plan.general or without_sizes(record)
     key = (pattern, pull)
     call = _calls.get(key)
@@ -132,6 +133,8 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
     graph = Graph()
     with graph.as_default():
         xs = placeholders(types)
+        if pull is not None:
+            xs = [xs[first] for first in pull.same]
         ys = _dense(expand(*xs))
         if pull is None:
             return Made(routine(graph, ys, xs, current()))
@@ -142,13 +145,19 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
         found = gradients([y for y, _ in pairs], targets, [g for _, g in pairs])
         reached = _dense([g for g in found if g is not None])
         taken = set(xs)
+        given = _apart(xs)
         results: list[Value] = []  # what the call has computed is not computed again
         for y in ys:
             results.append(placeholders([y.type])[0] if y in taken else y)
             taken.add(y)
-    made = routine(graph, reached, [*xs, *results, *[g for _, g in pairs]], current())
+    made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], current())
     numbers = iter(range(len(reached)))
     return Made(made, tuple([-1 if g is None else next(numbers) for g in found]))
+
+
+def _apart(xs: Sequence[Value]) -> list[Value]:
+    """The values, with others in place of those that are there already."""
+    return [placeholders([x.type])[0] if x in xs[:i] else x for i, x in enumerate(xs)]
 
 
 def _dense(values: Sequence[Cotangent]) -> list[Value]:

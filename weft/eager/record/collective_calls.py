@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.structure import Structure, expand, structure_of
+from weft.eager.record.structure import Structure, structure_of
 from weft.ops.communication.sequence import call_sequence
 from weft.passes.step import Request, needed
 from weft.transport import session

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from weft.eager.record.backward_calls import BackwardPass, Key, Origin, Step, Temporary
 from weft.eager.record.call_routine import Pull, backward, forward, sum_of
-from weft.eager.record.lazy import Record
-from weft.eager.record.structure import Structure
+from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.sized_call import Ready
+from weft.eager.record.structure import Structure, meet_values
 from weft.ir.node import TensorType
 from weft.library.routine import NoRoutineError, Placed
 
@@ -30,6 +31,19 @@ class Kind(NamedTuple):
         return record.inputs[self.place].type if self.is_input else record.plan.types[self.place]
 
 
+class Layout(NamedTuple):
+    """What a listing relies on of a routine."""
+
+    results: tuple[int, ...]
+    reads: frozenset[int]
+    found: tuple[int, ...]
+
+
+def layout_of(ready: Ready) -> Layout:
+    """The layout of a routine."""
+    return Layout(ready.routine.results, ready.routine.reads, ready.found)
+
+
 class Listed(NamedTuple):
     """A routine on values, which are numbered: the leaves first, then what is computed.
 
@@ -37,7 +51,10 @@ class Listed(NamedTuple):
         record: the number of the call.
         pull: its gradient is meant; `None`: the call itself.
         parts: if not 0, so many cotangents are added up instead.
+        inputs: -1 is one that is not computed, as only its type is read.
         outputs: the results, and where their types are found.
+        at: the number of the record in whose place it is: the call's own, or a backward pass.
+        layout: which sizes may change: at a size of 1, a broadcast shares its input's memory.
         dead: values whose memory is not needed any more after it.
     """
 
@@ -46,14 +63,16 @@ class Listed(NamedTuple):
     parts: int
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, Kind], ...]
-    dead: tuple[int, ...]
+    at: int
+    layout: Layout
+    dead: tuple[int, ...] = ()
 
-    def placed(self, records: Sequence[Record]) -> Placed:
+    def ready(self, records: Sequence[Record]) -> Ready:
         """The routine at the sizes of these records."""
         if self.parts:
             return sum_of(self.outputs[0][1].type(records), self.parts)
         record = records[self.record]
-        return forward(record) if self.pull is None else backward(record, self.pull).placed
+        return forward(record) if self.pull is None else backward(record, self.pull)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +92,14 @@ class Listing:
     shared: tuple[tuple[int, int], ...]
     outputs: tuple[tuple[int, int], ...]
 
+    def placed(self, records: Sequence[Record]) -> list[Placed] | None:
+        """The routines at the sizes of these records; `None` if the listing does not fit them."""
+        found = [step.ready(records) for step in self.steps]
+        for ready, step in zip(found, self.steps, strict=True):
+            if layout_of(ready) != step.layout:
+                return None
+        return [ready.placed for ready in found]
+
 
 def listing_of(structure: Structure) -> Listing:
     """The listing of a structure.
@@ -83,49 +110,78 @@ def listing_of(structure: Structure) -> Listing:
     return _Lister(structure).listing()
 
 
-class _Lister:
-    """Lists the steps of a structure's records, then numbers their values."""
+class Calls:
+    """The calls of a structure and their gradients.
+
+    Attributes:
+        results: what a record's results are known by.
+        gradients: for each record the gradients and sums that it stands for, if it is a backward
+            pass.
+
+    Raises:
+        NoRoutineError: a backward pass goes through more than calls with gradients of their own.
+    """
 
     def __init__(self, structure: Structure) -> None:
+        meet_values(structure)
         if any([x.tracked and first.tracked for x, first in structure.same]):
             raise NoRoutineError
-        self._structure = structure
-        self._steps: list[Step] = []
-        self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
-        self._results: dict[Record, tuple[Key, ...]] = {}
         records = structure.records
+        if any([record.plan.variable for record in records]):
+            raise NoRoutineError
+        self.results: dict[Record, tuple[Key, ...]] = {
+            record: tuple([
+                Temporary(Origin(record, i)) if (y := result()) is None else y
+                for i, result in enumerate(record.results)
+            ])
+            for record in records
+        }  # fmt: skip
+        self.gradients: list[Sequence[Step]] = []
+        self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
         last = max([r.serial for r in records if r.plan.follows], default=-1)
         for i, record in enumerate(records):
-            self._add(record, records[:i], last)
-        self._place = {record: i for i, record in enumerate(records)}
+            self.gradients.append(())
+            if record.plan.follows:
+                found = BackwardPass(record, records[:i], self.results.__getitem__, last)
+                self._stands_for.update(zip(self.results[record], found.found, strict=True))
+                self.gradients[i] = found.steps
+
+    def key(self, key: Key) -> Key:
+        """What a value is computed as."""
+        while key in self._stands_for:
+            key = self._stands_for[key]
+        return key
+
+    def steps(self, structure: Structure) -> list[tuple[Step, int]]:
+        """All calls and gradients in order, each with the number of the record it stands for."""
+        found: list[tuple[Step, int]] = []
+        for i, (record, steps) in enumerate(zip(structure.records, self.gradients, strict=True)):
+            results = self.results[record]
+            known = all([isinstance(y, Lazy) and y.array is not None for y in results])
+            if not (record.plan.follows or known):  # else it is history alone
+                pairs = tuple([(y, Origin(record, j)) for j, y in enumerate(results)])
+                found.append((Step(record, None, 0, record.inputs, pairs), i))
+            found += [(step, i) for step in steps]
+        return found
+
+
+class _Lister:
+    """Numbers the values of a structure."""
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+        self._calls = Calls(structure)
+        self._place = {record: i for i, record in enumerate(structure.records)}
         self._number: dict[Key, int] = {x: i for i, x in enumerate(structure.leaves)}
         self._number.update({x: self._number[first] for x, first in structure.same})
         self._count = len(structure.leaves)
         self._root: dict[int, int] = {}  # a value -> the one whose memory it has
         self._fills: list[tuple[int, Kind, int]] = []
 
-    def _add(self, record: Record, history: Sequence[Record], last: int) -> None:
-        plan = record.plan
-        if plan.variable:
-            raise NoRoutineError
-        pairs = [
-            (Temporary(Origin(record, i)) if (y := result()) is None else y, Origin(record, i))
-            for i, result in enumerate(record.results)
-        ]  # fmt: skip
-        results = self._results[record] = tuple([y for y, _ in pairs])
-        if plan.follows:
-            passed = BackwardPass(record, history, self._results.__getitem__, last)
-            self._steps += passed.steps
-            self._stands_for.update(zip(results, passed.found, strict=True))
-        elif any([isinstance(y, Temporary) or y.array is None for y in results]):  # no history
-            forward(record)
-            self._steps.append(Step(record, None, 0, record.inputs, tuple(pairs)))
-
     def listing(self) -> Listing:
         """The listing."""
-        outputs = tuple(map(self._key, self._structure.outputs))
-        needed = self._needed(outputs)
-        steps = [self._numbered(step, reads) for step, reads in needed]
+        outputs = tuple(map(self._calls.key, self._structure.outputs))
+        steps = [self._numbered(*each) for each in self._needed(outputs)]
         numbers = [self._numbered_key(y) for y in outputs]
         roots = [self._root.get(n, n) for n in numbers]
         return Listing(
@@ -133,28 +189,23 @@ class _Lister:
             tuple(self._root.items()), tuple(zip(numbers, roots, strict=True)),
         )  # fmt: skip
 
-    def _key(self, key: Key) -> Key:
-        """What a value is computed as."""
-        while key in self._stands_for:
-            key = self._stands_for[key]
-        return key
-
-    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Placed]]:
+    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready, int]]:
         """The steps that matter, in order, with their routines."""
         wanted = set(outputs)
-        found: list[tuple[Step, Placed]] = []
-        for step in reversed(self._steps):
+        found: list[tuple[Step, Ready, int]] = []
+        for step, at in reversed(self._calls.steps(self._structure)):
             if any([y in wanted for y, _ in step.outputs]):
-                placed = _placed(step)
-                found.append((step, placed))
-                wanted.update([self._key(step.inputs[i]) for i in placed.routine.reads])
+                ready = _ready(step)
+                found.append((step, ready, at))
+                wanted.update([self._calls.key(step.inputs[i]) for i in ready.routine.reads])
         return found[::-1]
 
-    def _numbered(self, step: Step, placed: Placed) -> Listed:
-        routine = placed.routine
+    def _numbered(self, step: Step, ready: Ready, at: int) -> Listed:
+        routine = ready.routine
+        keys = map(self._calls.key, step.inputs)
         inputs = [
-            self._numbered_key(self._key(x)) if i in routine.reads else -1
-            for i, x in enumerate(step.inputs)
+            self._numbered_key(x) if i in routine.reads else self._number.get(x, -1)
+            for i, x in enumerate(keys)
         ]  # fmt: skip
         outputs: list[tuple[int, Kind]] = []
         for i, ((y, origin), number) in enumerate(zip(step.outputs, routine.results, strict=True)):
@@ -166,7 +217,9 @@ class _Lister:
                 first = outputs[number - routine.inputs][0]
                 self._root[own] = self._root.get(first, first)
         place = self._place[step.record]
-        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ())
+        return Listed(
+            place, step.pull, step.parts, tuple(inputs), tuple(outputs), at, layout_of(ready)
+        )
 
     def _new(self, key: Key) -> int:
         self._number[key] = self._count
@@ -189,16 +242,14 @@ class _Lister:
         seen = set(kept) | set(range(len(self._structure.leaves)))
         found: list[Listed] = []
         for step in reversed(steps):
-            used = [*step.inputs, *[y for y, _ in step.outputs]]
+            used = [*step.inputs, *[y for y, _ in step.outputs]]  # a few of them are not read
             roots = dict.fromkeys([self._root.get(n, n) for n in used if n >= 0])
             found.append(step._replace(dead=tuple([n for n in roots if n not in seen])))
             seen.update(roots)
         return found[::-1]
 
 
-def _placed(step: Step) -> Placed:
+def _ready(step: Step) -> Ready:
     if step.parts:
         return sum_of(step.outputs[0][1].type, step.parts)
-    if step.pull is None:
-        return forward(step.record)
-    return backward(step.record, step.pull).placed
+    return forward(step.record) if step.pull is None else backward(step.record, step.pull)

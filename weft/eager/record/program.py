@@ -11,7 +11,7 @@ from weft.eager.record.interruption import release, without_interrupted
 from weft.eager.record.lazy import Array, Lazy, Record
 from weft.eager.record.old_value import copies_of_needed
 from weft.eager.record.pending import Pending
-from weft.eager.record.prepared_program import keeps_changing_shape, prepared
+from weft.eager.record.prepared_program import prepared
 from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover, recover_interrupted
 from weft.eager.record.result import assign_arrays
@@ -210,26 +210,7 @@ def _remaining(outputs: Sequence[Lazy], partial: bool) -> Structure:
         compute(made, partial=partial)
         outputs = [y for y in outputs if y.array is None]
         structure = structure_of(outputs)
-    update = _separate(structure)
-    if update is not None:
-        later = set(update.outputs)
-        pending = [x for x in update.inputs if x.array is None]
-        first = dict.fromkeys([*pending, *[y for y in outputs if y not in later]])
-        compute(list(first), partial=partial)
-        structure = structure_of([y for y in outputs if y in later])
     captured: CapturedState | None = getattr(structure.records[-1], "captured", None)
     if captured is not None:
         captured.learn(structure)
     return structure
-
-
-def _separate(structure: Structure) -> Record | None:
-    """The optimizer's update, if it should be a program of its own.
-
-    While shapes change at every step, the rest of the step needs a new program each time but the
-    update does not, unless one program for many sizes covers both.
-    """
-    last = structure.records[-1]
-    if not last.plan.lasting or len(structure.records) == 1:
-        return None
-    return last if keeps_changing_shape(structure) else None

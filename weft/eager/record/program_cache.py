@@ -12,10 +12,9 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.dynamic_shape import without_sizes
+from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
-from weft.eager.record.prepared_program import keeps_changing_shape
 from weft.eager.record.structure import Memo, Structure
 
 MOST: Final = 64  # sequences of calls; the least recently used goes first
@@ -96,8 +95,6 @@ class Recurrence:
         values = tuple(records), tuple(leaves), tuple(outputs)
         found = Structure(key, *values, self.homes, (), memo=self.memo)
         if key is not self._key:
-            if plans[-1].lasting and keeps_changing_shape(found):
-                return None  # the optimizer's update should be a program of its own
             self._key, self._plans = key, plans
         return found
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+from weft.eager.record.expansion import expand
 from weft.eager.record.interruption import lengthy, set_aside
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.pending import Change, Pending
 from weft.eager.record.state import computing, trace
-from weft.eager.record.structure import Structure, expand
+from weft.eager.record.structure import Structure
 from weft.errors import WeftError
 
 

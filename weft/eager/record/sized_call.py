@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
@@ -25,11 +26,21 @@ class Made(NamedTuple):
     found: tuple[int, ...] = ()
 
 
-class Ready(NamedTuple):
+class Ready:
     """The same at concrete sizes."""
 
-    placed: Placed
-    found: tuple[int, ...]
+    def __init__(self, made: Made, numbers: Sequence[int] = ()) -> None:
+        self.routine, self.found = made
+        self._numbers = numbers
+
+    @functools.cached_property
+    def placed(self) -> Placed:
+        """Its launches.
+
+        Raises:
+            CompileError: there is no kernel for something.
+        """
+        return self.routine.at(self._numbers)
 
 
 Make = Callable[[Sizes], Made]
@@ -56,8 +67,7 @@ class SizedCall:
                 if found is not None:
                     return found
         self._seen = [*self._seen, sizes][-MOST_SEEN:]
-        made = make(sizes)
-        return Ready(made.routine.at(), made.found)
+        return Ready(make(sizes))
 
     def _alike(self, sizes: Sizes) -> list[Sizes]:
         """What was seen, from which these sizes differ where they may: the most similar, if any."""
@@ -128,7 +138,7 @@ class _Case:
             return None
         if numbers is None:
             return None
-        return Ready(self._made.routine.at(numbers), self._made.found)
+        return Ready(self._made, numbers)
 
 
 _REFUSALS: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from weft import config
 from weft.codegen.target import current
 from weft.eager.record import memory_pool
+from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
-from weft.eager.record.structure import Structure, expand
+from weft.eager.record.structure import Structure
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
@@ -19,6 +21,7 @@ from weft.ir.shape import known, size
 from weft.library.entry import link
 from weft.library.launch_list import LaunchList
 from weft.library.routine import NoRoutineError, Part, Placed, aligned, routine
+from weft.library.variant import Bound
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
@@ -38,7 +41,7 @@ def stitched(
         WeftError: a value does not fit, such as an index.
     """
     try:
-        listing = _listing(structure)
+        listing, placed = _listing(structure)
     except NoRoutineError:
         return _whole(structure, leaves, as_rows)
     records = structure.records
@@ -46,7 +49,6 @@ def stitched(
     for value, kind, number in listing.fills:
         stitching.fill(value, kind.type(records), number)
     owned = frozenset([root for _, root in listing.outputs])
-    placed = [step.placed(records) for step in listing.steps]
     for step, found in zip(listing.steps, placed, strict=True):
         types = [kind.type(records) for _, kind in step.outputs]
         stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
@@ -61,13 +63,19 @@ def stitched(
     return stitching.results(outputs), frozenset()
 
 
-def _listing(structure: Structure) -> Listing:
+def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
+    """The listing of a structure, and its routines at these sizes."""
     memo = structure.memo
-    if memo is None:
-        return listing_of(structure)
-    if memo.listing is None:
-        memo.listing = listing_of(structure)
-    return memo.listing
+    if memo is not None and memo.listing is not None:
+        placed = memo.listing.placed(structure.records)
+        if placed is not None:
+            return memo.listing, placed
+    listing = listing_of(structure)
+    if memo is not None:
+        memo.listing = listing
+    placed = listing.placed(structure.records)
+    assert placed is not None
+    return listing, placed
 
 
 def _whole(
@@ -76,20 +84,28 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
     except CompileError:
         raise NoRoutineError from None
-    found, count = made.at(), len(leaves)
-    types = [y.type for y in expanded.outputs]
+    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
+
+
+def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+    """The results of one routine.
+
+    Args:
+        types: of the results.
+    """
+    count = len(inputs)
     outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), leaves)
-    stitching.allocate(outputs, types, found, frozenset(outputs), ())
-    shared = [(y, n) for y, n in zip(outputs, made.results, strict=True) if n < y]
-    stitching.settle([found], shared)
-    stitching.start(found, range(count), outputs, None)
+    stitching = Stitching(count, count + len(types), inputs)
+    stitching.allocate(outputs, types, made, frozenset(outputs), ())
+    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
+    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
+    stitching.settle([made], shared)
+    stitching.start(made, range(count), outputs, None)
     stitching.run()
-    taken = [min(y, n) for y, n in zip(outputs, made.results, strict=True)]
-    return stitching.results(list(zip(taken, types, strict=True))), expanded.rows
+    return stitching.results(list(zip(roots, types, strict=True)))
 
 
 class Stitching:
@@ -109,7 +125,7 @@ class Stitching:
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
         self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Record | None]] = []  # of each launch
+        self._started: list[tuple[Part, Bound, Record | None]] = []  # of each launch
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -195,7 +211,7 @@ class Stitching:
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
                 if self._list.add(start, own):
-                    self._started.append((part, record))
+                    self._started.append((part, bound, record))
 
     def run(self) -> None:
         """Runs the launches.
@@ -203,9 +219,19 @@ class Stitching:
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
+        if int(config.get("debug")):
+            self._show()
         fault = self._list.run()
         if fault is not None:
             raise self._failure(fault)
+
+    def _show(self) -> None:
+        calls = len(dict.fromkeys([record for _, _, record in self._started]))
+        print(
+            f"# stitched: {calls} calls, {len(self._list)} launches, about {self._list.ns / 1e3:,.0f}"
+            f" us on one thread; {self._top:,} B for values between them",
+            file=sys.stderr,
+        )
 
     def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
@@ -223,8 +249,9 @@ class Stitching:
         return found
 
     def _failure(self, fault: Fault) -> WeftError:
-        part, record = self._started[fault.tag]
-        node, say = next((n, f) for n in part.group.nodes if (f := fault_of(n)) is not None)
+        part, bound, record = self._started[fault.tag]
+        nodes = part.group_at(bound).nodes
+        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
         source = node.source if record is None else record.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
         error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
@@ -11,15 +11,12 @@ import numpy as np
 
 from weft.eager.record.access import refuse
 from weft.eager.record.lazy import Alias, Array, Lazy, Number, Record
-from weft.eager.record.placed_type import device_of, full_name
-from weft.eager.record.plan import accepted_input, placeholders
+from weft.eager.record.placed_type import device_of
 from weft.ir.graph import Graph
-from weft.ir.node import Node, Value
+from weft.ir.node import Node
 from weft.ir.shape import is_stack, known, size
-from weft.ops.declaration import catalogue, inner_nodes, op_of
-from weft.ops.indexing.row_sparse import RowSparse
+from weft.ops.declaration import inner_nodes, op_of
 from weft.runtime.flight import land
-from weft.transform.gradient import Cotangent, dense
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Structure:
     homes: tuple[int, ...]
     same: tuple[tuple[Lazy, Lazy], ...]  # leaves that share the array of another one
     known: Known | None = None
-    memo: Memo | None = None
+    memo: Memo | None = field(default=None, compare=False)
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -223,69 +220,6 @@ def _serial(record: Record) -> int:
     return record.serial
 
 
-@dataclass(frozen=True)
-class Expanded:
-    """The graph of a structure: one value for each leaf and each output.
-
-    Attributes:
-        begins: for each record the position of its first node.
-        rows: positions of the outputs that are two values, indices and rows of a row-sparse array.
-    """
-
-    graph: Graph
-    feeds: tuple[Value, ...]
-    outputs: tuple[Value, ...]
-    begins: tuple[int, ...]
-    rows: frozenset[int] = frozenset()
-
-
-def expand(structure: Structure, as_rows: bool = False) -> Expanded:
-    """The graph of a structure.
-
-    Args:
-        as_rows: keep row-sparse outputs as they are if no gradient flows through them.
-    """
-    meet_values(structure)
-    graph = Graph()
-    memory = _Memory(structure)
-    env = memory.env
-    produced = {y for r in structure.records for y in r.outputs}
-    placed = any(structure.devices)
-    with graph.as_default():
-        with graph.at(structure.records[0].source if structure.records else None):
-            for lazy in structure.leaves:
-                if lazy not in produced:
-                    memory.enter(lazy)
-        begins: list[int] = []
-        last = max([r.serial for r in structure.records if r.plan.follows], default=-1)
-        stop = catalogue.stop_gradient
-        for record in structure.records:
-            begins.append(len(graph.nodes))
-            values = [accepted_input(memory.value(lazy), record.plan) for lazy in record.inputs]
-            with graph.at(record.source), graph.device(_device(record) if placed else ""):
-                found = record.plan.expand(*values)
-                if record.serial < last and is_cut(record):
-                    found = [stop(y) if isinstance(y, Value) else y for y in found]
-            env.update(record.paired(found))
-        outputs: list[Value] = []
-        rows: set[int] = set()
-        for i, y in enumerate(structure.outputs):
-            found = env[y]
-            if as_rows and isinstance(found, RowSparse) and y.home is None and not y.tracked:
-                outputs += [found.indices, found.values]
-                rows.add(i)
-            else:
-                outputs.append(dense(found))
-        feeds = tuple([memory.fed(lazy) for lazy in structure.leaves])
-    return Expanded(graph, feeds, tuple(outputs), tuple(begins), frozenset(rows))
-
-
-def _device(record: Record) -> str:
-    """The device of a record's nodes; of a gradient's, each is where its operation is."""
-    plan = record.plan
-    return "" if plan.follows or not plan.types else full_name(device_of(plan.types[0]))
-
-
 def meet_values(structure: Structure) -> None:
     """Let records refer to all their results that are read, as needed in a finalizer."""
     for lazy in chain(structure.outputs, *[record.inputs for record in structure.records]):
@@ -300,42 +234,6 @@ def is_cut(record: Record) -> bool:
         and not any([y.tracked for y in record.outputs])
         and any([x.tracked for x in record.inputs])
     )
-
-
-class _Memory:
-    """The nodes of values; values that share memory share a placeholder.
-
-    No gradient flows from a detached value to its base.
-    """
-
-    def __init__(self, structure: Structure) -> None:
-        self.env: dict[Lazy, Cotangent] = {}
-        self._placeholders: dict[Lazy, Value] = {}
-        self._first = dict(structure.same)
-        self._shown_by_tracked = {first for x, first in structure.same if x.tracked}
-
-    def enter(self, leaf: Lazy) -> None:
-        """Add the placeholder of a leaf."""
-        (found,) = placeholders((leaf.type,))
-        self._placeholders[leaf] = found
-        is_detached = leaf in self._shown_by_tracked and not leaf.tracked
-        self.env[leaf] = catalogue.stop_gradient(found) if is_detached else found
-
-    def value(self, lazy: Lazy) -> Cotangent:
-        """The node of a value that a record reads."""
-        found = self.env.get(lazy)
-        if found is None:
-            first = self._first[lazy]
-            found = self.fed(first)
-            if not lazy.tracked and (first.tracked or first in self._shown_by_tracked):
-                found = catalogue.stop_gradient(found)
-            self.env[lazy] = found
-        return found
-
-    def fed(self, leaf: Lazy) -> Value:
-        """The placeholder that a leaf's array is fed to."""
-        found = self._placeholders.get(leaf)
-        return dense(self.env[leaf]) if found is None else found
 
 
 ELEMENT_NS: Final = 1.0

@@ -15,10 +15,15 @@ from weft.transport import session
 
 STITCHED_RUNS: Final = 2
 """The next run is that of a program."""
+SHAPES: Final = 8
+"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
+STITCHED_RUNS_OF_MANY: Final = 64
+"""... then each runs so often before it has a program of its own, which takes long to compile."""
 MOST: Final = 1 << 12  # structures; the least recently run goes first
 
 _runs: Final[OrderedDict[Any, int]] = OrderedDict()
-_UNSUITED: Final = STITCHED_RUNS + 1
+_shapes: Final[dict[tuple[str, ...], int]] = {}
+_UNSUITED: Final = -1
 
 
 def is_stitched(structure: Structure) -> bool:
@@ -29,14 +34,25 @@ def is_stitched(structure: Structure) -> bool:
         return False
     key = structure.key
     runs = _runs.get(key, 0)
-    if runs >= STITCHED_RUNS:
+    if not 0 <= runs < STITCHED_RUNS_OF_MANY:
         return False
-    if not runs and any(structure.devices):
+    if runs >= STITCHED_RUNS and _shapes.get(structure.calls, 0) < SHAPES:
+        _runs[key] = STITCHED_RUNS_OF_MANY
         return False
+    if not runs:
+        if any(structure.devices):
+            return False
+        _meet(structure.calls)
     _runs[key] = runs + 1
     if len(_runs) > MOST:
         _runs.popitem(last=False)
     return True
+
+
+def _meet(calls: tuple[str, ...]) -> None:
+    if len(_shapes) >= MOST:
+        _shapes.clear()
+    _shapes[calls] = _shapes.get(calls, 0) + 1
 
 
 def is_unsuited(structure: Structure) -> None:
@@ -46,4 +62,4 @@ def is_unsuited(structure: Structure) -> None:
 
 def was_stitched(structure: Structure) -> bool:
     """Whether it has run on library kernels before."""
-    return _runs.get(structure.key) == STITCHED_RUNS
+    return _runs.get(structure.key, 0) > 0
