@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
+from weft.host.garbage_collection import uncollected
+
 NOT_OFFERED: Final = frozenset({"__future__", "typing", "weft.ops.refusal"})
 """Modules whose names an `__init__` imports for its own use."""
 
@@ -59,6 +61,7 @@ def lazy(
     package = namespace["__name__"]
     modules = {name: module for module, names in rows.items() for name in names}
 
+    @uncollected  # an import makes many objects and no garbage
     def load(name: str) -> Any:
         if name in modules:
             value = _imported(modules[name], name)

@@ -94,6 +94,7 @@ def execute(
     seed: int | None = None,
     inplace: bool = False,
     skew: int = 0,
+    make: type[Memory] = Memory,
 ) -> dict[Value, Array]:
     """Values written by the launches.
 
@@ -101,11 +102,12 @@ def execute(
         seed: with one, chunks run in random order, in random runs, as random threads.
         inplace: let outputs take the memory of inputs wherever a launch allows it.
         skew: offset of all buffers from a cache line, in bytes.
+        make: makes all buffers but those that share memory.
     """
-    memory: dict[Any, Memory] = {v: Memory(a, skew) for v, a in inputs.items()}
+    memory: dict[Any, Memory] = {v: make(a, skew) for v, a in inputs.items()}
     written: list[Value] = []
     for launch in launches:
-        _place(launch, memory, inplace, skew)
+        _place(launch, memory, inplace, skew, make)
         written += [launch.args[n] for n in launch.writes if isinstance(launch.args[n], Value)]
         slots = (ctypes.c_int64 * max(len(launch.args), 1))(
             *[a if isinstance(a, int) else memory[a].address for a in launch.args]
@@ -119,7 +121,9 @@ def execute(
     return {v: memory[v].array.copy() for v in written}
 
 
-def _place(launch: Launch, memory: dict[Any, Memory], inplace: bool, skew: int) -> None:
+def _place(
+    launch: Launch, memory: dict[Any, Memory], inplace: bool, skew: int, make: type[Memory]
+) -> None:
     used: set[int] = set()
     for n, a in enumerate(launch.args):
         if isinstance(a, int) or a in memory:
@@ -127,7 +131,7 @@ def _place(launch: Launch, memory: dict[Any, Memory], inplace: bool, skew: int) 
         if isinstance(a, Scratch):
             size = a.size * (THREADS if a.per_thread else 1)
             fill = 0 if a is ERROR else 0xCD
-            memory[a] = Memory(np.full(size, fill, np.uint8))
+            memory[a] = make(np.full(size, fill, np.uint8))
             continue
         host = next((r for w, r in launch.inplace if w == n and r not in used), None)
         if inplace and host is not None:
@@ -137,7 +141,7 @@ def _place(launch: Launch, memory: dict[Any, Memory], inplace: bool, skew: int) 
             memory[a].raw, memory[a].slice = shared.raw, shared.slice
             memory[a].shape, memory[a].dtype = known(a.shape), a.dtype.numpy
         else:
-            memory[a] = Memory(np.full(known(a.shape), 77, np.uint8).astype(a.dtype.numpy), skew)
+            memory[a] = make(np.full(known(a.shape), 77, np.uint8).astype(a.dtype.numpy), skew)
 
 
 def _calls(chunks: int, seed: int | None) -> list[tuple[int, int, int]]:

@@ -43,6 +43,26 @@ def test_sizes_are_admitted_of_which_the_same_was_found(n, other, limit):
     assert extents.admits(extents.values([other])) == (asked(other) == found)
 
 
+def test_products_are_divided_by_factors_for_all_sizes():
+    extents = Extents()
+    n = extents.base(7)
+    assert same(12 * n // 4, 3 * n) and same(n * 12 % 4, 0) and same(n // 2 * 6 // 6, n // 2)
+    assert not same(6 * n // 4, n) and not same(6 * n % 4, 0)
+
+
+class _Shift:
+    """Something that numbers can be added to."""
+
+    def __radd__(self, n):
+        return f"shift by {n}"
+
+
+def test_what_computes_with_numbers_computes_with_sizes():
+    assert Extents().base(64) + _Shift() == "shift by s0"
+    with pytest.raises(TypeError):
+        Extents().base(64) - _Shift()
+
+
 def test_what_holds_for_all_sizes_is_not_asked():
     extents = Extents()
     n = extents.base(64)

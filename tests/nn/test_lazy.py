@@ -44,7 +44,13 @@ def test_a_module_of_ones_own():
 
 def test_no_value_is_no_number():
     p = nn.UninitializedParameter()
-    for use in (lambda: p + p, lambda: wf.zeros_like(p), lambda: p.shape, lambda: p.tolist()):
+    empty = wf.empty(0)
+    assert (empty + empty).shape == wf.tanh(empty).shape == (0,)  # plans for empty tensors
+    for use in (
+        lambda: p + p, lambda: wf.tanh(p), lambda: wf.zeros_like(p), lambda: p.shape,
+        lambda: p.tolist(), lambda: p @ p, lambda: wf.cat([p, p]), lambda: nn.functional.relu(p),
+        lambda: nn.functional.linear(p, p), lambda: p.sum(),
+    ):  # fmt: skip
         with pytest.raises(UnknownShapeError, match=r"materialize\(shape\)"):
             use()
     for part in (nn.utils.weight_norm, nn.utils.spectral_norm):

@@ -210,12 +210,12 @@ def test_without_a_home_nothing_is_kept(monkeypatch, tmp_path):
 
 
 WITHOUT_RIGHTS = f"""
-import os, sys, warnings
+import os, sys, tempfile, warnings  # all that nobody may not read
 from weft.runtime.compilation.cache import Cache, digest
+key = digest("a")
 if os.geteuid() == 0:
     os.setgid({NOBODY})
     os.setuid({NOBODY})
-key = digest("a")
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     cache = Cache(sys.argv[1])

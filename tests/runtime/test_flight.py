@@ -121,7 +121,7 @@ def test_after_a_fault_nothing_is_left():
     program = make(calls, arena, threads=2, long=True)
     assert program.ends is not None
     assert program.run_ahead(program.ends.checks + 1, NONE, None) == Fault(3, 5, 7)
-    assert not flight._aloft
+    assert not flight.aloft
     assert not arena.view(0, np.dtype(np.int64), (64,)).any()
 
 
@@ -161,7 +161,7 @@ def test_an_exception_on_the_way_in_or_out_leaves_a_program_whole(alone, late):
     assert (values == 3 * late).all()
     program.run()
     assert (values == 20 + 20 * late).all()
-    assert not flight._aloft
+    assert not flight.aloft
 
 
 def test_what_it_works_on_is_kept_until_it_is_done(alone):
@@ -212,7 +212,7 @@ def test_a_forked_child_finds_memory_finished(alone):
     program.run_ahead(3, NONE, None)
     child = os.fork()
     if child == 0:
-        os._exit(0 if (values == 20).all() and not flight._aloft else 1)
+        os._exit(0 if (values == 20).all() and not flight.aloft else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert (values == 20).all()
 

@@ -37,6 +37,7 @@ _TYPES = {
 
 EXTENT: Final = "extent"
 """Prefix of registers that hold extents: see `weft.codegen.extents`."""
+INVERSE: Final = "inverse"
 ENTRY: Final = "entry:"
 
 
@@ -70,6 +71,11 @@ def integer(value: int, type_: str = "i64") -> Reg:
 def number(value: int) -> Reg | int:
     """The integer itself, or the register of an extent: for code that treats them differently."""
     return integer(value) if isinstance(value, Extent) else value
+
+
+def inverse(value: Extent, lanes: int) -> Reg:
+    """The `double` 1 / value in all lanes, which is computed at the beginning of the kernel."""
+    return Reg(vector("double", lanes), f"%{EXTENT}{value.index}.{lanes}x{INVERSE}")
 
 
 def _extent(value: Extent, type_: str) -> Reg:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final, cast
 
-from weft.codegen.builder import ENTRY, EXTENT
+from weft.codegen.builder import ENTRY, EXTENT, INVERSE
 from weft.ir.extent import Extent, Extents
 from weft.passes.group import Group
 from weft.passes.launch import Kernel, Launch
@@ -45,18 +45,17 @@ def _converted(name: str, kind: str) -> list[str]:
     if not lanes:
         opcode = "trunc" if kind.startswith("i") else "sitofp"
         return [] if kind == "i64" else [f"  {name}.{kind} = {opcode} i64 {name}.i64 to {kind}"]
-    type_, one = f"<{lanes} x {scalar}>", f"{name}.{kind}.{scalar}"
-    opcode = {"i64": "add i64 0,", "float": "sitofp i64", "double": "sitofp i64"}.get(scalar)
-    first = (
-        f"{opcode} {name}.i64"
-        if scalar == "i64"
-        else (f"{opcode or 'trunc i64'} {name}.i64 to {scalar}")
-    )
+    one, type_ = f"{name}.{kind}.{scalar}", "double" if scalar == INVERSE else scalar
+    opcode = {"i64": "add i64 0,", "float": "sitofp i64", "double": "sitofp i64"}.get(type_)
+    found = f"{opcode or 'trunc i64'} {name}.i64" + ("" if type_ == "i64" else f" to {type_}")
+    lines = [f"  {one} = {found}"]
+    if scalar == INVERSE:
+        lines = [f"  {one}.n = {found}", f"  {one} = fdiv double 1.0, {one}.n"]
     return [
-        f"  {one} = {first}",
-        f"  {one}.v = insertelement {type_} poison, {scalar} {one}, i64 0",
-        f"  {name}.{kind} = shufflevector {type_} {one}.v, {type_} poison, "
-        f"<{lanes} x i32> zeroinitializer",
+        *lines,
+        f"  {name}.{kind}.v = insertelement <{lanes} x {type_}> poison, {type_} {one}, i64 0",
+        f"  {name}.{kind} = shufflevector <{lanes} x {type_}> {name}.{kind}.v, "
+        f"<{lanes} x {type_}> poison, <{lanes} x i32> zeroinitializer",
     ]
 
 

@@ -7,17 +7,19 @@ import functools
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
-
-import llvmlite
-import llvmlite.binding as binding
+from typing import TYPE_CHECKING, Final
 
 from weft.codegen.half import with_conversions
 from weft.errors import CompileError
+from weft.host.deferred import Deferred
 from weft.host.interrupt import Uninterrupted
 
-FOLDER: Final = Path(llvmlite.__file__).resolve().parent.parent
-"""Where llvmlite is installed, for another interpreter."""
+if TYPE_CHECKING:
+    import llvmlite
+    import llvmlite.binding as binding
+else:
+    llvmlite, binding = Deferred("llvmlite"), Deferred("llvmlite.binding")
+
 OPTIONS: Final = ("-disable-lsr",)
 _lock = threading.Lock()
 
@@ -30,6 +32,11 @@ def _alone() -> Iterator[None]:
     """
     with Uninterrupted(), _lock:
         yield
+
+
+def folder() -> Path:
+    """Where llvmlite is installed, for another interpreter."""
+    return Path(str(llvmlite.__file__)).resolve().parent.parent
 
 
 @functools.cache

@@ -2,91 +2,70 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from weft.codegen.attention.backward import flash_attention_grad
-from weft.codegen.attention.forward import flash_attention
-from weft.codegen.attention.single import query_attention
-from weft.codegen.contraction.matmul import matmul
-from weft.codegen.convolution.conv import conv, conv_grad_input, conv_grad_weight
 from weft.codegen.copy import slice_as_copy
-from weft.codegen.extents import extents_of, with_extents
-from weft.codegen.family.argreduce import argreduce
-from weft.codegen.family.check import check
-from weft.codegen.family.cumulative import cumulative
-from weft.codegen.family.gather import gather
-from weft.codegen.family.lag import lag_gather, lag_update
-from weft.codegen.family.moments import column_moments
-from weft.codegen.family.scatter import scatter
-from weft.codegen.family.sort import sort, top_k
-from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
-from weft.codegen.loop.schedule import loops
-from weft.codegen.recurrent.backward import lstm_sequence_grad
-from weft.codegen.recurrent.forward import lstm_sequence
-from weft.codegen.sparse.csr import csr_matmul, csr_sampled_matmul, segment
-from weft.codegen.sparse.index import csr_indptr, csr_order, csr_rows
+from weft.codegen.extents import with_extents
 from weft.codegen.target import Target
 from weft.errors import CompileError
+from weft.host.deferred import Deferred
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Opaque, op_of
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Argument, Launch, Scratch
 
+if TYPE_CHECKING:
+    from weft.codegen.loop import schedule
+else:
+    schedule = Deferred("weft.codegen.loop.schedule")
+
 Family = Callable[[Group, Target], tuple[Launch, ...]]
 
-FAMILIES: Final[dict[str, Family]] = {
-    "matmul": matmul,
-    "conv": conv,
-    "conv_grad_input": conv_grad_input,
-    "conv_grad_weight": conv_grad_weight,
-    "gather": gather,
-    "lag_gather": lag_gather,
-    "lag_update": lag_update,
-    "scatter": scatter,
-    "argreduce": argreduce,
-    "column_moments": column_moments,
-    "cumulative": cumulative,
-    "check": check,
-    "sort": sort,
-    "top_k": top_k,
-    "max_pool": max_pool,
-    "max_pool_grad": max_pool_grad,
-    "avg_pool": avg_pool,
-    "avg_pool_grad": avg_pool_grad,
-    "flash_attention": flash_attention,
-    "flash_attention_grad": flash_attention_grad,
-    "query_attention": query_attention,
-    "lstm_sequence": lstm_sequence,
-    "lstm_sequence_grad": lstm_sequence_grad,
-    "csr_indptr": csr_indptr,
-    "csr_order": csr_order,
-    "csr_rows": csr_rows,
-    "csr_matmul": csr_matmul,
-    "csr_sampled_matmul": csr_sampled_matmul,
-    "segment": segment,
+FAMILIES: Final[dict[str, str]] = {
+    "matmul": "contraction.matmul",
+    "conv": "convolution.conv",
+    "conv_grad_input": "convolution.conv",
+    "conv_grad_weight": "convolution.conv",
+    "gather": "family.gather",
+    "lag_gather": "family.lag",
+    "lag_update": "family.lag",
+    "scatter": "family.scatter",
+    "argreduce": "family.argreduce",
+    "column_moments": "family.moments",
+    "cumulative": "family.cumulative",
+    "check": "family.check",
+    "sort": "family.sort",
+    "top_k": "family.sort",
+    "max_pool": "family.window",
+    "max_pool_grad": "family.window",
+    "avg_pool": "family.window",
+    "avg_pool_grad": "family.window",
+    "flash_attention": "attention.forward",
+    "flash_attention_grad": "attention.backward",
+    "query_attention": "attention.single",
+    "lstm_sequence": "recurrent.forward",
+    "lstm_sequence_grad": "recurrent.backward",
+    "csr_indptr": "sparse.index",
+    "csr_order": "sparse.index",
+    "csr_rows": "sparse.index",
+    "csr_matmul": "sparse.csr",
+    "csr_sampled_matmul": "sparse.csr",
+    "segment": "sparse.csr",
 }
-"""Kernel families by the name in `Opaque`."""
-FOR_MANY: Final = frozenset(
-    {
-        matmul,
-        conv,
-        conv_grad_input,
-        conv_grad_weight,
-        gather,
-        scatter,
-        max_pool,
-        max_pool_grad,
-        avg_pool,
-        avg_pool_grad,
-        flash_attention,
-        flash_attention_grad,
-        query_attention,
-    }
-)
-"""Families whose kernels support sizes that differ from run to run."""
+"""The module of each kernel family, whose function has the name in `Opaque`.
+
+It is imported when a group needs it: all of them are half of the time to load the generator.
+"""
+
+
+def family(name: str) -> Family:
+    """The function of a kernel family."""
+    found: Family = getattr(importlib.import_module(f"weft.codegen.{FAMILIES[name]}"), name)
+    return found
 
 
 def lower(group: Group, target: Target) -> tuple[Launch, ...]:
@@ -154,12 +133,9 @@ def _lower(group: Group, target: Target) -> tuple[Launch, ...]:
     first = group.nodes[0]
     lowering = op_of(first).lower
     if isinstance(lowering, Opaque):
-        family = FAMILIES.get(lowering.family)
-        if family is None:
+        name = lowering.family
+        if name not in FAMILIES:
             raise CompileError(f"{first.describe()}: there is no kernel for {first.op}")
-        if family not in FOR_MANY and extents_of(group) is not None:
-            raise CompileError(f"{first.describe()}: there is no kernel for more than one size")
-        return family(group, target)
-    alone = len(group.all_nodes) == 1 and extents_of(group) is None
-    part = slice_as_copy(first) if alone else None
-    return loops(group, target) if part is None else (part,)
+        return family(name)(group, target)
+    part = slice_as_copy(first) if len(group.all_nodes) == 1 else None
+    return schedule.loops(group, target) if part is None else (part,)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from weft.collectives.recorded import await_result
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import Plan, function_plan, recall, remember
+from weft.eager.record.plan import Plan, function_plan, plan_of, recall, remember
 from weft.eager.record.result import rows_of
 from weft.eager.record.state import trace
 from weft.errors import DistributedError
@@ -60,7 +60,9 @@ def _plan(
         ranks = constant_of(group.size, rows[1].dtype)
         return [x / ranks if i % 2 else x for i, x in enumerate(rows)]
 
-    return remember(key, Plan("reduce_rows", results, expand, False, takes_rows=True))
+    found = remember(key, plan_of("reduce_rows", types, results, expand, False))
+    found.pattern.takes_rows = True
+    return found
 
 
 def _shapes(

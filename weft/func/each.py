@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft.eager.functions.indexing.subscript import Picked
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import intern
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.tracing import subgraph_plan, trace_tensors
 from weft.eager.tensor.handle import Handle

@@ -31,6 +31,7 @@ class _Entry:
     captured: tuple[tuple[Lazy, Callable[[], Any] | None], ...]  # with the tensor that holds it
     traced: Traced
     modes: dict[Any, bool]  # the modules that it calls, with their training modes
+    types: tuple[TensorType, ...]  # of the arguments; their identities are part of its key
     last: CapturedState | None = None
     seen: object | None = None  # `changes.modes` when they were last checked
 
@@ -63,7 +64,8 @@ def _traced(function: Function, apart: Arguments) -> _Entry:
     finally:
         now.called = outer
     owners = tuple([(x, x.owner) for x in traced.captured])
-    return _Entry(subgraph_plan(traced.function), owners, traced, modes)
+    types = tuple([x.type for x in apart.lazies])
+    return _Entry(subgraph_plan(traced.function), owners, traced, modes, types)
 
 
 class _Last(NamedTuple):

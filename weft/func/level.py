@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weft.eager.record.lazy import Lazy, Tracer
 from weft.eager.record.mode import Setting
-from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.record.plan import Plan, plan_of, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.backward import History, history
 from weft.eager.tensor.dispatch import lazy_of, wrap
@@ -62,8 +62,8 @@ def _plan(kind: TensorType) -> Plan:
     key = ("variable", id(kind))
     found = recall(key)
     if found is None:
-        found = remember(key, Plan("variable", [kind], _IDENTITY.all))
-        found.variable = True
+        found = remember(key, plan_of("variable", (kind,), (kind,), _IDENTITY.all))
+        found.pattern.variable = True
     return found
 
 

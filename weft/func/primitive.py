@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.record.access import array_of
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy, known
-from weft.eager.record.plan import Plan, intern
+from weft.eager.record.plan import Plan, plan_of
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.tracing import trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, wrap
@@ -60,7 +61,7 @@ class Primitive:
         if not tracked:
             return wrap(known(result, kind), like)
         rule = _Rule(self, args, kwargs)
-        lazy = trace.now.record(_plan(self, rule, kind), lazies)[0]
+        lazy = trace.now.record(_plan(self, rule, lazies, kind), lazies)[0]
         trace.now.pending.pop()  # its value is known, so there is nothing to compute
         lazy.array = result
         return wrap(lazy, like)
@@ -135,7 +136,7 @@ class _Rule:
         )[0]  # fmt: skip
 
 
-def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
+def _plan(owner: Primitive, rule: _Rule, lazies: Sequence[Lazy], kind: TensorType) -> Plan:
     """A Python call with this gradient; every call has its own plan."""
 
     def call(*arrays: Any) -> Any:
@@ -146,7 +147,7 @@ def _plan(owner: Primitive, rule: _Rule, kind: TensorType) -> Plan:
             *values, function=call, dtypes=(kind.dtype,), shapes=(kind.shape,), gradient=rule
         )
 
-    return Plan(owner.__name__, [kind], expand)
+    return plan_of(owner.__name__, [x.type for x in lazies], (kind,), expand)
 
 
 def primitive(fun: Callable[..., Any]) -> Primitive:

@@ -144,6 +144,8 @@ class Extents:
         """The extent `a kind b`; a plain number if neither operand is an extent."""
         value = _COMPUTED[kind](_value(a), _value(b))
         plain = _plain(kind, a, b)
+        if plain is None and kind in ("//", "%"):
+            plain = self._divided(kind, a, b)
         if plain is not None:
             return plain
         x, y = self.number_of(a), self.number_of(b)
@@ -162,6 +164,22 @@ class Extents:
             key = frozenset(self._bounds.polynomial(index).items())
             return self._known.setdefault(key, self._extent(value, index, text))
         return polynomial.get((), 0)
+
+    def _divided(self, kind: str, a: int, b: int) -> int | None:
+        """Simplifies a product with a number that is divided by a factor of the number."""
+        if not isinstance(a, Extent) or isinstance(b, Extent):
+            return None
+        made, *factors = self._made[a.index]
+        if made != "*":
+            return None
+        for at, number in enumerate(factors):
+            operation, factor, _ = self._made[number]
+            rest = self._extents.get(factors[1 - at])
+            if operation == "number" and factor % b == 0 and rest is not None:
+                quotient = factor // b
+                pair = (rest, quotient) if at else (quotient, rest)
+                return 0 if kind == "%" else self.computed("*", *pair)
+        return None
 
     def _extent(self, value: int, index: int, text: str) -> Extent:
         found = self._extents.get(index)
@@ -341,7 +359,7 @@ class Extent(_Integer):
         other = a if b is self else b
         if hasattr(other, "__len__"):  # such as a list repeated n times
             return self._refuse(other)
-        return NotImplemented
+        return NotImplemented  # it may know how to compute with numbers
 
     def __truediv__(self, other: float) -> float:
         return float(self) / float(other)

@@ -12,6 +12,7 @@ from weft.eager.functions.creation.constructor import empty
 from weft.eager.functions.shape.reshape import hand_over
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import no_grad
+from weft.eager.record.placed_type import device_of, placed
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.handle import Handle
@@ -80,7 +81,13 @@ class Uninitialized(Tensor):
 
     def __init__(self, requires_grad: bool, device: Any = None, dtype: Any = None) -> None:
         self.adopt(empty(0, dtype=dtype, device=device).lazy)
+        self._set_apart()
         self.requires_grad_(requires_grad)
+
+    def _set_apart(self) -> None:
+        """Make the type another than that of empty tensors, whose plans are known."""
+        kind = self.shown.type
+        self.shown.type = placed(kind, device_of(kind))
 
     @property
     def lazy(self) -> Lazy:
@@ -150,6 +157,7 @@ class Uninitialized(Tensor):
         trained = self.requires_grad
         with no_grad():
             self._show(cast(self.shown, dtype))
+        self._set_apart()
         self.requires_grad_(trained)
 
     def __repr__(self) -> str:

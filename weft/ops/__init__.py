@@ -9,7 +9,8 @@ field; nothing else has to change.
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
+from collections.abc import Iterator
 from typing import Any
 
 from weft.ops import declaration
@@ -17,10 +18,20 @@ from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import guard
 
 
+def _modules(folder: str, package: str) -> Iterator[str]:
+    """The names of all modules in a package and below, in a fixed order."""
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            name, kind = os.path.splitext(entry.name)
+            if kind == ".py" and name != "__init__":
+                yield f"{package}.{name}"
+            elif name.isidentifier() and name != "__pycache__" and entry.is_dir():
+                yield f"{package}.{name}"
+                yield from _modules(entry.path, f"{package}.{name}")
+
+
 def _public() -> dict[str, Any]:
-    modules = [
-        importlib.import_module(m.name) for m in pkgutil.walk_packages(__path__, "weft.ops.")
-    ]
+    modules = [importlib.import_module(name) for name in _modules(__path__[0], "weft.ops")]
     found: dict[str, Any] = dict(REGISTRY)
     for module in modules:
         if not module.__name__.startswith(declaration.__name__):

@@ -117,8 +117,11 @@ def guard_methods(cls: type[Any], base: type[Any]) -> None:
     Except those of `base`, those without arguments, and those that call `refuse` themselves, so
     that the most frequent operations pay for no further call.
     """
-    for name in {n for c in cls.__mro__ if issubclass(c, base) and c is not base for n in vars(c)}:
-        function = inspect.getattr_static(cls, name)
+    members: dict[str, Any] = {}
+    for part in reversed(cls.__mro__):
+        if issubclass(part, base) and part is not base:
+            members.update(vars(part))
+    for name, function in members.items():
         body = function.__func__ if isinstance(function, classmethod) else function
         if isinstance(body, FunctionType) and name[0] != "_" and _takes_more(body):
             made = refusing(body, name)

@@ -15,9 +15,9 @@ from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
 from weft.eager.record import memory_pool
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy, known
 from weft.eager.record.placed_type import device_of
-from weft.eager.record.plan import intern
 from weft.eager.record.snapshot import is_open
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import wrap
@@ -360,7 +360,6 @@ class Optimizer(SavedState, GuardedMaking):
                 tensor.lazy.home = None  # gradients of the update need the previous value
             return
         plan = UPDATE.plan(values, {"buckets": tuple(static)})
-        plan.lasting = True
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
 

@@ -12,15 +12,20 @@ equal on any number of threads.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
+from weft.host.deferred import Deferred
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
 from weft.passes.control.record import Control, Loop, Tape
 from weft.passes.group import Group
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Deferred("hashlib")
 
 SYMBOL: Final = "weft_kernel"
 """Name of the function in a kernel's LLVM IR; the compiler renames it to `Kernel.symbol`."""

@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from weft import config
 from weft.errors import GraphError
+from weft.host.deferred import Deferred
 from weft.ir.graph import Graph
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
@@ -22,8 +24,6 @@ from weft.ops.declaration import Boundary, is_region, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
-from weft.passes.control.merge import merged, trimmed, unstacked
-from weft.passes.control.region import lower_region, moved_out, within
 from weft.passes.cse import cse
 from weft.passes.fold import fold
 from weft.passes.fuse import fuse
@@ -41,13 +41,19 @@ from weft.passes.simplify import simplify
 from weft.passes.specialize import specialize as specialize
 from weft.passes.step import Step
 
+if TYPE_CHECKING:
+    from weft.passes.control import merge, region
+else:  # few programs have loops or branches
+    merge, region = Deferred("weft.passes.control.merge"), Deferred("weft.passes.control.region")
+
 
 def bodies(step: Step) -> Step:
     """The same pass for bodies of loops and branches; hoists loop-invariant work."""
     if not any(map(is_region, step.graph.nodes)):
         return step
-    step = moved_out(within(trimmed(unstacked(merged(step))), optimize))
-    for run in (simplify, cse, prune, trimmed, prune):
+    step = merge.trimmed(merge.unstacked(merge.merged(step)))
+    step = region.moved_out(region.within(step, optimize))
+    for run in (simplify, cse, prune, merge.trimmed, prune):
         step = run(step)
     return step
 
@@ -139,7 +145,7 @@ def _lowered(
     told: set[int] = set()
     for group in fused.groups:
         if is_region(group.nodes[0]):
-            lowered[group] = lower_region(group, planner)
+            lowered[group] = region.lower_region(group, planner)
             continue
         lowered[group] = launches = generator.lower(group)
         if announce is None:

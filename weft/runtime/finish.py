@@ -9,23 +9,21 @@ import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from weft import config
-from weft.codegen.generator import Generator
 from weft.codegen.target import current
 from weft.errors import CompileError
+from weft.host.deferred import Deferred
 from weft.host.garbage_collection import uncollected
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
-from weft.passes import pipeline
 from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
-from weft.passes.partition import Partition, asking, partition
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.passes.zeroed import zeroed
@@ -35,10 +33,18 @@ from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
 from weft.runtime.execution.processor import FIRST, Processor
-from weft.runtime.explanation import Explanation, Stage
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.pages import LARGE
 from weft.runtime.recipe import Recipe, dump, load, recipe_of
+
+if TYPE_CHECKING:
+    from weft.codegen import generator
+    from weft.passes import partition, pipeline
+    from weft.runtime import explanation
+else:  # a program that is on disk needs none of them
+    generator, pipeline = Deferred("weft.codegen.generator"), Deferred("weft.passes.pipeline")
+    partition = Deferred("weft.passes.partition")
+    explanation = Deferred("weft.runtime.explanation")
 
 Array = np.ndarray[Any, Any]
 
@@ -115,14 +121,14 @@ def specialized(
 
 def as_it_is(step: Step, threads: int) -> Executable:
     """The program of a simplified step, compiled without the disk cache."""
-    blueprint = pipeline.plan(step, Generator(current()), threads)
+    blueprint = pipeline.plan(step, generator.Generator(current()), threads)
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
 
 
 def partitioned(
     step: Step, device_of: Callable[[Step], Mapping[Node, str]], homes: Mapping[str, str],
     early: bool = True, default: str = "",
-) -> tuple[Step, Partition]:  # fmt: skip
+) -> tuple[Step, partition.Partition]:  # fmt: skip
     """A specialized step, optimized, and its stages.
 
     Args:
@@ -134,21 +140,23 @@ def partitioned(
     """
     step = pipeline.optimize(step)
     devices = device_of(step)
-    plain = asking(step, default)
+    plain = partition.asking(step, default)
     pairs = zip(step.graph.nodes, plain.graph.nodes, strict=True)
-    return step, partition(plain, {new: devices[old] for old, new in pairs}, homes, early)
+    stages = {new: devices[old] for old, new in pairs}
+    return step, partition.partition(plain, stages, homes, early)
 
 
-def explained(step: Step, threads: int) -> Explanation:
+def explained(step: Step, threads: int) -> explanation.Explanation:
     """What the compiler makes of a specialized step, stage by stage; nothing is run."""
-    stages = [Stage("specialized", 0.0, format_graph(step.graph))]
+    stages = [explanation.Stage("specialized", 0.0, format_graph(step.graph))]
 
     def watch(name: str, seconds: float, step: Step) -> None:
-        stages.append(Stage(name, seconds, format_graph(step.graph)))
+        stages.append(explanation.Stage(name, seconds, format_graph(step.graph)))
 
     target = current()
     step = pipeline.optimize(step, watch)
-    return Explanation(tuple(stages), pipeline.plan(step, Generator(target), threads), target)
+    blueprint = pipeline.plan(step, generator.Generator(target), threads)
+    return explanation.Explanation(tuple(stages), blueprint, target)
 
 
 class _Job:
@@ -192,7 +200,7 @@ def _kept(key: str, job: _Job) -> Executable | None:
 
     @functools.cache
     def whole() -> Blueprint:
-        return pipeline.plan(job.optimized(), Generator(job.target), job.threads)
+        return pipeline.plan(job.optimized(), generator.Generator(job.target), job.threads)
 
     try:
         return job.executable(recipe, whole)
@@ -210,7 +218,7 @@ def _made(key: str | None, job: _Job) -> Executable:
     def announce(kernel: Kernel) -> None:
         compiler.begin(kernel, job.target)
 
-    blueprint = pipeline.plan(step, Generator(job.target), job.threads, announce=announce)
+    blueprint = pipeline.plan(step, generator.Generator(job.target), job.threads, announce=announce)
     job.watch.lap("lowering")
     recipe = recipe_of(blueprint)
     found = job.executable(recipe, lambda: blueprint)

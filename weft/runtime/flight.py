@@ -42,40 +42,41 @@ def new_lock(rank: int = OUTER) -> Any:
     return lock
 
 
-_aloft: Final[list[Flight]] = []
+aloft: Final[list[Flight]] = []
+"""The program in flight, if there is one."""
 landing: Final = new_lock(LANDING)
 """Held to start a program that may be left in flight, and to land it."""
 
 
 def land() -> None:
     """Finishes the program in flight, if there is one."""
-    if _aloft:
+    if aloft:
         _land()
 
 
 def land_for(identity: int) -> None:
     """Finishes the program in flight, if it may use the array with this `id`."""
-    for flight in _aloft:  # another thread may land it meanwhile
+    for flight in aloft:  # another thread may land it meanwhile
         if identity not in flight.done:
             _land()
 
 
 def _land() -> None:
     with landing:
-        for flight in _aloft:
+        for flight in aloft:
             flight.finish()
-        _aloft.clear()
+        aloft.clear()
 
 
 def begin(flight: Flight) -> None:
     """Marks a program that may be left in flight as started; `landing` is held."""
     _land()
-    _aloft.append(flight)
+    aloft.append(flight)
 
 
 def end() -> None:
     """Marks it as finished by its caller; `landing` is held."""
-    _aloft.clear()
+    aloft.clear()
 
 
 def _hold_all() -> None:
@@ -101,7 +102,7 @@ def _release_all() -> None:
 
 def _after_fork_in_child() -> None:
     _held.clear()
-    _aloft.clear()
+    aloft.clear()
     for lock in list(_locks):
         lock._at_fork_reinit()
 

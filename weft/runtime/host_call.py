@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from weft.codegen import all_reduce
 from weft.errors import UserOpError, WeftError
+from weft.host.deferred import Deferred
 from weft.ir.shape import compatible
 from weft.ops.declaration import Opaque, op_of, writes_into
 from weft.passes.blueprint import External, InArena, Place, Placed
 from weft.runtime.execution.call import NativeCall
 from weft.runtime.memory.views import ProgramMemory
+
+if TYPE_CHECKING:
+    from weft.codegen import all_reduce
+else:
+    all_reduce = Deferred("weft.codegen.all_reduce")
 
 
 def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.codegen.convolution.conv import error_growth
 from weft.codegen.target import current
 from weft.errors import MismatchError
+from weft.host.deferred import Deferred
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
@@ -20,6 +20,11 @@ from weft.passes.step import Step
 from weft.runtime.finish import as_it_is
 from weft.runtime.memory.state import State
 from weft.transform.interpreter import evaluate_node
+
+if TYPE_CHECKING:
+    from weft.codegen.convolution import conv
+else:
+    conv = Deferred("weft.codegen.convolution.conv")
 
 Array = np.ndarray[Any, Any]
 SOURCES: Final = (placeholder, variable, CONSTANT)
@@ -104,7 +109,7 @@ def check(value: Value, want: Array, got: Array, inputs: Sequence[Array]) -> Non
 
 def _tolerance(value: Value) -> float:
     """Relative to the largest value; by the type, or the transforms that computed it."""
-    growth = error_growth(value.node, current())
+    growth = conv.error_growth(value.node, current())
     transforms = 8 * float(np.finfo(np.float32).eps) * growth if growth else 0.0
     return max(TOLERANCE[value.dtype.name], transforms)
 

@@ -6,14 +6,14 @@ their object code, which is stored beside it (`weft.runtime.compilation.cache`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft.errors import WeftError
+from weft.host.deferred import Deferred
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
@@ -34,6 +34,11 @@ from weft.passes.blueprint import (
 from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution.call import Argument, Call, External, InArena, Place
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = Deferred("json")
 
 MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not stored
 _LENGTH: Final = 8

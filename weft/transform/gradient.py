@@ -8,7 +8,7 @@ node takes its place, and applies the rule when the graph is specialized.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from weft.errors import (
     ShapeError,
     UnknownShapeError,
 )
+from weft.host.deferred import Deferred
 from weft.ir.dtype import DType
 from weft.ir.graph import Graph, current_graph, toposort
 from weft.ir.node import Node, Value
@@ -49,8 +50,12 @@ from weft.ops.shape.creation import ones_like, zeros_like
 from weft.transform.cotangent import add_up, checked, filled, together
 from weft.transform.interpreter import evaluate, place
 from weft.transform.recomputation import Recomputation
-from weft.transform.region_gradient import Pull, pull_through_bodies
-from weft.transform.region_gradient_reference import TurnByTurn
+
+if TYPE_CHECKING:
+    from weft.transform import region_gradient, region_gradient_reference
+else:  # few programs have loops or branches
+    region_gradient = Deferred("weft.transform.region_gradient")
+    region_gradient_reference = Deferred("weft.transform.region_gradient_reference")
 
 
 def gradients(
@@ -200,7 +205,8 @@ def apply_rule(
     if op.vjp is BY_BODY:
         all_wanted = [x.dtype.is_inexact for x in xs] if wanted is None else wanted
         cotangents = [None if g is None else dense(g) for g in gs]
-        return pull_through_bodies(op, Pull(cotangents, ys, xs, attrs, all_wanted, gradients))
+        pull = region_gradient.Pull(cotangents, ys, xs, attrs, all_wanted, gradients)
+        return region_gradient.pull_through_bodies(op, pull)
     if op is call:
         return _through_call(attrs["function"], gs, ys, xs)
     if op.vjp is BY_EXPANSION:
@@ -340,7 +346,9 @@ def _region_reference(
     gs, _, xs = _parts(arrays, given, outputs)
     supplied = {name: more[slot] for name, slot in zip(operands, _SLOTS, strict=False)}
     whole = {**REGISTRY[op].attrs, **dict(attrs), **supplied}
-    found = TurnByTurn(_rule_reference).region(REGISTRY[op], gs, xs, whole)
+    found = region_gradient_reference.TurnByTurn(_rule_reference).region(
+        REGISTRY[op], gs, xs, whole
+    )
     pairs = [(g, x) for g, x in zip(found, xs, strict=True) if x.dtype.kind not in "biu"]
     return tuple([np.zeros_like(x) if g is None else g for g, x in pairs])
 

@@ -6,23 +6,27 @@ All communication is built on `start`, so every wait knows which ranks it waits 
 from __future__ import annotations
 
 import abc
-import concurrent.futures
 import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.errors import DistributedError
+from weft.host.deferred import Deferred
 from weft.host.interrupt import Uninterrupted, have_effect
 from weft.ir.node import at_user_line
 from weft.transport.native import FAILED, Words
 from weft.transport.tally import Tally
 from weft.transport.worker import Worker
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = Deferred("concurrent.futures")
 
 Array = np.ndarray[Any, Any]
 NO_GROUP: Final = -1
@@ -165,9 +169,9 @@ class Transport(abc.ABC):
         self.words = Words()  # flags for native code, and its counters
         self.worker = Worker(self.words)
         self.tally = Tally(self.words)
-        self.tickets: dict[int, Future[Any]] = {}  # results of started calls, by ticket
+        self.tickets: dict[int, futures.Future[Any]] = {}  # results of started calls, by ticket
         self.numbers = itertools.count(1)  # the next ticket
-        self.reductions: deque[Future[Any]] = deque()  # in flight, holding whole gradients
+        self.reductions: deque[futures.Future[Any]] = deque()  # in flight, holding whole gradients
         self.crowded = True  # whether ranks share cores: waiting threads then yield
         self.single_core = False  # whether all threads of this rank share one core
         self.place: str | None = None  # the user's line that submitted the current work
@@ -200,7 +204,7 @@ class Transport(abc.ABC):
     def close(self) -> None:
         """Close the connection."""
 
-    def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
+    def submit(self, work: Callable[[], Any], deferred: bool = False) -> futures.Future[Any]:
         """Queue work for the communication thread; see `Worker.submit`."""
         place = at_user_line()
 
@@ -213,12 +217,12 @@ class Transport(abc.ABC):
 
         return self.worker.submit(placed, deferred)
 
-    def result_of(self, future: Future[Any]) -> Any:
+    def result_of(self, future: futures.Future[Any]) -> Any:
         """Wait for work of the communication thread; Ctrl-C takes effect, even within a step."""
         if not future.done():
             self.worker.catch_up()
         while not future.done():
-            concurrent.futures.wait([future], ATTENTIVE_SECONDS)
+            futures.wait([future], ATTENTIVE_SECONDS)
             have_effect()
         return future.result()
 

@@ -6,17 +6,22 @@ between ranks raise errors instead of waiting forever. It costs no time unless s
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import threading
 import time
 from types import FrameType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.errors import DistributedError
+from weft.host.deferred import Deferred
 from weft.transport.base import NO_GROUP, Failure, Transport, Waiting
 from weft.transport.sequence import Announced, CallLog, CallSequence, Planned
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = Deferred("json")
 
 TICK_SECONDS: Final = 0.05
 REPORT_SECONDS: Final = 0.05

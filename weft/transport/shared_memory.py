@@ -7,19 +7,24 @@ or where ranks may not open each other's, ranks use messages instead.
 from __future__ import annotations
 
 import contextlib
-import json
 import mmap
 import os
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from weft.host.deferred import Deferred
 from weft.host.identity import host_identity
 from weft.transport.base import Array, Transport
 from weft.transport.channel import REGION_BYTES, Channel
 from weft.transport.collective import all_gather_bytes
 from weft.transport.group import Group
 from weft.transport.native import Native
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = Deferred("json")
 
 MOST_GROUPS: Final = 64
 """The most groups with shared memory; later ones send messages. Unused memory is not resident."""

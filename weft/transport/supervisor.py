@@ -12,7 +12,6 @@ import ctypes
 import os
 import select
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -83,7 +82,7 @@ def _note_orphan(folder: str) -> None:
     with open(os.path.join(folder, f"failed-{rank}"), "w", encoding="utf-8") as file:
         file.write(
             f"weft launch: the process of MPI's launcher that had started rank {rank} (host "
-            f"{socket.gethostname()}) was killed: all ranks end\n"
+            f"{os.uname().nodename}) was killed: all ranks end\n"
         )
 
 
@@ -181,7 +180,7 @@ class _Rank:
         """Why the job cannot continue; empty if the rank has reported it, `None` if it can."""
         code, inside = os.waitstatus_to_exitcode(status), self._notes.count(JOINED)
         inside -= self._notes.count(LEFT)
-        place = f"(host {socket.gethostname()}, pid {self.pid})"
+        place = f"(host {os.uname().nodename}, pid {self.pid})"
         who = f"weft launch: rank {os.environ.get('PMI_RANK', '?')}"
         if code < 0:
             name, hint = signal.Signals(-code).name, _HINTS.get(signal.Signals(-code), "")

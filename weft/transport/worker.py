@@ -11,12 +11,17 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from weft.host.deferred import Deferred
 from weft.transport.native import BUSY
 
-Work = tuple[Future[Any], Callable[[], Any]]
+if TYPE_CHECKING:
+    from concurrent import futures
+else:
+    futures = Deferred("concurrent.futures")
+
+Work = tuple["futures.Future[Any]", Callable[[], Any]]
 
 
 class Worker:
@@ -38,16 +43,16 @@ class Worker:
         self._turn = threading.RLock()  # held while work runs; reentrant for signal handlers
         self._thread: threading.Thread | None = None
         self._doing: threading.Thread | None = None  # the thread that holds the turn
-        self._last: Future[Any] | None = None  # the last piece that the thread knows of
+        self._last: futures.Future[Any] | None = None  # the last piece that the thread knows of
         self.busy = False  # whether work may be pending
 
-    def submit(self, work: Callable[[], Any], deferred: bool = False) -> Future[Any]:
+    def submit(self, work: Callable[[], Any], deferred: bool = False) -> futures.Future[Any]:
         """Queue work.
 
         Args:
             deferred: whether to run it only when it is waited for.
         """
-        future = Future[Any]()
+        future = futures.Future[Any]()
         with self._lock:
             self.busy = True
             self._words[BUSY] = 1
@@ -117,7 +122,7 @@ class Worker:
             self._do_next(deferred=False)
 
 
-def _do(future: Future[Any], work: Callable[[], Any]) -> None:
+def _do(future: futures.Future[Any], work: Callable[[], Any]) -> None:
     """Run a piece of work."""
     try:
         future.set_result(work())

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import guarded
 import numpy as np
 import pytest
-from families import TARGETS, check, check_cases
+from families import TARGETS, check, check_cases, group_for, machine
 from harness import Array
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
-from weft.codegen.lower import FAMILIES
+from weft.codegen.lower import family
 from weft.errors import OutOfRangeError
 from weft.ir.graph import Graph
 from weft.ops.boundary.state import placeholder
@@ -20,7 +21,7 @@ from weft.ops.declaration import REGISTRY, Opaque
 from weft.runtime.engine import Function, State
 
 OPS: Final = {
-    name: FAMILIES[op.lower.family]
+    name: family(op.lower.family)
     for name, op in REGISTRY.items()
     if isinstance(op.lower, Opaque) and op.lower.family.startswith(("csr", "segment"))
 }
@@ -146,3 +147,11 @@ def test_many_blocks_and_threads_give_the_same_bits() -> None:
             with wf.config.override(threads=threads):
                 found.append(run("segment_sum", arrays)[0].tobytes())
         assert found[0] == found[1] == found[2]
+
+
+def test_no_id_is_read_where_there_is_none() -> None:
+    group = group_for("csr_indptr", [np.zeros(0, np.int32)], {"size": 5})
+    (ids,), (out,), target = group.inputs, group.outputs, machine("native")
+    launches = family("csr_indptr")(group, target)
+    found = guarded.run(launches, {ids: np.zeros(0, np.int32)}, out, target)
+    assert (found == 0).all()

@@ -63,7 +63,7 @@ class Loop:
         """After some steps, the last of which is still running."""
         for _ in range(4):
             self.step()
-        assert flight._aloft
+        assert flight.aloft
         return self
 
     def values(self):
@@ -82,7 +82,7 @@ def expected(look):
 def test_synchronize_waits_for_all_of_it():
     loop = Loop().ahead()
     wf.synchronize()
-    assert not flight._aloft
+    assert not flight.aloft
     y = loop.w * 2
     wf.synchronize()
     assert y.lazy.array is not None
@@ -196,7 +196,7 @@ def test_empty_cache_frees_what_the_rest_of_a_step_worked_on():
 def test_the_loss_is_not_waited_for():
     loop = Loop().ahead()
     loop.loss.item()
-    assert flight._aloft
+    assert flight.aloft
 
 
 def test_arrays_given_may_be_overwritten_once_the_loss_is_known():
@@ -206,7 +206,7 @@ def test_arrays_given_may_be_overwritten_once_the_loss_is_known():
         loop.images[:], loop.labels[:] = images, labels
         loop.step()
         loop.images[:], loop.labels[:] = 7.0, 0
-    assert flight._aloft
+    assert flight.aloft
     for value, wanted in zip(loop.values(), expected(Loop.values), strict=True):
         np.testing.assert_array_equal(value, wanted)
 
@@ -222,7 +222,7 @@ def test_a_batch_that_was_copied_when_it_was_read_is_not_copied_again(monkeypatc
     monkeypatch.setattr(snapshot, "copied", copied)
     loop.step()
     loop.images[:] = np.nan
-    assert flight._aloft
+    assert flight.aloft
     assert sorted(shapes) == [(256,), (256, 96)]
     assert all(np.isfinite(value).all() for value in loop.values())
 
@@ -232,7 +232,7 @@ def test_a_caller_stays_where_parameters_are_seen_by_others():
     shown = [p.detach().numpy() for p in loop.model.parameters()]
     for _ in range(4):
         loop.step()
-        assert not flight._aloft
+        assert not flight.aloft
     for value, wanted in zip(shown, expected(Loop.values), strict=True):
         np.testing.assert_array_equal(value, wanted)
 
@@ -259,7 +259,7 @@ def test_a_label_out_of_range_is_found_before_anyone_leaves():
     loop.labels[3] = 10
     with pytest.raises(OutOfRangeError):
         loop.step()
-    assert not flight._aloft
+    assert not flight.aloft
     np.testing.assert_array_equal(memory, expected(lambda loop: loop.w.detach().numpy()))
 
 
@@ -267,7 +267,7 @@ def test_models_that_are_gone_are_trained_to_the_end():
     Loop().ahead()
     Loop().ahead()
     flight.land()
-    assert not flight._aloft
+    assert not flight.aloft
 
 
 @pytest.mark.parametrize("kind", [wf.optim.SGD, wf.optim.AdamW, wf.optim.Adagrad])

@@ -10,7 +10,7 @@ import pytest
 import weft as wf
 from weft import config, optim
 from weft.eager.record import prepared_program as programs
-from weft.eager.record.plan import intern
+from weft.eager.record.interned_type import intern
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError

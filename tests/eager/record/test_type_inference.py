@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.eager.record import plan, type_inference
+from weft.eager.record import plan
+from weft.eager.record.interned_type import intern
 from weft.errors import ShapeError
 from weft.ir.dtype import float32
 from weft.ops.declaration import catalogue as op
@@ -17,7 +18,7 @@ from weft.ops.declaration import catalogue as op
 @pytest.fixture
 def calls(monkeypatch):
     """The sizes for which functions were called."""
-    monkeypatch.setattr(type_inference, "_known", type(type_inference._known)())
+    monkeypatch.setattr(plan, "_families", {})
     found = []
     before = plan._derived
 
@@ -30,7 +31,7 @@ def calls(monkeypatch):
 
 
 def _types(function, *shapes):
-    types = [plan.intern(float32, shape) for shape in shapes]
+    types = [intern(float32, shape) for shape in shapes]
     return [t.shape for t in plan.function_plan(function, types, {}).types]
 
 

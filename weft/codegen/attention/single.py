@@ -80,6 +80,7 @@ def _problem_of(node: Node) -> Problem:
     batch, width = known(q.shape)[:-2], known(q.shape)[-1]
     kind = mask[0].dtype if mask else None
     keys, depth = known(v.shape)[-2:]
+    depth = pinned(depth)  # of which there are registers
     return Problem(prod(batch), keys, width, depth, float(node.attrs["scale"]), q.dtype, kind)
 
 

@@ -11,6 +11,7 @@ from weft.codegen.family.emit import (
     UNROLL,
     Part,
     axis_of,
+    blocks_of,
     compute_dtype,
     over_blocks,
     over_vectors,
@@ -19,6 +20,7 @@ from weft.codegen.loop.arithmetic import lane_numbers, part
 from weft.codegen.loop.convert import choose, convert
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, bool_, uint8
+from weft.ir.extent import Extent, smallest
 from weft.ir.shape import known
 from weft.ops.declaration import family_of
 from weft.passes.group import Group
@@ -84,25 +86,28 @@ def argreduce(group: Group, target: Target) -> tuple[Launch, ...]:
         return ()
     f = kernel_builder()
     contest = Contest(f, family_of(node).combine, x.dtype, y.dtype, target)
-    blocks = -(-inner // (UNROLL * contest.lanes))
-    rows = by_work(outer * blocks, size * min(inner, UNROLL * contest.lanes))
+    block_size = UNROLL * contest.lanes
+    blocks = blocks_of(inner, block_size)
+    rows = by_work(outer * blocks, size * smallest(inner, block_size))
     with rows.loop(f) as row:
         if inner == 1:
             along(f, contest, row, size)
         else:
             image, block = divide(f, row, integer(blocks))
 
-            def body(first: Reg, count: int) -> None:
+            def body(first: Reg, count: Reg | int) -> None:
                 start = f.add(f.mul(image, size * inner), first)
                 across(f, contest, start, f.add(f.mul(image, inner), first), (size, inner, count))
 
-            over_blocks(f, inner, UNROLL * contest.lanes, block, body)
+            over_blocks(f, inner, block_size, block, body)
     name = f"{node.op}_{x.dtype.name}_{outer}x{size}x{inner}"
     read_bytes = float(outer * size * inner * x.dtype.size)
     return (Launch(Kernel(name, f.module()), (x, y), (1,), rows.chunks, bytes=read_bytes),)
 
 
-def across(f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int, int, int]) -> None:
+def across(
+    f: Builder, contest: Contest, start: Reg, out: Reg, sizes: tuple[int, int, Reg | int]
+) -> None:
     """`count` adjacent columns; `sizes` are the axis' length, its stride, and the count."""
     size, stride, count = sizes
     lanes = contest.lanes
@@ -142,7 +147,7 @@ def along(f: Builder, contest: Contest, row: Reg, size: int) -> None:
 def best_vector(f: Builder, contest: Contest, start: Reg, whole: int) -> tuple[Reg, Reg]:
     """The winner of every lane; several accumulators, to hide the latency of comparisons."""
     lanes = contest.lanes
-    count = min(UNROLL, whole // lanes)
+    count = _vectors(whole // lanes)
     rounds = whole // (count * lanes) * count * lanes
     numbers = lane_numbers(vector(contest.index, lanes))
     offsets = [i * lanes for i in range(count)]
@@ -167,6 +172,13 @@ def best_vector(f: Builder, contest: Contest, start: Reg, whole: int) -> tuple[R
         pair = loop.carried[0], loop.carried[1]
         loop.next = contest.round(pair, f.add(start, loop.index), positions(loop.index), lanes)
     return loop.results[0], loop.results[1]
+
+
+def _vectors(most: int) -> int:
+    """How many vectors at a time; a kernel for many sizes has many or one."""
+    if isinstance(most, Extent):
+        return UNROLL if most >= UNROLL else 1
+    return min(UNROLL, most)
 
 
 def best_lane(f: Builder, contest: Contest, x: tuple[Reg, Reg]) -> tuple[Reg, Reg]:

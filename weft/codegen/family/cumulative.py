@@ -11,6 +11,7 @@ from weft.codegen.family.emit import (
     UNROLL,
     Part,
     axis_of,
+    blocks_of,
     compute_dtype,
     over_blocks,
     over_vectors,
@@ -20,6 +21,7 @@ from weft.codegen.loop.arithmetic import combine, identity, literal
 from weft.codegen.loop.convert import cast
 from weft.codegen.target import Target
 from weft.ir.dtype import DType, float64
+from weft.ir.extent import smallest
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.ops.declaration import family_of
@@ -35,15 +37,15 @@ def cumulative(group: Group, target: Target) -> tuple[Launch, ...]:
     if not outer * size * inner:
         return ()
     lanes = 1 if inner == 1 else vector_lanes(x.dtype, target.vector_bits)
-    blocks = -(-inner // (UNROLL * lanes))
-    rows = by_work(outer * blocks, size * min(inner, UNROLL * lanes))
+    blocks = blocks_of(inner, UNROLL * lanes)
+    rows = by_work(outer * blocks, size * smallest(inner, UNROLL * lanes))
     f = kernel_builder()
     pointers = f.argument(0), f.argument(1)
     with rows.loop(f) as row:
         image, block = divide(f, row, integer(blocks))
         start = f.mul(image, size * inner)
 
-        def body(first: Reg, count: int) -> None:
+        def body(first: Reg, count: Reg | int) -> None:
             run(f, node, (size, inner), f.add(start, first), (count, lanes), pointers)
 
         over_blocks(f, inner, UNROLL * lanes, block, body)
@@ -67,7 +69,7 @@ def run(
     node: Node,
     sizes: tuple[int, int],
     start: Reg,
-    width: tuple[int, int],
+    width: tuple[Reg | int, int],
     pointers: tuple[Reg, Reg],
 ) -> None:
     """Goes along the axis: `sizes` are its length and stride, `width` elements and lanes."""

@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, vector
-from weft.codegen.contraction.emit import fixed, subtract
-from weft.codegen.microkernel import first_lanes
+from weft.codegen.contraction.emit import fixed, smaller, subtract
+from weft.codegen.microkernel import first_lanes, prefetch
+from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32, float64
-from weft.ir.extent import pinned
+from weft.ir.extent import Extent, pinned
 from weft.ir.shape import normal_axis
 
 UNROLL = 4  # vectors at a time: enough to hide latencies, few enough for 16 registers
+FEW = (1, 2, UNROLL)
+"""Vectors of short rows: a kernel for many sizes is for one of these numbers, or for long rows."""
 
 
 class Part(NamedTuple):
@@ -40,21 +43,52 @@ def constant_mask(lanes: int, count: int) -> Reg:
 
 
 def over_vectors(
-    f: Builder, count: int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
+    f: Builder, count: Reg | int, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
 ) -> None:
     """Calls `body(first, parts)` for blocks of vectors that cover `count` elements of a row."""
+    if isinstance(count, Extent) and lanes > 1:
+        few = next((n for n in FEW if count <= n * lanes), None)
+        if few is not None:
+            body(integer(0), masked_parts(f, integer(count), few, lanes))
+            return
+        count = integer(count)
+    if isinstance(count, Reg):
+        _over_any(f, count, lanes, body)
+        return
     count, block = pinned(count), UNROLL * lanes
     whole = count // block * block
     if whole:
         with f.loop(0, whole, block) as loop:
             body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
-    rest = count - whole
-    parts = [Part(at, None) for at in range(0, rest // lanes * lanes, lanes)]
-    if rest % lanes:
-        tail = None if lanes == 1 else constant_mask(lanes, rest % lanes)
-        parts.append(Part(rest // lanes * lanes, tail))
-    if parts:
-        body(integer(whole), parts)
+    if whole < count:
+        body(integer(whole), last_parts(count - whole, lanes))
+
+
+def _over_any(
+    f: Builder, count: Reg, lanes: int, body: Callable[[Reg, Sequence[Part]], None]
+) -> None:
+    """Whole blocks, then a block of masks."""
+    block = UNROLL * lanes
+    whole = f.binary("and", count, integer(-block))
+    with f.loop(0, whole, block) as loop:
+        body(loop.index, [Part(i * lanes, None) for i in range(UNROLL)])
+    with f.when(f.compare("icmp slt", whole, count)):
+        body(whole, masked_parts(f, subtract(f, count, whole), UNROLL, lanes))
+
+
+def last_parts(count: int, lanes: int) -> list[Part]:
+    """Vectors that cover `count` elements, the last of them with a mask."""
+    whole = count // lanes * lanes
+    parts = [Part(at, None) for at in range(0, whole, lanes)]
+    if whole < count:
+        parts.append(Part(whole, constant_mask(lanes, count - whole)))
+    return parts
+
+
+def masked_parts(f: Builder, count: Reg, vectors: int, lanes: int) -> list[Part]:
+    """Vectors of which only the first `count` elements are in the row."""
+    firsts = [i * lanes for i in range(vectors)]
+    return [Part(at, first_lanes(f, subtract(f, count, integer(at)), lanes)) for at in firsts]
 
 
 def over_channels(
@@ -115,6 +149,16 @@ def copy_bytes(f: Builder, source: Reg, target: Reg, size: Reg | int) -> None:
     f.line(f"call void @llvm.memcpy.p0.p0.i64({target}, {source}, {count}, i1 false)")
 
 
+def ask_for(f: Builder, place: Reg, size: int, near: int, write: bool = False) -> None:
+    """Prefetches the lines of `size` bytes from the beginning of a line."""
+    if not isinstance(size, Extent):
+        for line in range(0, size, LINE):
+            prefetch(f, f.offset(place, line), near, write)
+        return
+    with f.loop(0, size, LINE) as loop:
+        prefetch(f, f.offset(place, loop.index), near, write)
+
+
 class Axis(NamedTuple):
     """An array as (outer, size, inner) around one axis."""
 
@@ -129,11 +173,21 @@ def axis_of(shape: Sequence[int], axis: int) -> Axis:
     return Axis(math.prod(shape[:at]), shape[at], math.prod(shape[at + 1 :]))
 
 
+def blocks_of(count: int, block: int) -> int:
+    """How many blocks cover `count` elements."""
+    return 1 if count <= block else -(-count // block)
+
+
 def over_blocks(
-    f: Builder, count: int, block: int, number: Reg, body: Callable[[Reg, int], None]
+    f: Builder, count: int, block: int, number: Reg, body: Callable[[Reg, Reg | int], None]
 ) -> None:
     """Calls `body(first, size)` for block `number` of `count` elements; the last may be shorter."""
-    first, whole = f.mul(number, block), count // block
+    first = f.mul(number, block)
+    if isinstance(count, Extent):
+        short = count <= block
+        body(first, count if short else smaller(f, subtract(f, integer(count), first), block))
+        return
+    whole = count // block
     if not count % block or not whole:
         body(first, block if whole else count)
         return

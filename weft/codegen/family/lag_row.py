@@ -8,13 +8,12 @@ from typing import Final, NamedTuple
 
 from weft.codegen.builder import Builder, Reg, constant, integer, vector
 from weft.codegen.contraction.emit import read, smaller, subtract, write
-from weft.codegen.family.emit import Part, load_index, over_vectors
+from weft.codegen.family.emit import Part, ask_for, load_index, over_vectors
 from weft.codegen.loop.arithmetic import compute, literal
 from weft.codegen.loop.expression import Expr, Expressions, needed
 from weft.codegen.loop.index import Symbol
-from weft.codegen.microkernel import prefetch
-from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32, int32
+from weft.ir.extent import smallest
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.call import Subgraph
@@ -112,9 +111,7 @@ class Rows:
         at = smaller(f, f.add(position, AHEAD), integer(problem.indices - 1))
         row = load_index(f, indices, at, problem.index)
         for table in tables:
-            place = self.place(table, row)
-            for line in range(0, min(problem.row, MOST), LINE):
-                prefetch(f, f.offset(place, line), 3, write)
+            ask_for(f, self.place(table, row), smallest(problem.row, MOST), 3, write)
 
     def look(self, row: Reg, steps: tuple[Reg, Reg], to: Reg, output: int) -> None:
         """Computes the row of table `output` after steps from `steps[0]` up to `steps[1]`."""

@@ -12,6 +12,7 @@ from weft.codegen.loop.partial import Partials, partials_of
 from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes
 from weft.codegen.target import Target
+from weft.ir.extent import largest, multiple
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -30,7 +31,7 @@ def column_moments(group: Group, target: Target) -> tuple[Launch, ...]:
     partials = partials_of(group)
     if not columns or partials is None:
         return ()
-    each = ceil_div(max(1, CHUNK // (columns * x.dtype.size)), ROWS) * ROWS
+    each = ceil_div(largest(1, CHUNK // (columns * x.dtype.size)), ROWS) * ROWS
     chunks = ceil_div(prod(rows), each)
     partials.cut(chunks)
     label = f"{x.dtype.name}_{prod(rows)}x{columns}"
@@ -60,8 +61,10 @@ def _ir(x: Value, each: int, partials: Partials, target: Target) -> str:
         whole = columns - columns % lanes
         with b.loop(0, whole, lanes) as loop:
             block(row, count, loop.index, None)
-        if whole < columns:
-            block(row, count, integer(whole), first_lanes(b, integer(columns - whole), lanes))
+        if not multiple(columns, lanes):
+            with b.loop(whole, columns, lanes) as loop:  # once, or not at all
+                mask = first_lanes(b, integer(columns - whole), lanes)
+                block(row, count, loop.index, mask)
 
     with b.loop(b.params[1], b.params[2]) as chunk:
         partials.begin(chunk.index)

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract, write
 from weft.codegen.family.emit import (
+    UNROLL,
     Part,
     compute_dtype,
     copy_bytes,
     load_index,
+    over_blocks,
     over_vectors,
     report_fault,
     vector_lanes,
@@ -24,6 +27,7 @@ from weft.codegen.family.emit import (
 from weft.codegen.loop.arithmetic import combine
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import largest, smallest
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.declaration import family_of
@@ -56,29 +60,34 @@ class Scatter:
         return compute_dtype(self.dtype) if grows else self.dtype
 
     @property
+    def by_columns(self) -> bool:
+        """Whether a chunk has some columns only."""
+        wide = self.width >= 2 * UNROLL * self.lanes
+        return wide and self.rows * self.width * self.dtype.size > SMALL
+
+    @property
     def columns(self) -> int:
-        """Columns of a chunk: all, or a block of some 4 vectors."""
-        block = 4 * self.lanes
-        split = self.rows * self.width * self.dtype.size > SMALL and self.width >= 2 * block
-        return block if split else self.width
+        """Columns of a chunk."""
+        return UNROLL * self.lanes if self.by_columns else self.width
 
     @property
     def span(self) -> int:
         """Rows of a chunk, if columns are not split."""
-        row = self.width * self.dtype.size
-        split = self.rows * row > SMALL and row >= SHORT and self.columns == self.width
-        ranges = RANGES if split else 1
-        return max(1, -(-self.rows // ranges))
+        row, ranges = self.width * self.dtype.size, 1
+        if not self.by_columns:
+            split = smallest(1, self.rows * row // (SMALL + 1)) * smallest(1, row // SHORT)
+            ranges = 1 + (RANGES - 1) * split
+        return largest(1, -(-self.rows // ranges))
 
     @property
     def blocks(self) -> int:
         """Chunks across a row."""
-        return max(1, -(-self.width // max(1, self.columns)))
+        return largest(1, -(-self.width // largest(1, self.columns)))
 
     @property
     def chunks(self) -> int:
         """Chunks of the output."""
-        return self.blocks * max(1, -(-self.rows // self.span))
+        return self.blocks * largest(1, -(-self.rows // self.span))
 
 
 def scatter_of(node: Node, target: Target) -> Scatter:
@@ -102,7 +111,7 @@ def scatter(group: Group, target: Target) -> tuple[Launch, ...]:
         return ()
     sums: Argument = y
     if problem.sums is not problem.dtype:
-        sums = Scratch(max(1, problem.rows * problem.width * problem.sums.size))
+        sums = Scratch(largest(1, problem.rows * problem.width * problem.sums.size))
     f = kernel_builder()
     _Writer(f, problem).kernel()
     inplace = ((3, 0), (4, 0)) if sums is y else ((4, 0),)
@@ -145,23 +154,13 @@ class _Writer:
             block = subtract(f, chunk.index, f.mul(part, problem.blocks))
             first = f.mul(part, problem.span)
             last = smaller(f, f.add(first, problem.span), problem.rows)
-            whole = integer(problem.width // max(1, problem.columns))
-            column = f.mul(block, problem.columns)
-            self.parts((first, last), column, f.compare("icmp slt", block, whole))
+            body = partial(self.block, (first, last))
+            if problem.by_columns:
+                over_blocks(f, problem.width, problem.columns, block, body)
+            else:
+                body(integer(0), problem.width)
 
-    def parts(self, rows: tuple[Reg, Reg], column: Reg, full: Reg) -> None:
-        """A chunk's block of columns, which is shorter at the end of a row."""
-        f, problem = self.f, self.problem
-        rest = problem.width % max(1, problem.columns)
-        if not rest:
-            self.block(rows, column, problem.columns)
-            return
-        with f.when(full):
-            self.block(rows, column, problem.columns)
-        with f.when(f.binary("xor", full, Reg("i1", "true"))):
-            self.block(rows, column, rest)
-
-    def block(self, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
+    def block(self, rows: tuple[Reg, Reg], column: Reg, count: Reg | int) -> None:
         """The rows `rows`, `count` columns from `column`."""
         f, problem = self.f, self.problem
         widened = problem.sums is not problem.dtype
@@ -180,14 +179,14 @@ class _Writer:
         if widened:
             self.each_row(rows, column, count, (self.sums, problem.sums), (self.y, problem.dtype))
 
-    def copy(self, rows: tuple[Reg, Reg], column: Reg, count: int) -> None:
+    def copy(self, rows: tuple[Reg, Reg], column: Reg, count: Reg | int) -> None:
         """Copies from the input to the output."""
         f, problem = self.f, self.problem
-        if count < problem.width:
+        if problem.by_columns:
             with f.loop(rows[0], rows[1]) as row:
                 at = f.mul(f.add(f.mul(row.index, problem.width), column), problem.dtype.size)
                 source, target = f.offset(self.x, at), f.offset(self.y, at)
-                copy_bytes(f, source, target, count * problem.dtype.size)
+                copy_bytes(f, source, target, self.bytes(count))
             return
         start = f.mul(rows[0], problem.width * problem.dtype.size)
         size = f.mul(subtract(f, rows[1], rows[0]), problem.width * problem.dtype.size)
@@ -197,7 +196,7 @@ class _Writer:
         self,
         rows: tuple[Reg, Reg],
         column: Reg,
-        count: int,
+        count: Reg | int,
         source: tuple[Reg, DType],
         target: tuple[Reg, DType],
     ) -> None:
@@ -214,15 +213,15 @@ class _Writer:
 
             over_vectors(f, count, problem.lanes, body)
 
-    def put(self, index: Reg, update: Reg, column: Reg, count: int) -> None:
+    def put(self, index: Reg, update: Reg, column: Reg, count: Reg | int) -> None:
         """Sets or combines part of one row of the updates."""
         f, problem = self.f, self.problem
         to = f.add(f.mul(index, problem.width), column)
         source = f.add(f.mul(update, problem.width), column)
         sums, updates = (self.sums, problem.sums), (self.updates, problem.dtype)
         if not problem.combine:
-            size = count * problem.dtype.size
-            copy_bytes(f, self.pointer(updates, source), self.pointer(sums, to), size)
+            target = self.pointer(sums, to)
+            copy_bytes(f, self.pointer(updates, source), target, self.bytes(count))
             return
 
         def body(first: Reg, parts: Sequence[Part]) -> None:
@@ -234,6 +233,11 @@ class _Writer:
                 write(f, total, self.pointer(sums, at), problem.sums, part.mask)
 
         over_vectors(f, count, problem.lanes, body)
+
+    def bytes(self, count: Reg | int) -> Reg | int:
+        """The size of so many elements."""
+        size = self.problem.dtype.size
+        return self.f.mul(count, size) if isinstance(count, Reg) else count * size
 
     def pointer(self, array: tuple[Reg, DType], at: Reg) -> Reg:
         """The address of an element."""

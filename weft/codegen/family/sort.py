@@ -17,6 +17,7 @@ from weft.codegen.family.emit import axis_of
 from weft.codegen.loop.convert import choose
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import largest
 from weft.ir.node import Node
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -59,7 +60,7 @@ class Sort:
     @property
     def held(self) -> int:
         """Keys in scratch memory at once."""
-        return max(1, self.kept if self.by_insertion else self.size)
+        return largest(1, self.kept if self.by_insertion else self.size)
 
     @property
     def scratch(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from weft.ir.extent import certain, largest, multiple, same, smallest
+from weft.ir.extent import Extent, certain, largest, multiple, same, smallest
 
 FAR: Final = 1 << 62
 """Bound of a variable whose extent is only known when the kernel runs."""
@@ -146,10 +146,16 @@ class Index:
         return certain("<=", low, self.low) is True and certain("<", self.high, high) is True
 
     def _split(self, by: int) -> tuple[Index, Index]:
-        """Splits off the terms divisible by `by` (returned divided), and the rest."""
+        """Splits off the terms divisible by `by` (returned divided), and the rest.
+
+        A constant whose remainder differs from size to size stays whole.
+        """
         whole = [(a, k // by) for a, k in self.terms if multiple(k, by)]
         rest = [(a, k) for a, k in self.terms if not multiple(k, by)]
-        return Index(whole, self.const // by), Index(rest, self.const % by)
+        left = self.const % by
+        if isinstance(left, Extent):
+            return Index(whole, 0), Index(rest, self.const)
+        return Index(whole, self.const // by), Index(rest, left)
 
 
 def _quotient(rest: Index, by: int) -> Index:
@@ -185,9 +191,9 @@ def _joined(terms: dict[Atom, int], const: int) -> Index:
 ZERO: Final = Index((), 0)
 
 
-def variable(symbol: Symbol) -> Index:
-    """The loop variable as an index: `0 <= symbol < extent`."""
-    bounds = (0, symbol.extent - 1)
+def variable(symbol: Symbol, most: int | None = None) -> Index:
+    """The loop variable as an index: `0 <= symbol < extent`, and the extent is at most `most`."""
+    bounds = (0, (symbol.extent if most is None else most) - 1)
     if same(symbol.extent, 1):
         return ZERO
     return _one(Atom("var", symbol, None, symbol.name, bounds, frozenset((symbol,))))

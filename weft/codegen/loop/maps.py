@@ -234,7 +234,8 @@ class _Map:
         found = [Stretch(block, written, lane)]
         if axis.extent % period:
             rest = Symbol(axis.name + "r", axis.extent % period)
-            new = {axis: variable(rest) + count * period}
+            most = None if _is_fixed(rest.extent) else period - 1
+            new = {axis: variable(rest, most) + count * period}
             found.append(Stretch(rest, _renamed(self.trace, stores, new)))
         return found
 
@@ -348,11 +349,13 @@ def _boundaries(values: Sequence[Expr], axis: Symbol) -> set[int]:
 
 
 def _divisor(values: Sequence[Expr], axis: Symbol) -> int:
-    """The total divisor of the index along `axis`; 1 if nothing divides it."""
+    """The total divisor of the index along `axis`; 1 if nothing, or a size, divides it."""
     found = 1
     for index in roots_of(values):
         for atom in atoms_of(index):
-            if atom.kind in ("div", "mod") and axis in atom.symbols and _is_fixed(atom.value):
+            if atom.kind in ("div", "mod") and axis in atom.symbols:
+                if not _is_fixed(atom.value):
+                    return 1
                 found = math.lcm(found, atom.value * _inner_divisor(atom.inner))
     return found
 
@@ -362,9 +365,9 @@ def _inner_divisor(index: Index) -> int:
     return math.prod(atom.value for atom in atoms)
 
 
-def _is_fixed(divisor: int) -> bool:
-    """Whether a period can be unrolled, as it is the same in every run."""
-    return not isinstance(divisor, Extent)
+def _is_fixed(number: int) -> bool:
+    """Whether a number is the same in every run, so that a period of it can be unrolled."""
+    return not isinstance(number, Extent)
 
 
 def _shift(index: Index, axis: Symbol) -> int | None:

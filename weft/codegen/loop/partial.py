@@ -25,6 +25,7 @@ from weft.codegen.loop.reduction import sum_type
 from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
 from weft.host.memory import LINE
+from weft.ir.extent import largest, multiple
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.declaration import op_of
@@ -187,7 +188,7 @@ class Partials:
     def cut(self, chunks: int) -> None:
         """Sets how many chunks the kernel has."""
         self._chunks = chunks
-        self.scratch = Scratch(max(chunks, 1) * self._bytes)
+        self.scratch = Scratch(largest(chunks, 1) * self._bytes)
 
     def bind(self, b: Builder, pointer: Reg) -> None:
         """Sets the address of the scratch memory."""
@@ -246,7 +247,7 @@ class Partials:
         with b.loop(first, last, lanes) as loop:
             column = loop.index
             mask = None
-            if self.columns % lanes:
+            if not multiple(self.columns, lanes):
                 mask = first_lanes(b, b.binary("sub", columns, column), lanes)
             place = b.offset(source, b.mul(column, self._dtype.size))
             totals = self._totals(

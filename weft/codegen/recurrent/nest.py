@@ -29,9 +29,10 @@ from weft.codegen.microkernel import (
     store_masked,
     strided,
 )
-from weft.codegen.recurrent.problem import Sequence, step_tile
+from weft.codegen.recurrent.problem import Sequence, most_of, step_tile
 from weft.codegen.target import Target
 from weft.host.memory import LINE
+from weft.ir.extent import Extent, multiple
 from weft.ir.node import Value
 from weft.passes.launch import Argument, Kernel, Launch, Scratch
 
@@ -68,8 +69,8 @@ class Nest:
         self.type = self.tile.type
         self.scalar = memory_type(self.dtype)
         self.blocks = ceil_div(problem.width, self.tile.columns)
-        self.narrow = bool(problem.width % self.tile.columns)
-        self.wide = 1 if together > 1 else min(WIDE, self.blocks)  # blocks of an item
+        self.narrow = not multiple(problem.width, self.tile.columns)
+        self.wide = 1 if together > 1 else most_of(WIDE, self.blocks)  # blocks of an item
         self.panels = together * self.wide  # of an item
         self.rounds = ceil_div(depth, DEPTH)  # blocks of k
         each = ceil_div(depth, self.rounds)
@@ -77,13 +78,15 @@ class Nest:
         self.run = self.most * self.tile.columns * self.size  # bytes of a panel's block of k
         self.tiles = ceil_div(problem.rows, self.tile.rows)
         self.tile_bytes = self.tile.rows * self.tile.columns * self.size
-        self.band = max(1, min(self.tiles, BAND // (self.tile_bytes * self.panels)))  # tiles
+        band = BAND // (self.tile_bytes * self.panels)
+        self.band = max(1, most_of(band, self.tiles))  # tiles
         self.bands = ceil_div(self.tiles, self.band)
         self.across = ceil_div(self.blocks, self.wide)
         self.items = even_chunks(self.across * self.bands)
         # Rows: whole vectors, an odd number of lines apart.
         columns = ceil_div(depth, self.lanes) * self.lanes
-        self.pitch = (ceil_div(columns * self.size, LINE) | 1) * LINE
+        lines = ceil_div(columns * self.size, LINE)
+        self.pitch = (lines + 1 - lines % 2) * LINE
         self.copy_bytes = problem.rows * self.pitch
         self.weights = Scratch(self.across * self.rounds * self.panels * self.run + AHEAD + LINE)
         self.rows = Scratch(2 * self.copy_bytes + LINE)
@@ -190,7 +193,7 @@ class Nest:
         with b.loop(0, rounds) as outer:
             k = b.mul(outer.index, self.most)
             depth: Reg | int = self.most
-            if self.depth % self.most:
+            if not multiple(self.depth, self.most):
                 depth = smaller(b, subtract(b, integer(self.depth), k), self.most)
             with b.loop(0, count) as inner:
                 row = self.row_of(b, b.add(tile, inner.index))
@@ -236,7 +239,8 @@ class Nest:
     def _multiplied(
         self, b: Builder, sums: Accumulators, left: Reg, right: Reg, depth: Reg | int
     ) -> Accumulators:
-        operand = strided(b, left, self.pitch, self.tile.rows, self.size)
+        pitch = integer(self.pitch) if isinstance(self.pitch, Extent) else self.pitch
+        operand = strided(b, left, pitch, self.tile.rows, self.size)
         weights = Right(right, self.tile.columns * self.size)
         return microkernel(
             b,

@@ -10,6 +10,7 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import Tile, max_rows
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent
 from weft.ir.node import Node
 from weft.ir.shape import known
 
@@ -76,12 +77,29 @@ PASS: Final = 0.1
 """The cost of reading a panel again, from L2, relative to the first reading."""
 
 
+ROWS: Final = (16, 8, 4, 2, 1)
+"""Rows from which on a kernel for many sizes has tiles for so many."""
+VECTORS: Final = (8, 4, 2, 1)
+"""Vectors of units from which on a kernel for many sizes has tiles for so many."""
+
+
+def most_of(most: int, needed: int) -> int:
+    """`needed`, but at most `most`; just `most` in a kernel for many sizes."""
+    return most if isinstance(needed, Extent) else min(most, needed)
+
+
 def step_tile(rows: int, columns: int, dtype: DType, target: Target) -> Tile:
     """The tile for few rows and weights from memory: no extra row, few passes over a panel."""
     lanes = target.lanes(dtype.size)
+    limit = rows
+    if isinstance(rows, Extent):
+        limit, rows = next(n for n in ROWS if rows >= n), int(rows)
+    if isinstance(columns, Extent):
+        most = next(n for n in VECTORS if columns > (n - 1) * lanes)
+        columns = int(columns) if most == VECTORS[0] else min(most * lanes, int(columns))
     options: list[tuple[float, Tile]] = []
     for vectors in range(1, min(ceil_div(columns, lanes), target.registers // 4) + 1):
-        most = min(rows, max_rows(target, vectors))
+        most = min(limit, max_rows(target, vectors))
         passes = ceil_div(rows, most)
         tile = Tile(ceil_div(rows, passes), vectors, lanes, dtype)
         sums = tile.rows * vectors

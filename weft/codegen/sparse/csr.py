@@ -10,18 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
 from weft.codegen.chunk import by_work
 from weft.codegen.contraction.emit import read, smaller, write
 from weft.codegen.family.emit import (
+    FEW,
     UNROLL,
     Part,
+    ask_for,
     check_index,
     compute_dtype,
-    constant_mask,
+    last_parts,
     load_index,
+    masked_parts,
     over_vectors,
     vector_lanes,
 )
@@ -32,6 +35,7 @@ from weft.codegen.sparse.index import check_bounds, count_of, first_row, row_bou
 from weft.codegen.target import Target
 from weft.host.memory import LINE
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, largest, multiple, pinned, same, smallest
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import family_of
@@ -141,7 +145,7 @@ class _Walk:
         self.indptr = indptr
         work = problem.width * problem.dtype.size + 8
         entries = by_work(problem.entries, work, CHUNK)
-        self.per_chunk, self.chunks = entries.group, max(1, entries.chunks)
+        self.per_chunk, self.chunks = entries.group, largest(1, entries.chunks)
 
     def rows(self, body: Callable[[Reg, Reg, Reg], None]) -> None:
         """Calls `body(row, begin, end)` for the rows of this call's chunks."""
@@ -153,7 +157,7 @@ class _Walk:
                 for key in (begin, f.add(begin, self.per_chunk))
             )
             final = f.compare("icmp eq", chunk.index, integer(self.chunks - 1))
-            last = f.emit("i64", f"select {final}, i64 {problem.rows}, {last}")
+            last = f.emit("i64", f"select {final}, {integer(problem.rows)}, {last}")
             with f.loop(first, last) as loop:
                 bounds = row_bounds(f, self.indptr, loop.index, problem.entries, problem.indptr)
                 body(loop.index, *bounds)
@@ -223,14 +227,13 @@ class _Walk:
         """
         f, problem = self.f, self.problem
         row_size, size = problem.width * problem.dtype.size, count * problem.dtype.size
-        distance = max(4, min(AHEAD, ASKED // max(1, row_size)))
+        distance = largest(4, smallest(AHEAD, ASKED // largest(1, row_size)))
         later = smaller(f, f.add(entry, distance), problem.entries - 1)
         row = f.offset(ahead, f.mul(load_index(f, indices, later, problem.index), row_size))
-        lines = list(range(0, size, LINE))
-        if row_size % LINE:
-            lines.append(size - 1)  # rows begin within lines
-        for at in lines[:MOST_LINES]:
-            prefetch(f, f.offset(row, at), NEAR)
+        asked = smallest(size, MOST_LINES * LINE)
+        ask_for(f, row, asked, NEAR)
+        if not multiple(row_size, LINE):  # rows begin within lines
+            prefetch(f, f.offset(row, asked - 1), NEAR)
         found = load_index(f, indices, entry, problem.index)
         return check_index(f, found, problem.source, entry, slot)
 
@@ -274,6 +277,7 @@ class _Walk:
         """For each entry and head, the dot product of two rows."""
         f, problem = self.f, self.problem
         indices, g, x, y = (f.argument(i) for i in range(1, 5))
+        last = self.end()
 
         def row(number: Reg, begin: Reg, end: Reg) -> None:
             with f.loop(begin, end) as loop:
@@ -285,18 +289,16 @@ class _Walk:
                     left, right = self.place(g, number, number_), self.place(x, source, number_)
                     at = f.add(f.mul(loop.index, problem.heads), number_)
                     place = f.offset(y, f.mul(at, problem.dtype.size))
-                    write(f, self.dot(left, right), place, problem.dtype, None)
+                    write(f, self.dot(left, right, last), place, problem.dtype, None)
 
                 self.each_head(head)
 
         self.rows(row)
 
-    def dot(self, left: Reg, right: Reg) -> Reg:
+    def dot(self, left: Reg, right: Reg, end: _End) -> Reg:
         """The dot product of two rows of `depth` elements."""
         f, problem = self.f, self.problem
         lanes, size = problem.lanes, problem.dtype.size
-        block = UNROLL * lanes
-        whole = problem.depth // block * block
         sums = [literal(0, problem.kind, lanes)] * UNROLL
 
         def add(at: Reg, parts: Sequence[Part], old: Sequence[Reg]) -> list[Reg]:
@@ -307,21 +309,38 @@ class _Walk:
                 found[i] = fma(f, self.load(p, part), self.load(q, part), found[i])
             return found
 
-        if whole:
-            with f.loop(0, whole, block, carried=sums) as loop:
+        if not same(end.first, 0):
+            with f.loop(0, end.first, UNROLL * lanes, carried=sums) as loop:
                 parts = [Part(i * lanes, None) for i in range(UNROLL)]
                 loop.next = add(loop.index, parts, loop.carried)
             sums = loop.results
-        sums = add(integer(whole), _rest(problem.depth - whole, lanes), sums)
-        total = sums[0]
-        for one in sums[1:]:
+        found = add(integer(end.first), end.parts, sums)
+        for i, there in enumerate(end.there):
+            found[i] = choose(f, there, found[i], sums[i])
+        total = found[0]
+        for one in found[1:]:
             total = combine(f, "add", problem.kind, total, one)
         return across(f, "add", problem.kind, total)
 
+    def end(self) -> _End:
+        """The end of a row."""
+        f, lanes, depth = self.f, self.problem.lanes, self.problem.depth
+        block = UNROLL * lanes
+        if not isinstance(depth, Extent) or lanes == 1:
+            depth = pinned(depth)
+            whole = depth // block * block
+            return _End(whole, last_parts(depth - whole, lanes), [])
+        few = next((n for n in FEW if depth <= n * lanes), None)
+        whole = 0 if few else depth // block * block
+        count = integer(depth - whole)
+        parts = masked_parts(f, count, few or UNROLL, lanes)
+        there = [f.compare("icmp sgt", count, integer(part.first)) for part in parts]
+        return _End(whole, parts, there)
 
-def _rest(count: int, lanes: int) -> list[Part]:
-    """Vectors that cover the end of a row."""
-    parts = [Part(at, None) for at in range(0, count // lanes * lanes, lanes)]
-    if count % lanes:
-        parts.append(Part(count // lanes * lanes, constant_mask(lanes, count % lanes)))
-    return parts
+
+class _End(NamedTuple):
+    """The elements from `first` on: vectors, and whether each is there if that varies."""
+
+    first: int
+    parts: list[Part]
+    there: list[Reg]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from weft.codegen.builder import Builder, Reg, integer, kernel_builder
-from weft.codegen.chunk import by_work
+from weft.codegen.chunk import Items, by_work
 from weft.codegen.contraction.emit import larger, smaller, subtract
 from weft.codegen.family.emit import (
     load_index,
@@ -17,6 +17,7 @@ from weft.codegen.family.emit import (
 )
 from weft.codegen.target import Target
 from weft.ir.dtype import DType
+from weft.ir.extent import Extent, largest, same, smallest
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
@@ -36,8 +37,9 @@ def csr_order(group: Group, target: Target) -> tuple[Launch, ...]:
     (ids,), (indptr, order) = group.nodes[0].data_inputs, group.nodes[0].outputs
     spare = bool(group.nodes[0].attrs["spare"])
     count, size = count_of(ids), count_of(indptr) - 1
-    blocks = max(1, min(MOST_BLOCKS, count // BLOCK, count // max(1, size)))
-    counts = Scratch(max(8, 4 * blocks * size))
+    blocks = smallest(MOST_BLOCKS, smallest(count // BLOCK, count // largest(1, size)))
+    blocks = largest(1, blocks)
+    counts = Scratch(largest(8, 4 * blocks * size))
     label, bytes_ = f"{count}_below_{size}", float(count * (ids.dtype.size + 4))
     counting = Kernel(f"csr_count_{label}", _count(count, size, blocks, ids.dtype, spare))
     summing = Kernel(f"csr_sum_{label}", _sum(size, blocks))
@@ -65,7 +67,7 @@ def _row_of(f: Builder, index: Reg, size: int, spare: bool) -> tuple[Reg, Reg]:
     if not spare:
         return f.emit("i64", f"select {outside}, i64 0, {index}"), outside
     negative = f.compare("icmp slt", index, integer(0))
-    last = f.emit("i64", f"select {negative}, i64 {size - 1}, i64 0")
+    last = f.emit("i64", f"select {negative}, {integer(size - 1)}, i64 0")
     row = f.emit("i64", f"select {outside}, {last}, {index}")
     return row, f.binary("and", outside, f.binary("xor", negative, Reg("i1", "true")))
 
@@ -101,14 +103,25 @@ def _sum(size: int, blocks: int) -> str:
     with f.loop(0, size, carried=[integer(0, "i32")]) as loop:
         total = loop.carried[0]
         f.store(total, f.offset(indptr, loop.index, "i32"), 4)
-        for block in range(blocks):
-            place = f.offset(counts, f.add(loop.index, block * size), "i32")
-            here = f.load("i32", place, 4)
-            f.store(total, place, 4)
-            total = f.binary("add", total, here)
+        if isinstance(blocks, Extent):
+            with f.loop(0, blocks, carried=[total], at_least_once=True) as inner:
+                place = f.add(loop.index, f.mul(inner.index, size))
+                inner.next = [_summed(f, counts, place, inner.carried[0])]
+            total = inner.results[0]
+        else:
+            for block in range(blocks):
+                total = _summed(f, counts, f.add(loop.index, block * size), total)
         loop.next = [total]
     f.store(loop.results[0], f.offset(indptr, size, "i32"), 4)
     return f.module()
+
+
+def _summed(f: Builder, counts: Reg, at: Reg, total: Reg) -> Reg:
+    """Replaces a count by the sum of the counts before it; returns the sum after it."""
+    place = f.offset(counts, at, "i32")
+    here = f.load("i32", place, 4)
+    f.store(total, place, 4)
+    return f.binary("add", total, here)
 
 
 def _place(count: int, size: int, blocks: int, dtype: DType, spare: bool) -> str:
@@ -134,29 +147,38 @@ def csr_indptr(group: Group, target: Target) -> tuple[Launch, ...]:
     items = by_work(count, 8)
     f = kernel_builder()
     source, rows = f.argument(0), f.argument(1)
-    if not count:
+    if count:
+        with f.loop(f.params[1], f.params[2]) as chunk:
+            _begin_rows(f, (source, rows), chunk.index, (items, size), ids.dtype)
+    else:
         _begin(f, rows, integer(-1), integer(size), integer(0))
-    with f.loop(f.params[1], f.params[2]) as chunk:
-        first = f.mul(chunk.index, items.group)
-        before = _before(f, source, first, ids.dtype)
-        last = smaller(f, f.add(first, items.group), count)
-        with f.loop(first, last, carried=[before]) as loop:
-            here, before = load_index(f, source, loop.index, ids.dtype), loop.carried[0]
-            with f.when(f.compare("icmp ne", here, before)):
-                _begin(f, rows, larger(f, before, integer(-1)), smaller(f, here, size), loop.index)
-                unsorted = f.compare("icmp slt", here, before)
-                outside = f.compare("icmp uge", here, integer(size))
-                with f.when(f.binary("or", unsorted, outside)):
-                    report_fault(f, here, loop.index, slot=2)
-            loop.next = [here]
-        if count:
-            with f.when(_is(f, chunk.index, items.chunks - 1)):
-                final = load_index(f, source, integer(count - 1), ids.dtype)
-                _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
     kernel = Kernel(f"csr_indptr_{count}_below_{size}", f.module())
     moved = float(count * ids.dtype.size + 4 * size)
     args = (ids, indptr, ERROR, 0)
-    return (Launch(kernel, args, (1,), max(1, items.chunks), bytes=moved, check=True),)
+    chunks = largest(1, items.chunks)
+    return (Launch(kernel, args, (1,), chunks, bytes=moved, check=True),)
+
+
+def _begin_rows(
+    f: Builder, arrays: tuple[Reg, Reg], chunk: Reg, sizes: tuple[Items, int], dtype: DType
+) -> None:
+    """Writes where rows begin among the ids of a chunk; after the last id, all rows left."""
+    (source, rows), (items, size), count = arrays, sizes, sizes[0].count
+    first = f.mul(chunk, items.group)
+    before = _before(f, source, first, dtype)
+    last = smaller(f, f.add(first, items.group), count)
+    with f.loop(first, last, carried=[before]) as loop:
+        here, before = load_index(f, source, loop.index, dtype), loop.carried[0]
+        with f.when(f.compare("icmp ne", here, before)):
+            _begin(f, rows, larger(f, before, integer(-1)), smaller(f, here, size), loop.index)
+            unsorted = f.compare("icmp slt", here, before)
+            outside = f.compare("icmp uge", here, integer(size))
+            with f.when(f.binary("or", unsorted, outside)):
+                report_fault(f, here, loop.index, slot=2)
+        loop.next = [here]
+    with f.when(_is(f, chunk, items.chunks - 1)):
+        final = load_index(f, source, integer(count - 1), dtype)
+        _begin(f, rows, larger(f, final, integer(-1)), integer(size), integer(count))
 
 
 def _begin(f: Builder, rows: Reg, before: Reg, here: Reg, at: Reg) -> None:
@@ -181,7 +203,7 @@ def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
     """Writes every row's number at its positions."""
     indptr, rows = group.nodes[0].data_inputs[0], group.nodes[0].outputs[0]
     size, count = count_of(indptr) - 1, count_of(rows)
-    items = by_work(size, 8 + 4 * count // max(1, size))
+    items = by_work(size, 8 + 4 * count // largest(1, size))
     f = kernel_builder()
     bounds, y = f.argument(0), f.argument(1)
     with items.loop(f) as row:
@@ -190,7 +212,8 @@ def csr_rows(group: Group, target: Target) -> tuple[Launch, ...]:
         with f.loop(first, last) as loop:
             f.store(number, f.offset(y, loop.index, "i32"), 4)
     kernel = Kernel(f"csr_rows_{size}_{count}", f.module())
-    fill = Launch(kernel, (indptr, rows), (1,), max(1, items.chunks), bytes=4.0 * (size + count))
+    chunks = largest(1, items.chunks)
+    fill = Launch(kernel, (indptr, rows), (1,), chunks, bytes=4.0 * (size + count))
     return (check_bounds(indptr, count, 0), fill)
 
 
@@ -210,8 +233,8 @@ def check_bounds(indptr: Value, count: int, offset: int) -> Launch:
         here = load_index(f, bounds, loop.index, indptr.dtype)
         before = load_index(f, bounds, larger(f, f.add(loop.index, -1), integer(0)), indptr.dtype)
         is_first, is_last = _is(f, loop.index, 0), _is(f, loop.index, entries - 1)
-        low = f.emit("i64", f"select {is_last}, i64 {count}, {before}")
-        high = f.emit("i64", f"select {is_first}, i64 0, i64 {count}")
+        low = f.emit("i64", f"select {is_last}, {integer(count)}, {before}")
+        high = f.emit("i64", f"select {is_first}, i64 0, {integer(count)}")
         wrong = f.binary("or", f.compare("icmp slt", here, low), f.compare("icmp sgt", here, high))
         with f.when(wrong):
             report_fault(f, here, f.add(loop.index, offset), slot=1)
@@ -222,10 +245,9 @@ def check_bounds(indptr: Value, count: int, offset: int) -> Launch:
 
 def first_row(f: Builder, indptr: Reg, key: Reg, rows: int, dtype: DType) -> Reg:
     """The first of all rows that begins at position `key` or later, by binary search."""
-    steps = rows.bit_length()
-    if not steps:
+    if same(rows, 0):
         return integer(0)
-    with f.loop(0, steps, carried=[integer(0), integer(rows)]) as loop:
+    with f.loop(0, _bit_length(f, rows), carried=[integer(0), integer(rows)]) as loop:
         low, many = loop.carried
         half = f.binary("lshr", many, integer(1))
         middle = smaller(f, f.add(low, half), rows)
@@ -239,3 +261,10 @@ def first_row(f: Builder, indptr: Reg, key: Reg, rows: int, dtype: DType) -> Reg
             f.emit("i64", f"select {beyond}, {rest}, {half}"),
         ]
     return smaller(f, loop.results[0], rows)
+
+
+def _bit_length(f: Builder, number: int) -> Reg | int:
+    if not isinstance(number, Extent):
+        return number.bit_length()
+    unused = f.call("i64", "llvm.ctlz.i64", (integer(number), Reg("i1", "false")))
+    return subtract(f, integer(64), unused)

@@ -7,6 +7,7 @@ Methods without a function, or with other arguments, are in the `Methods` class 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from enum import Flag, auto
 from types import FunctionType, ModuleType
@@ -27,6 +28,7 @@ from weft.eager.functions.elementwise import (
     unary,
 )
 from weft.eager.functions.elementwise.from_op import WRITTEN
+from weft.eager.functions.indexing import element_operator as element_operator  # of `Number`
 from weft.eager.functions.indexing import gather, scatter, slice_scatter, subscript
 from weft.eager.functions.linalg import factorization, low_rank, product, solve
 from weft.eager.functions.out_argument import Out
@@ -230,8 +232,13 @@ class Public(NamedTuple):
     out: Out
 
 
-def rows() -> Iterator[Public]:
+@functools.cache
+def rows() -> tuple[Public, ...]:
     """Every public name."""
+    return tuple(_rows())
+
+
+def _rows() -> Iterator[Public]:
     for declaration, source in FACES.items():
         if not source.face.torch:
             continue

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Array, Lazy, known
 from weft.eager.record.memory_pool import lend
 from weft.eager.record.placed_type import device_of
-from weft.eager.record.plan import intern
 from weft.eager.record.snapshot import loan_of
 from weft.ir.dtype import as_dtype
 

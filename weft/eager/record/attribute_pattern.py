@@ -6,21 +6,30 @@ Calls that differ only in sizes have equal patterns and different integers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_INTEGERS: Final[frozenset[tuple[type[int], ...]]] = frozenset([(int,) * n for n in range(9)])
+"""Patterns of tuples of integers alone, such as shapes."""
 
 
 def without(item: Any, sizes: list[int]) -> Any:
     """The pattern of an attribute; appends its integers to `sizes`."""
-    if item.__class__ is int:
+    kind = item.__class__
+    if kind is tuple:
+        kinds = tuple(map(type, item))
+        if kinds in _INTEGERS:
+            sizes += item
+            return kinds
+    elif kind is int:
         sizes.append(item)
         return int
-    if isinstance(item, tuple):
-        return _like(item, [without(part, sizes) for part in cast("Sequence[Any]", item)])
-    return item
+    elif not isinstance(item, tuple):
+        return item
+    return _like(item, [without(part, sizes) for part in item])
 
 
 def refilled(item: Any, left: Iterator[int]) -> Any:
-    """The attribute with this pattern and the integers of `left`: the inverse of `without`."""
+    """An attribute with the integers of `left` instead of its own: the inverse of `without`."""
     if item.__class__ is int:
         return next(left)
     if isinstance(item, tuple):

@@ -79,9 +79,10 @@ class BackwardPass:
         self, record: Record, history: Sequence[Record],
         results: Callable[[Record], Sequence[Key]], last: int,
     ) -> None:  # fmt: skip
-        if record.plan.kind is None or record.plan.kind[0] != "gradients":
+        if record.plan.pattern.called != "gradients":
             raise NoRoutineError
-        _, given, count, _ = record.plan.kind
+        given = record.plan.static["given"]
+        count = len(given)
         inputs = record.inputs
         first = count + sum(given)
         end = first + len(record.plan.types)

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from weft.codegen.target import current
 from weft.eager.record.attribute_pattern import refilled
-from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.lazy import Record
-from weft.eager.record.plan import Plan, placeholders
+from weft.eager.record.plan import placeholders
 from weft.eager.record.sized_call import Made, Ready, SizedCall, Sizes
 from weft.errors import CompileError
 from weft.ir.graph import Graph
@@ -18,7 +17,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.library.form import UnsizedError
 from weft.library.routine import NoRoutineError, routine
-from weft.ops.declaration import Op, catalogue
+from weft.ops.declaration import catalogue
 from weft.transform.gradient import Cotangent, gradients
 
 MOST_CALLS: Final = 1 << 12  # forgotten together
@@ -89,9 +88,9 @@ def _ready(record: Record, pull: Pull | None) -> Ready:
 
 def _made(record: Record, pull: Pull | None) -> Ready:
     plan, types = record.plan, [x.type for x in record.inputs]
-    if plan.kind is None or any([0 in known(t.shape) for t in types]):
+    if not plan.pattern.shared or any([0 in known(t.shape) for t in types]):
         return Ready(_written(types, plan.expand, pull))
-    pattern, own = plan.general or without_sizes(record)
+    pattern, own = plan.general
     key = (pattern, pull)
     call = _calls.get(key)
     if call is None:
@@ -102,31 +101,16 @@ def _made(record: Record, pull: Pull | None) -> Ready:
     def make(sizes: Sizes) -> Made:
         if sizes is own:
             return _written(types, plan.expand, pull)
+        if plan.follows:
+            raise NoRoutineError
         left = iter(sizes)
         given = [TensorType(t.dtype, refilled(known(t.shape), left)) for t in types]
         for kind in plan.types:
             refilled(known(kind.shape), left)  # which follow from the others
-        return _written(given, _expand(plan, refilled(plan.kind, left)), pull)
+        static = {name: refilled(value, left) for name, value in plan.static.items()}
+        return _written(given, lambda *values: pattern.expand(values, static), pull)
 
     return call.at(own, make)
-
-
-def _expand(plan: Plan, kind: Any) -> Expand:
-    """What adds the nodes of a call with these attributes."""
-    head, *rest = kind
-    attrs = dict(rest)
-    if isinstance(head, Op):
-        return lambda *values: head.node(values, attrs).outputs
-    if not callable(head):
-        raise NoRoutineError
-
-    function: Callable[..., Any] = head
-
-    def expand(*values: Value) -> Sequence[Cotangent]:
-        result = function(*values, **attrs)
-        return tuple(result) if isinstance(result, tuple | list) else (result,)
-
-    return expand
 
 
 def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> Made:

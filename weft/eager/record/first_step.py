@@ -50,7 +50,7 @@ def _changes_memory(record: Record) -> bool:
 
 
 def _is_exchange(record: Record) -> bool:
-    called = record.plan.called
+    called = record.plan.pattern.called
     return isinstance(called, Op) and called.facts.ordered
 
 

@@ -20,10 +20,10 @@ from typing import Final
 
 import numpy as np
 
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Array, Lazy, Record, begun
 from weft.eager.record.memory_pool import copied
 from weft.eager.record.pending import Pending
-from weft.eager.record.plan import intern
 from weft.eager.record.state import left, trace
 from weft.eager.record.structure import Structure
 from weft.ir.dtype import bool_

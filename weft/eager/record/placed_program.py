@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft import config
 from weft.eager.record.placed_type import full_name
 from weft.host.cores import core_count
+from weft.host.deferred import Deferred
 from weft.ir.node import Node
 from weft.passes.step import Step
 from weft.runtime.device.local import cpu_devices
 from weft.runtime.device.states import DeviceStates
 from weft.runtime.finish import partitioned
 from weft.runtime.flight import land
-from weft.runtime.local_devices import LocalProgram
 from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
+
+if TYPE_CHECKING:
+    from weft.runtime import local_devices
+else:  # few programs are on several
+    local_devices = Deferred("weft.runtime.local_devices")
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +46,7 @@ class OverDevices:
             return {node: node.device or first for node in step.graph.nodes}
 
         whole, parts = partitioned(step, choose, {}, early=apart)
-        self._program: Final = LocalProgram(whole, parts, devices, apart=apart)
+        self._program: Final = local_devices.LocalProgram(whole, parts, devices, apart=apart)
         self._variables: Final = DeviceStates({n: d.variables() for n, d in devices.items()}, first)
         self._oracle: Final = Oracle(whole, threads) if compared else None
 

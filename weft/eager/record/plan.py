@@ -1,19 +1,21 @@
 """Call signatures: the types of a recorded call's results, checked once each, and its graph nodes.
 
 Plans are interned: equal operations on equal types with equal attributes share one plan object, so
-recordings are compared by identity.
+recordings are compared by identity. Plans that differ only in sizes share a pattern, from which a
+plan for other sizes is made without checking the call anew.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from operator import index
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from weft.eager.record.attribute_pattern import refilled, without
+from weft.eager.record.interned_type import intern
+from weft.eager.record.pattern import Expand, Pattern, Static, shared_pattern
 from weft.eager.record.placed_type import common_device, device_of, placed
-from weft.eager.record.type_inference import foreseen
-from weft.ir.dtype import DType
+from weft.eager.record.type_inference import Family
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
@@ -21,111 +23,124 @@ from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
 from weft.ops.declaration.attribute import freeze
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
 from weft.ops.indexing.row_sparse import RowSparse
-from weft.ops.shape.creation import zeros_like
-from weft.transform.gradient import Cotangent, dense, gradients
+from weft.transform.gradient import Cotangent, dense
 
 MOST_PLANS: Final = 1 << 13
 """About 10 MB; shapes that change at every step bring new ones each time."""
+MOST_FAMILIES: Final = 1 << 12
+"""Forgotten together; plans keep their patterns."""
 
 
 class Plan:
     """One kind of recorded call.
 
     Attributes:
+        pattern: what it shares with calls of other sizes.
+        given: the types of the inputs.
         types: of the results.
-        boundless: whether a result is a view larger than its memory, such as an expanded tensor.
-        differentiable: whether a gradient may flow through it.
-        inexact: whether a result is floating-point or complex.
-        flows: for each result, a bit mask of the inputs that its gradient may reach.
-        single: whether it has one result, whose gradient reaches all inputs or none.
-        continuous: whether it is `single` and the gradient reaches all inputs.
-        follows: how many leading inputs it sees with their history, as a backward pass does.
-        traced: whether it calls a traced function.
-        expand: adds the nodes to the current graph, given the inputs' values.
-        kind: all that decides it besides the inputs' types; `None` if it is never shared.
-        called: the operation or function that is called; `None` if it has no `kind`.
+        static: the attributes.
         routines: its launches and those of its gradients: `weft.eager.record.call_routine`.
     """
 
+    # `single`, `continuous` and `follows` are the pattern's, which every recorded call reads.
     __slots__ = (
-        "boundless",
-        "called",
-        "continuous",
-        "differentiable",
-        "expand",
-        "flows",
-        "follows",
-        "general",
-        "inexact",
-        "kind",
-        "lasting",
-        "name",
-        "routines",
-        "single",
-        "takes_rows",
-        "traced",
-        "types",
-        "variable",
-    )
+        "_routines", "continuous", "follows", "given", "pattern", "single", "static", "types"
+    )  # fmt: skip
 
     def __init__(
-        self, name: str, types: Sequence[TensorType], expand: Callable[..., Sequence[Cotangent]],
-        differentiable: bool = True, follows: int = 0, takes_rows: bool = False, kind: Any = None,
-        flows: Sequence[int] | None = None, view: bool = False, shared: bool = True,
+        self, pattern: Pattern, given: Sequence[TensorType], types: tuple[TensorType, ...],
+        static: Static,
     ) -> None:  # fmt: skip
-        """`shared`: whether calls that differ in sizes may share a program."""
-        for dtype, shape in types:
-            check_room(name, known(shape), dtype, view)
-        self.boundless = view and not all([has_room(known(t.shape), t.dtype) for t in types])
-        self.name = name
-        self.types = tuple([intern(t.dtype, known(t.shape), device_of(t)) for t in types])
-        self.expand = expand
-        self.differentiable = differentiable
-        self.inexact = any([t.dtype.is_inexact for t in self.types])
-        self.single = len(self.types) == 1 and flows is None
-        if flows is None:
-            flows = [-1 if differentiable and t.dtype.is_inexact else 0 for t in self.types]
-        self.flows = tuple(flows)
-        self.continuous = self.single and self.flows[0] != 0
-        self.follows = follows
-        self.lasting = False  # whether its types stay the same while those of other calls change
-        self.traced = False
-        self.variable = False  # whether it marks a variable of differentiation
-        self.takes_rows = takes_rows  # whether inputs may be `RowSparse`
-        self.called = None if kind is None else kind[0]
-        self.kind = kind if shared else None
-        self.general: tuple[object, tuple[int, ...]] | None = None  # kind and sizes apart
-        self.routines: dict[Any, Any] = {}
+        self.pattern = pattern
+        self.given = given  # also keeps them: their identities are part of keys
+        self.types = types
+        self.static = static
+        self.single = pattern.single
+        self.continuous = pattern.continuous
+        self.follows = pattern.follows
+        self._routines: dict[Any, Any] | None = None
+
+    @property
+    def routines(self) -> dict[Any, Any]:
+        """Made once it is used."""
+        if self._routines is None:
+            self._routines = {}
+        return self._routines
+
+    @property
+    def name(self) -> str:
+        """Of the operation or function."""
+        return self.pattern.name
+
+    @property
+    def boundless(self) -> bool:
+        """Whether a result is a view larger than its memory."""
+        return self.pattern.boundless
+
+    @property
+    def inexact(self) -> bool:
+        """Whether a result is floating-point or complex."""
+        return self.pattern.inexact
+
+    @property
+    def variable(self) -> bool:
+        """Whether it marks a variable of differentiation."""
+        return self.pattern.variable
+
+    @property
+    def general(self) -> tuple[Pattern, tuple[int, ...]]:
+        """The pattern and the sizes apart: of the inputs, the results and the attributes."""
+        if not self.pattern.shared:
+            return self.pattern, ()
+        sizes: list[int] = []
+        for kind in (*self.given, *self.types):
+            sizes += known(kind.shape)
+        for value in self.static.values():
+            without(value, sizes)
+        return self.pattern, tuple(sizes)
+
+    def expand(self, *values: Any) -> Sequence[Cotangent]:
+        """Add the nodes to the current graph, given the inputs' values."""
+        return self.pattern.expand(values, self.static)
 
     def __repr__(self) -> str:
         return f"<Plan {self.name}>"
 
 
-_types: dict[tuple[Any, ...], TensorType] = {}
-_plans: dict[Any, Plan] = {}
-
-
-def intern(dtype: DType, shape: tuple[int, ...], device: int = 0) -> TensorType:
-    """The one `TensorType` of this dtype and shape; its `id` may serve as a key.
+def plan_of(
+    name: str, given: Sequence[TensorType], types: Sequence[TensorType],
+    expand: Callable[..., Sequence[Cotangent]], differentiable: bool = True,
+    flows: Sequence[int] | None = None,
+) -> Plan:  # fmt: skip
+    """A plan that shares nothing with plans for other sizes.
 
     Args:
-        device: the number of the CPU of such tensors.
-
-    Raises:
-        TypeError: a size is no integer, such as 2.0, which is equal to 2.
+        expand: adds the nodes to the current graph, given the inputs' values.
     """
-    key = (dtype, shape, device) if device else (dtype, shape)
-    known = _types.get(key)
-    if known is None:
-        exact = tuple([index(size) for size in shape])
-        key = (dtype, exact, *key[2:])
-        known = _types.setdefault(key, placed(TensorType(dtype, exact), device))
-    return known
+
+    def expanded(values: Sequence[Any], static: Mapping[str, Any]) -> Sequence[Cotangent]:
+        del static
+        return expand(*values)
+
+    for dtype, shape in types:
+        check_room(name, known(shape), dtype)
+    pattern = Pattern(name, types, expanded, differentiable, flows=flows)
+    return Plan(pattern, given, interned(types), {})
+
+
+def interned(types: Sequence[TensorType]) -> tuple[TensorType, ...]:
+    """Types as those of values."""
+    return tuple([intern(t.dtype, known(t.shape), device_of(t)) for t in types])
+
+
+_plans: Final[dict[Any, Plan]] = {}
+_kept: Final = [0]  # how many of them programs used when the others were dropped
+_families: Final[dict[Any, Family[Pattern] | None]] = {}  # `None` if met once only
 
 
 def remember(key: Any, plan: Plan) -> Plan:
     """Add a plan to the cache; unused ones are dropped when there are too many."""
-    if len(_plans) >= MOST_PLANS:
+    if len(_plans) >= MOST_PLANS and len(_plans) >= 2 * _kept[0]:
         _forget()
     _plans[key] = plan
     return plan
@@ -133,18 +148,11 @@ def remember(key: Any, plan: Plan) -> Plan:
 
 def _forget() -> None:
     """Drop plans, except those of cached programs, which would have to be compiled again."""
-    for further in further_plans:
-        further.clear()
     for key in list(_plans):
-        plan = _plans[key]
+        plan = _plans.get(key)  # `None` if another thread drops plans, too
         if sys.getrefcount(plan) <= 3:  # references of `_plans`, the local variable and the call
-            del _plans[key]
-    if len(_plans) > MOST_PLANS // 2:
-        _plans.clear()
-
-
-further_plans: Final[list[dict[Any, Any]]] = []
-"""Other caches of plans."""
+            _plans.pop(key, None)
+    _kept[0] = len(_plans)
 
 
 recall: Final = _plans.get
@@ -159,40 +167,45 @@ def placeholders(types: Sequence[TensorType]) -> list[Value]:
     ]
 
 
-def op_plan(op: Op, types: Sequence[TensorType], attrs: dict[str, Any]) -> Plan:
+def op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     """The plan of a catalogue operation.
 
     Raises:
         WeftError: the inputs do not fit; the message names the user's line.
     """
-    ids = tuple(map(id, types))
+    key = (id(op), *map(id, types), *attrs.items())
     try:
-        found = recall((op, ids, tuple(attrs.items())))
+        found = recall(key)
     except TypeError:  # attributes that have to be frozen
-        found = None
-    if found is not None:
-        return found
+        attrs = {k: freeze(v) for k, v in attrs.items()}
+        key = (id(op), *map(id, types), *attrs.items())
+        found = recall(key)
+    return found or remember(key, _resized(op, types, attrs) or _op_plan(op, types, attrs))
+
+
+NONE: Final[Static] = {}
+"""The attributes of calls without any."""
+
+
+def family_of(plan: Plan) -> Family[Pattern] | None:
+    """What is known of calls that differ from a plan in sizes."""
+    return _families.get(_key(plan.pattern.called, plan.given, plan.static, []))
+
+
+def _op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
+    def expand(values: Sequence[Any], static: Mapping[str, Any]) -> Sequence[Cotangent]:
+        return op.node(tuple(values), static).outputs
+
+    def derive(types: Sequence[TensorType], static: Static) -> tuple[TensorType, ...]:
+        return op.types(tuple(types), static)
+
+    flows = op.vjp is not NO_GRADIENT
     frozen = {k: freeze(v) for k, v in attrs.items()}
-    key = (op, ids, tuple(frozen.items()))
-    found = recall(key)
-    if found is not None:
-        return found
-    device = common_device(op.name, types)
-    found = op.types(tuple(types), frozen)
-    if device:
-        found = tuple([placed(t, device) for t in found])
-
-    def expand(*values: Value) -> Sequence[Cotangent]:
-        return op.node(values, frozen).outputs
-
-    kind = (op, *frozen.items())
-    differentiable, view = op.vjp is not NO_GRADIENT, op.facts.view
-    plan = Plan(op.name, found, expand, differentiable, kind=kind, view=view, shared=not device)
-    return remember(key, plan)
+    return _checked(op.name, op, types, frozen, derive, expand, flows, op.facts.view)
 
 
 def function_plan(
-    function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any],
+    function: Callable[..., Any], types: Sequence[TensorType], static: Static,
     differentiable: bool = True, takes_rows: bool = False, view: bool = False,
 ) -> Plan:  # fmt: skip
     """The plan of a function from graph values to one or several graph values.
@@ -205,26 +218,103 @@ def function_plan(
     Raises:
         WeftError: whatever the function's operations raise for these types.
     """
-    key = (function, tuple(map(id, types)), tuple(static.items()))
+    key = (function, *map(id, types), *static.items())
     found = recall(key)
     if found is not None:
         return found
+    found = _resized(function, types, static)
+    if found is not None:
+        return remember(key, found)
 
-    def expand(*values: Cotangent) -> Sequence[Cotangent]:
+    def expand(values: Sequence[Any], static: Mapping[str, Any]) -> Sequence[Cotangent]:
         result = function(*values, **static)
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
+    def derive(types: Sequence[TensorType], static: Static) -> tuple[TensorType, ...]:
+        return _derived(function, types, static)
+
     name = getattr(function, "__name__", type(function).__name__).strip("_")
-    device = common_device(name, types)
     with in_memory(name):
-        outputs = foreseen(function, types, static, _derived)
+        found = _checked(name, function, types, static, derive, expand, differentiable, view)
+    found.pattern.takes_rows = takes_rows
+    return remember(key, found)
+
+
+def _derived(
+    function: Callable[..., Any], types: Sequence[TensorType], static: Static
+) -> tuple[TensorType, ...]:
+    """The types of a function's results."""
+    graph = Graph()
+    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
+        found = function(*placeholders(types), **static)
+        ys = found if isinstance(found, tuple | list) else (found,)
+        return tuple([dense(y).type for y in ys])
+
+
+def _key(
+    called: Any, types: Sequence[TensorType], static: Static, sizes: list[int]
+) -> tuple[Any, ...]:
+    """A call without its sizes, which are appended to `sizes`; empty on other CPUs."""
+    key: list[Any] = [called]
+    for kind in types:
+        if kind.__class__ is not TensorType:
+            return ()
+        shape: Any = kind.shape  # always known
+        key.append(kind.dtype)
+        key.append(len(shape))
+        sizes += shape
+    for name, value in static.items():
+        kind = value.__class__
+        if kind is int:
+            sizes.append(value)
+        key.append(name)
+        key.append(int if kind is int else without(value, sizes))
+    return tuple(key)
+
+
+def _resized(called: Any, types: Sequence[TensorType], static: Static) -> Plan | None:
+    """The plan of a call, if the types of its results follow from those for other sizes."""
+    sizes: list[int] = []
+    family = _families.get(_key(called, types, static, sizes))
+    found = None if family is None else family.find(types, sizes)
+    return None if found is None else Plan(found[1], types, found[0], static)
+
+
+def _checked(
+    name: str, called: Any, types: Sequence[TensorType], static: Static,
+    derive: Callable[[Sequence[TensorType], Static], tuple[TensorType, ...]], expand: Expand,
+    differentiable: bool, view: bool,
+) -> Plan:  # fmt: skip
+    """The plan of a call that is checked, and learned for calls of other sizes."""
+    device = common_device(name, types)
+    results = derive(types, static)
+    for dtype, shape in results:
+        check_room(name, known(shape), dtype, view)
+    boundless = view and not all([has_room(known(t.shape), t.dtype) for t in results])
     if device:
-        outputs = tuple([placed(t, device) for t in outputs])
-    kind = (function, *static.items())
-    plan = Plan(
-        name, outputs, expand, differentiable, 0, takes_rows, kind, view=view, shared=not device
-    )
-    return remember(key, plan)
+        results = tuple([placed(t, device) for t in results])
+        pattern = Pattern(name, results, expand, differentiable, called, boundless=boundless)
+        return Plan(pattern, types, interned(results), static)
+    sizes: list[int] = []
+    key = _key(called, types, static, sizes)
+    pattern = shared_pattern(key, name, results, expand, differentiable, called, boundless)
+
+    def derived(sizes: Sequence[int]) -> tuple[TensorType, ...]:
+        left = iter(sizes)
+        other = [TensorType(t.dtype, refilled(known(t.shape), left)) for t in types]
+        return derive(other, {k: refilled(v, left) for k, v in static.items()})
+
+    if key not in _families:
+        if len(_families) >= MOST_FAMILIES:
+            _families.clear()
+        _families[key] = None
+    else:
+        family = _families[key]
+        if family is None:
+            count = sum([len(known(t.shape)) for t in types])
+            family = _families[key] = Family(len(sizes), count)
+        family.learn(types, sizes, results, pattern, derived)
+    return Plan(pattern, types, interned(results), static)
 
 
 def transfer_plan(kind: TensorType, device: int) -> Plan:
@@ -237,51 +327,10 @@ def transfer_plan(kind: TensorType, device: int) -> Plan:
         def expand(*values: Value) -> Sequence[Cotangent]:
             return identity.node(values, {}).outputs
 
-        found = remember(key, Plan("to", [placed(kind, device)], expand))
+        found = remember(key, plan_of("to", (kind,), [placed(kind, device)], expand))
     return found
-
-
-def _derived(
-    function: Callable[..., Any], types: Sequence[TensorType], static: dict[str, Any]
-) -> tuple[TensorType, ...]:
-    """The types of a function's results."""
-    graph = Graph()
-    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
-        found = function(*placeholders(types), **static)
-        ys = found if isinstance(found, tuple | list) else (found,)
-        return tuple([dense(y).type for y in ys])
-
-
-def gradient_plan(
-    ys: Sequence[TensorType],
-    given: tuple[bool, ...],
-    xs: Sequence[TensorType],
-    stop: int,
-) -> Plan:
-    """The plan of a backward pass.
-
-    Its inputs are `ys`, the given cotangents, `xs`, and values to be treated as constants, in this
-    order. Its results are the gradients, zeros for each x that none reaches.
-    """
-    key = ("gradients", tuple(map(id, ys)), given, tuple(map(id, xs)), stop)
-    found = recall(key)
-    if found is not None:
-        return found
-    first = len(ys) + sum(given)
-
-    def expand(*values: Value) -> Sequence[Cotangent]:
-        starts = iter(values[len(ys) : first])
-        grad_ys = [next(starts) if g else None for g in given]
-        targets = values[first : first + len(xs)]
-        found = gradients(values[: len(ys)], targets, grad_ys, stop=values[first + len(xs) :])
-        return [zeros_like(x) if g is None else g for g, x in zip(found, targets, strict=True)]
-
-    kind = ("gradients", given, len(ys), stop)
-    shared = not any(map(device_of, (*ys, *xs)))
-    plan = Plan("gradients", xs, expand, follows=len(ys), kind=kind, shared=shared)
-    return remember(key, plan)
 
 
 def accepted_input(value: Cotangent, plan: Plan) -> Cotangent:
     """An input as a plan takes it: row-sparse only if the plan supports that."""
-    return value.dense() if isinstance(value, RowSparse) and not plan.takes_rows else value
+    return value.dense() if isinstance(value, RowSparse) and not plan.pattern.takes_rows else value

@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.call_pattern import without_sizes
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.plan import Plan
 from weft.eager.record.structure import Memo, Structure
@@ -159,7 +158,7 @@ _met: Final[OrderedDict[tuple[object, ...], list[Recurrence]]] = OrderedDict()
 
 def _calls(records: Sequence[Record]) -> tuple[object, ...]:
     """What is called in which order, regardless of sizes."""
-    return tuple([(record.plan.general or without_sizes(record))[0] for record in records])
+    return tuple([record.plan.pattern for record in records])
 
 
 def recurring(records: Sequence[Record]) -> Structure | None:

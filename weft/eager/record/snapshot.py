@@ -20,9 +20,10 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from weft.eager.record.collective_calls import calls_others
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Array, Lazy, Loan, Record, begun, entry, serials
 from weft.eager.record.memory_pool import copied, is_lent
-from weft.eager.record.plan import Plan, intern, op_plan
+from weft.eager.record.plan import Plan, op_plan
 from weft.eager.record.state import compute, flush, set_reader, trace
 from weft.ir.dtype import bool_
 from weft.ir.shape import known, size
@@ -122,7 +123,7 @@ def _read(plan: Plan, inputs: tuple[Lazy, ...], frame: FrameType | None) -> tupl
     lent = [x for x in inputs if x.loan is not None and is_open(x)]
     if not lent:
         return now.record_at(plan, inputs, frame)
-    flows = plan.differentiable and now.grad_mode
+    flows = plan.pattern.differentiable and now.grad_mode
     at_once = now.prompt or (_gives_little(plan, lent) and not calls_others(_pending(inputs)))
     stand_in = _borrowed if at_once else _copied
     safe = tuple([x if x.loan is None else stand_in(x, flows and x.tracked) for x in inputs])

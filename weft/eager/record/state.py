@@ -178,10 +178,10 @@ class State:
             self.make_room(frame)
         record = entry(plan, inputs, next(serials), frame)
         tracked = 0
-        if plan.differentiable and self.grad_mode:
+        if plan.pattern.differentiable and self.grad_mode:
             for i, x in enumerate(inputs):
                 tracked |= x.tracked << i
-        flows = zip(plan.types, plan.flows, strict=True)
+        flows = zip(plan.types, plan.pattern.flows, strict=True)
         outputs = tuple(
             [begun(Lazy(), t, record, i, f & tracked != 0) for i, (t, f) in enumerate(flows)]
         )

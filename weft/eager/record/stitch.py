@@ -227,11 +227,8 @@ class Stitching:
 
     def _show(self) -> None:
         calls = len(dict.fromkeys([record for _, _, record in self._started]))
-        print(
-            f"# stitched: {calls} calls, {len(self._list)} launches, about {self._list.ns / 1e3:,.0f}"
-            f" us on one thread; {self._top:,} B for values between them",
-            file=sys.stderr,
-        )
+        what = f"{calls} calls, {len(self._list)} launches, {self._top:,} B for values between them"
+        print(f"# stitched: {what}, about {self._list.ns / 1e3:,.0f} us", file=sys.stderr)
 
     def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""

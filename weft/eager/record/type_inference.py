@@ -1,148 +1,150 @@
-"""Infers result types of functions without calling them for every new size.
+"""Infers result types of calls without checking them anew for every new size.
 
-A function is called on placeholders to learn the types of its results. If only sizes differ from
-earlier calls, it is called once on placeholders whose sizes are symbolic (`weft.ir.extent`): the
-result holds for all sizes that pass the guards collected on the way.
+If only sizes differ from earlier calls, types are derived once from sizes that are symbolic
+(`weft.ir.extent`). The result is a formula that holds for all sizes that pass the guards collected
+on the way.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import contextlib
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, Generic, TypeVar
 
-from weft.eager.record.attribute_pattern import refilled, without
+from weft.eager.record.size_formula import Formula, Sizes, SymbolicSizes, is_usual
 from weft.errors import WeftError
-from weft.ir.extent import Extents
 from weft.ir.node import TensorType
-from weft.ir.shape import known
 
-MOST: Final = 512  # functions; the least recently used goes first
-WIDTHS: Final = 16  # sets of the other sizes, such as widths of several layers
-VARIES: Final = 3  # different values of a size before it counts as dynamic
-ATTEMPTS: Final = 4  # calls with extents for each set; some functions need too many guards
+P = TypeVar("P")
+Derive = Callable[[Sizes], Sequence[TensorType]]
 
-Sizes = tuple[int, ...]
-Derive = Callable[
-    [Callable[..., Any], Sequence[TensorType], dict[str, Any]], tuple[TensorType, ...]
-]
+PATIENCE: Final = 3  # calls with other sizes before a formula pays; it takes as long as a few
+MOST_FORMULAS: Final = 8  # for each set of plain sizes: sizes equal, 1, above a limit, ...
+WIDTHS: Final = 32  # sets of the sizes that stay plain, such as axes
+VARIES: Final = 3  # different values of an attribute before it counts as a size
+MOST_SIZES: Final = 64  # if there are more, those that never change are not made symbolic
 
 
-class _Case:
-    """Types as functions of the dynamic sizes, for sizes that pass the same guards."""
+class _Known(Generic[P]):
+    """What is known for one set of the sizes that stay plain."""
 
-    def __init__(
-        self, sizes: Sizes, varying: Sizes, derive: Callable[[Sizes], tuple[TensorType, ...]]
-    ) -> None:
-        self._extents = Extents()
-        given = [self._extents.base(n) if i in varying else n for i, n in enumerate(sizes)]
-        types = derive(tuple(given))
-        number = self._extents.number_of
-        self._types = [(t.dtype, [number(d) for d in known(t.shape)]) for t in types]
-
-    def types(self, values: Sizes) -> tuple[TensorType, ...] | None:
-        """The types for these values of the dynamic sizes."""
-        try:
-            found = self._extents.values(values)
-        except ZeroDivisionError:
-            return None
-        if not self._extents.admits(found):
-            return None
-        return tuple([TensorType(d, tuple([found[n] for n in shape])) for d, shape in self._types])
-
-
-class _Foresight:
-    """What is known of a function on inputs that differ only in sizes."""
+    __slots__ = ("formulas", "missed", "tries")
 
     def __init__(self) -> None:
-        self._met: list[set[int]] = []
-        self._varying: Sizes = ()  # positions of the dynamic sizes
-        self._cases: dict[Sizes, list[_Case]] = {}  # by the other sizes
-        self._attempts: dict[Sizes, int] = {}
+        self.formulas: list[tuple[Formula, P]] = []  # the latest first
+        self.missed = 0
+        self.tries = MOST_FORMULAS
 
-    def types(self, sizes: Sizes) -> tuple[TensorType, ...] | None:
-        """The types of the results for these sizes; `None` if unknown."""
-        fixed, values = self._parts(sizes)
-        for case in self._cases.get(fixed, ()):
-            found = case.types(values)
-            if found is not None:
-                return found
+
+class Family(Generic[P]):
+    """What is known of calls that differ only in sizes.
+
+    Sizes are those of the inputs' shapes, then the integers among attributes. Those that no formula
+    suits stay plain: attributes that do not change, and what is used as a plain number, as axes
+    are.
+    """
+
+    __slots__ = ("_careful", "_met", "_pins", "_plain", "_ranks", "_state")
+
+    def __init__(self, count: int, ranks: int) -> None:
+        """For so many sizes, of which the first `ranks` are those of shapes."""
+        self._ranks = ranks
+        self._careful = ranks > MOST_SIZES  # whether sizes that do not change stay plain
+        self._met: list[set[int]] = [set() for _ in range(count)]
+        self._pins: list[set[int]] = [set() for _ in range(count)]
+        self._state = self._begun()
+
+    def _begun(self) -> tuple[Sizes, Callable[[Sizes], Any], dict[Any, _Known[P]]]:
+        """The symbolic positions, the plain sizes, and what is known for these: nothing yet."""
+        varying = [len(met) >= VARIES for met in self._met]
+        symbolic: list[int] = []
+        plain: list[int] = []
+        for i, varies in enumerate(varying):
+            usable = varies or (i < self._ranks and not self._careful)
+            is_number = len(self._pins[i] - {0, 1}) > 1
+            (symbolic if usable and not is_number else plain).append(i)
+        return tuple(symbolic), itemgetter(*plain) if plain else _nothing, {}
+
+    def find(
+        self, given: Sequence[TensorType], sizes: Sizes
+    ) -> tuple[tuple[TensorType, ...], P] | None:
+        """The result types, and what was learned with their formula; `None` if unknown."""
+        _, plain, cases = self._state  # read once: another thread may replace it
+        known = cases.get(plain(sizes))
+        if known is None:
+            return None
+        for formula, pattern in known.formulas:
+            try:
+                types = formula(given, sizes)
+            except ZeroDivisionError:
+                continue
+            if types is not None:
+                return types, pattern
         return None
 
-    def _parts(self, sizes: Sizes) -> tuple[Sizes, Sizes]:
-        """The static sizes and the dynamic ones."""
-        fixed = tuple([n for i, n in enumerate(sizes) if i not in self._varying])
-        return fixed, tuple([sizes[i] for i in self._varying])
+    def learn(
+        self, given: Sequence[TensorType], sizes: Sizes, types: Sequence[TensorType], pattern: P,
+        derive: Derive,
+    ) -> None:  # fmt: skip
+        """Remember the result types for sizes not covered yet.
 
-    def learn(self, sizes: Sizes, derive: Callable[[Sizes], tuple[TensorType, ...]]) -> None:
-        """Remember the types for sizes not covered yet."""
-        if len(self._varying) < len(sizes):
-            self._meet(sizes)
-        fixed, values = self._parts(sizes)
-        left = self._attempts.get(fixed, ATTEMPTS)
-        if not values or not left:
+        Args:
+            pattern: what `find` returns for all sizes of the same formula.
+            derive: derives the types for sizes, some of which are symbolic.
+        """
+        self._meet(sizes)
+        symbolic, plain, cases = self._state
+        if len(cases) >= WIDTHS:
+            cases.clear()
+        known = cases.setdefault(plain(sizes), _Known())
+        known.missed += 1
+        if known.missed <= PATIENCE or not (symbolic and known.tries and is_usual(types)):
             return
-        if len(self._attempts) >= WIDTHS:
-            self._attempts.clear()
-            self._cases.clear()
-        self._attempts[fixed] = left - 1
-        try:
-            case = _Case(sizes, self._varying, derive)
-        except _REFUSALS:
-            return  # it was written for integers and used one in a way that extents do not support
-        self._cases.setdefault(fixed, []).insert(0, case)
+        known.tries -= 1
+        symbols = SymbolicSizes(sizes, symbolic)
+        found = _formula(symbols, given, types, derive)
+        if found is None:
+            self._careful = True
+        else:
+            known.formulas.insert(0, (found, pattern))
+            for i, value in symbols.pinned():
+                self._pins[i].add(value)
+        self._refresh()
 
     def _meet(self, sizes: Sizes) -> None:
-        """Find the sizes that are dynamic."""
-        self._met = self._met or [set() for _ in sizes]
-        for met, size in zip(self._met, sizes, strict=True):
+        """Find the sizes that vary."""
+        for i, (met, size) in enumerate(zip(self._met, sizes, strict=True)):
             if len(met) < VARIES:
                 met.add(size)
-        varying = tuple([i for i, met in enumerate(self._met) if len(met) >= VARIES])
-        if varying != self._varying:
-            self._varying = varying
-            self._cases.clear()
-            self._attempts.clear()
+                if len(met) == VARIES and i >= self._ranks:
+                    self._pins = [set() for _ in sizes]  # perhaps pinned to this one
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Start anew if other sizes are symbolic now."""
+        state = self._begun()
+        if state[0] != self._state[0]:
+            self._state = state
+
+
+def _formula(
+    symbols: SymbolicSizes, given: Sequence[TensorType], types: Sequence[TensorType], derive: Derive
+) -> Formula | None:
+    """A formula that gives these types for types of the inputs."""
+    with contextlib.suppress(*_REFUSALS):
+        # It may have been written for integers and use one in a way that extents do not support
+        found = symbols.formula(given, derive(symbols.sizes))
+        return found if found(given, symbols.plain) == tuple(types) else None
+    return None
+
+
+def _nothing(sizes: Sizes) -> None:
+    """For no positions what `itemgetter` is for some."""
+    del sizes
 
 
 _REFUSALS: Final = (
-    WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError,
+    WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, AssertionError,
     RuntimeError,  # a generator that ended too early
 )  # fmt: skip
-_known: Final[OrderedDict[Any, _Foresight]] = OrderedDict()
-
-
-def foreseen(
-    function: Callable[..., Any],
-    types: Sequence[TensorType],
-    static: dict[str, Any],
-    derive: Derive,
-) -> tuple[TensorType, ...]:
-    """`derive(function, types, static)`, with as few calls of it as possible.
-
-    Raises:
-        WeftError: whatever `derive` raises for these types.
-    """
-    sizes: list[int] = []
-    kinds = tuple([(t.dtype, without(known(t.shape), sizes)) for t in types])
-    attributes = tuple([(name, without(value, sizes)) for name, value in static.items()])
-    key = (function, kinds, attributes)
-    one = _known.get(key)
-    if one is None:
-        one = _known[key] = _Foresight()
-        if len(_known) > MOST:
-            _known.popitem(last=False)
-    else:
-        _known.move_to_end(key)
-    found = one.types(tuple(sizes))
-    if found is not None:
-        return found
-    found = derive(function, types, static)
-
-    def derived(sizes: Sizes) -> tuple[TensorType, ...]:
-        left = iter(sizes)
-        other = [TensorType(t.dtype, refilled(known(t.shape), left)) for t in types]
-        return derive(function, other, {k: refilled(v, left) for k, v in static.items()})
-
-    one.learn(tuple(sizes), derived)
-    return found

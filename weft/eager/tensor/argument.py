@@ -85,6 +85,9 @@ def axes_of(name: str, axes: Any, rank: int) -> tuple[int, ...]:
     """
     if axes is None:
         return tuple(range(rank))
+    if type(axes) is int:
+        only = axis_of(name, axes, rank)
+        return (only,) if rank else ()
     if not isinstance(axes, Iterable) or isinstance(axes, Handle):
         axes = (axes,)
     found = [axis_of(name, a, rank) for a in cast("Iterable[Any]", axes)]
@@ -139,8 +142,10 @@ def check_same_type(name: str, x: Any, source: Any) -> None:
 
 def sizes(name: str, given: tuple[Any, ...]) -> tuple[int, ...]:
     """The sizes of `x.view(2, 3)` or `x.view((2, 3))` as a tuple of integers."""
-    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], Handle):
-        given = tuple(cast("Iterable[Any]", given[0]))
+    if len(given) == 1 and type(given[0]) is not int:
+        only = given[0]
+        if isinstance(only, Iterable) and not isinstance(only, Handle):
+            given = tuple(cast("Iterable[Any]", only))
     return tuple([integer(name, d) for d in given])
 
 

@@ -34,6 +34,7 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import known, normal_axis, show
 from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import REFUSABLE, guarded, refuse
+from weft.runtime.flight import aloft
 from weft.runtime.memory.anonymous import is_shared
 
 
@@ -415,7 +416,9 @@ class Attributes(Handle):
         Raises:
             ShapeError: it has several elements or none.
         """
-        array = self.array
+        array = self.shown.array if self.window is None else None
+        if array is None or aloft:
+            array = self.array
         if array.size != 1:
             raise ShapeError.here(
                 f"item: expected one element, got {array.size} in shape {show(self.shape)}; "

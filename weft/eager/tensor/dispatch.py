@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -19,13 +20,15 @@ from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.scalar import element, number
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, bool_
-from weft.ir.node import at_user_line
+from weft.ir.node import TensorType, at_user_line
 from weft.ops.declaration import REGISTRY, Op
 from weft.ops.declaration.autocast import declared, input_dtypes
 from weft.ops.declaration.fact import Autocast
 from weft.ops.refusal import shown
 from weft.ops.warning import warn
 
+frame: Final = sys._getframe  # pyright: ignore[reportPrivateUsage]
+_NUMBERS: Final = (bool, int, float, complex)
 CAST: Final[Op] = REGISTRY["cast"]
 REAL: Final[Op] = REGISTRY["real"]
 DISCARDED: Final = "Casting complex values to real discards the imaginary part"
@@ -51,7 +54,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
         return borrowed(np.asarray(x))
     if isinstance(x, np.generic):
         return leaf(np.asarray(x))
-    if isinstance(x, bool | int | float | complex):
+    if isinstance(x, _NUMBERS):
         return number(x, rules.number(x, bool_), rules) if dtype is None else element(x, dtype)
     if isinstance(x, list | tuple):
         array = _array_of_lists(x)
@@ -119,9 +122,13 @@ def under_autocast(op: Op, lazies: Sequence[Lazy]) -> Sequence[Lazy]:
 
 def record(op: Op, lazies: Sequence[Lazy], attrs: dict[str, Any]) -> tuple[Lazy, ...]:
     """Record a catalogue operation, with casts if mixed precision is on."""
-    lazies = under_autocast(op, lazies)
+    now = trace.now
+    if now.autocast is not None:
+        lazies = under_autocast(op, lazies)
     plan = op_plan(op, [x.type for x in lazies], attrs)
-    return trace.now.record(plan, tuple(lazies))
+    if plan.single:
+        return (now.record_one(plan, tuple(lazies), frame(1)),)
+    return now.record_at(plan, tuple(lazies), frame(1))
 
 
 def call(op: Op, *xs: Any, **attrs: Any) -> Any:
@@ -170,19 +177,33 @@ class Recorded:
 
     def record(self, xs: Sequence[Any], static: dict[str, Any]) -> tuple[Lazy, ...]:
         """Record a call; the values of its results."""
-        lazies = [
-            x.lazy if isinstance(x, Handle) else None if x is None else lazy_of(x) for x in xs
-        ]
-        now = trace.now
-        low: DType | None = now.autocast
+        plan, lazies = self._planned(xs, static)
+        return trace.now.record_at(plan, lazies, frame(1))
+
+    def _planned(self, xs: Sequence[Any], static: dict[str, Any]) -> tuple[Plan, tuple[Lazy, ...]]:
+        """The plan of a call, and its inputs."""
+        lazies: list[Lazy] = []
+        types: list[TensorType] = []
+        if trace.now.autocast is not None:
+            return self._planned_with_gaps(xs, static)
+        for x in xs:
+            if x is None:
+                return self._planned_with_gaps(xs, static)
+            lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
+            lazies.append(lazy)
+            types.append(lazy.type)
+        plan = function_plan(self.function, types, static, self.differentiable, self.rows)
+        return plan, tuple(lazies)
+
+    def _planned_with_gaps(
+        self, xs: Sequence[Any], static: dict[str, Any]
+    ) -> tuple[Plan, tuple[Lazy, ...]]:
+        """The same with `None` for omitted arguments, or under mixed precision."""
+        lazies = [None if x is None else lazy_of(x) for x in xs]
+        low: DType | None = trace.now.autocast
         if low is not None:
             lazies = self._cast(lazies, low)
-        if None in lazies:
-            plan = self.plan(lazies, static)
-        else:
-            types = [x.type for x in lazies if x is not None]
-            plan = function_plan(self.function, types, static, self.differentiable, self.rows)
-        return now.record(plan, tuple([x for x in lazies if x is not None]))
+        return self.plan(lazies, static), tuple([x for x in lazies if x is not None])
 
     def _cast(self, lazies: list[Lazy | None], low: DType) -> list[Lazy | None]:
         given = [x.type.dtype for x in lazies if x is not None]
@@ -191,11 +212,18 @@ class Recorded:
 
     def __call__(self, *xs: Any, **static: Any) -> Any:
         """Record a call; returns a tensor, or a tuple if the function has several results."""
-        return self.on(kind_of(*xs), *xs, **static)
+        return self._wrapped(kind_of(*xs), xs, static)
 
     def on(self, like: Any, *xs: Any, **static: Any) -> Any:
         """Record a call whose results take the class of the tensor `like`."""
-        found = self.record(xs, static)
+        return self._wrapped(like, xs, static)
+
+    def _wrapped(self, like: Any, xs: Sequence[Any], static: dict[str, Any]) -> Any:
+        plan, lazies = self._planned(xs, static)
+        if plan.single:
+            kind = Handle.default if like is None else like.kind
+            return handle_of(kind, trace.now.record_one(plan, lazies, frame(1)))
+        found = trace.now.record_at(plan, lazies, frame(1))
         if len(found) == 1:
             return wrap(found[0], like)
         return tuple([wrap(y, like) for y in found])
@@ -247,4 +275,4 @@ def recorded(
 
 def looks_up(plan: Plan) -> bool:
     """Whether it is a call of (indices, table, ...) with a row-sparse gradient of the table."""
-    return bool(getattr(plan.called, "looks_up", False))
+    return bool(getattr(plan.pattern.called, "looks_up", False))

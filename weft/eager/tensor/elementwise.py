@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import Plan, further_plans, intern, op_plan
+from weft.eager.record.pattern import Pattern
+from weft.eager.record.plan import MOST_PLANS, NONE, Plan, family_of, op_plan
 from weft.eager.record.state import trace
+from weft.eager.record.type_inference import Family
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
@@ -22,35 +26,120 @@ from weft.ops.declaration import REGISTRY, Op
 from weft.ops.elementwise.compare import whole_comparison
 
 Found = tuple[Plan, Numbers | None]
+Call = tuple[Family[Pattern] | None, Numbers | None]
+_UNKNOWN: Final[Call] = (None, None)
 
 
-class Plans(dict[Any, Found]):
+class Plans(dict[Any, Plan]):
     """The plans of an operation by its operands' types; inputs for bare numbers.
 
     Only for operands that need no cast, whatever the default dtype. The last lookup is mostly the
-    next one, and is recognized without a key: half the cost of a lookup.
+    next one, and is recognized without a key: half the cost of a lookup. Keys are identities, of
+    what plans keep: Python's cyclic collector need not look at them.
 
     Attributes:
-        latest: the operands' types (classes of numbers), the rules, and the entry found.
+        latest: the operands' types (classes of numbers), the rules, and what was found.
+        calls: what is known of operands of any sizes, by their dtypes and ranks.
+        numbers: numbers as inputs, by the classes and dtypes of the operands.
     """
 
-    __slots__ = ("latest",)
-    latest: tuple[Any, Any, Any, Found | None]
+    __slots__ = ("_kept", "calls", "latest", "numbers")
+    latest: tuple[Any, Any, Any, Plan | None, Numbers | None]
+    calls: dict[Any, Call]
+    numbers: dict[Any, Numbers | None]
 
     def __init__(self) -> None:
-        self.latest = (None, None, None, None)
+        self.latest = (None, None, None, None, None)
+        self.calls = {}
+        self.numbers = {}
+        self._kept = 0
 
-    def find(self, x: TensorType, y: Any, rules: promotion.Rules) -> Found | None:
-        """The entry for operands of type `x` and of type, or class, `y`."""
-        found = self.get((rules, id(x), id(y) if type(y) is TensorType else y))
+    def find(self, x: Any, y: Any, rules: promotion.Rules) -> Found | None:
+        """The plan for operands of these types, or classes."""
+        key = (id(x), id(y), id(rules))
+        plan = self.get(key)
+        if plan is None:
+            plan, numbers = self._resized(key, x, y, rules)
+            if plan is None:
+                return None
+        elif y.__class__ is type:
+            numbers = self.numbers[rules, x.dtype, y]
+        elif x.__class__ is type:
+            numbers = self.numbers[rules, x, y.dtype]
+        else:
+            numbers = None
+        self.latest = (x, y, rules, plan, numbers)
+        return plan, numbers
+
+    def _resized(
+        self, key: Any, x: Any, y: Any, rules: promotion.Rules
+    ) -> tuple[Plan | None, Numbers | None]:
+        """A plan for other sizes than before."""
+        calls = self.calls
+        given: Any = (x, y)
+        if x.__class__ is TensorType:
+            rank = len(x.shape)
+            if y.__class__ is TensorType:
+                family, numbers = calls.get((rules, x.dtype, rank, y.dtype, len(y.shape)), _UNKNOWN)
+                sizes = x.shape + y.shape
+            else:
+                family, numbers = calls.get((rules, x.dtype, rank, y), _UNKNOWN)
+                given, sizes = (x, numbers and numbers.type), x.shape
+        elif y.__class__ is TensorType:
+            family, numbers = calls.get((rules, x, y.dtype, len(y.shape)), _UNKNOWN)
+            given, sizes = (numbers and numbers.type, y), y.shape
+        else:
+            return None, None
+        known = None if family is None else family.find(given, sizes)
+        if known is None:
+            return None, None
+        return self.add(key, Plan(known[1], given, known[0], NONE)), numbers
+
+    def of(self, x: TensorType) -> Plan | None:
+        """The plan for one operand of this type."""
+        found = self.get(id(x))
         if found is not None:
-            self.latest = (x, y, rules, found)
-        return found
+            return found
+        sizes: Any = x.shape
+        family, _ = self.calls.get((None, x.dtype, len(sizes)), _UNKNOWN)
+        known = None if family is None or type(x) is not TensorType else family.find((x,), sizes)
+        if known is None:
+            return None
+        return self.add(id(x), Plan(known[1], (x,), known[0], NONE))
 
-    def clear(self) -> None:
-        """Forget them all."""
-        self.latest = (None, None, None, None)
-        super().clear()
+    def add(self, key: Any, plan: Plan) -> Plan:
+        """Add a plan; unused ones are dropped when there are too many."""
+        if len(self) >= MOST_PLANS and len(self) >= 2 * self._kept:
+            for each in list(self):
+                if sys.getrefcount(self.get(each)) <= 2:  # references of the entry and the call
+                    self.pop(each, None)  # which another thread may have dropped
+            self._kept = len(self)
+        self[key] = plan
+        return plan
+
+    def learn(self, key: Any, rules: Any, kinds: Sequence[Any], plan: Plan, numbers: Any) -> Plan:
+        """Add a copy of a plan, and what is known of operands of other sizes.
+
+        A plan that several caches hold would seem to be used.
+
+        Args:
+            kinds: types of the operands, classes of those that are `numbers`.
+        """
+        family = family_of(plan)
+        if family is not None:
+            self.calls[rules, *_dtypes(kinds, ranks=True)] = family, numbers
+        self.numbers[rules, *_dtypes(kinds)] = numbers
+        return self.add(key, Plan(plan.pattern, plan.given, plan.types, NONE))
+
+
+def _dtypes(kinds: Sequence[Any], ranks: bool = False) -> list[Any]:
+    """Dtypes of types, beside classes of numbers."""
+    found: list[Any] = []
+    for kind in kinds:
+        found.append(kind if type(kind) is type else kind.dtype)
+        if ranks and type(kind) is not type:
+            found.append(len(kind.shape))
+    return found
 
 
 _plans: Final[dict[Op, Plans]] = {}
@@ -61,7 +150,6 @@ def plans_of(op: Op) -> Plans:
     found = _plans.get(op)
     if found is None:
         found = _plans[op] = Plans()
-        further_plans.append(found)
     return found
 
 
@@ -73,7 +161,9 @@ def unary(op: Op, x: Any, floats: bool = False) -> Any:
     if floats and not dtype.is_inexact:
         lazy = cast(lazy, (promotion.TORCH if like is None else like.rules).floating(dtype))
     elif trace.now.autocast is None:
-        plans_of(op)[id(lazy.type)] = op_plan(op, (lazy.type,), {}), None
+        kind = lazy.type
+        plan = plans_of(op).learn(id(kind), None, (kind,), op_plan(op, (kind,), NONE), None)
+        return wrap(trace.now.record(plan, (lazy,))[0], like)
     return wrap(record(op, (lazy,), {})[0], like)
 
 
@@ -100,8 +190,8 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
     """
     like = x if isinstance(x, Handle) else y if isinstance(y, Handle) else None
     rules = promotion.TORCH if like is None else like.rules
-    a, kind_a = _operand(x, like is not None, rules)
-    b, kind_b = _operand(y, True, rules)
+    a = _operand(x, like is not None, rules)
+    b = _operand(y, True, rules)
     dtype, called, plan = _plan_binary(op, a, b, floats, rules)
     if op in _COMPARISONS and dtype.is_floating and _are_whole(a, b):
         return _compared.on(like, a, b, name=op.name)
@@ -109,18 +199,19 @@ def binary(op: Op, x: Any, y: Any, floats: bool = False) -> Any:
         wide = [wrap(cast(z, float32), like) if isinstance(z, Lazy) else z for z in (a, b)]
         found = binary(op, wide[0], wide[1], floats)
         return found if found.lazy.type.dtype is bool_ else wrap(cast(found.lazy, dtype), like)
-    bare = [kind for kind in (kind_a, kind_b) if kind in _NUMBERS]
+    bare = [type(z) for z in (a, b) if type(z) in _NUMBERS]
     exact = op in _COMPARISONS and int in bare and dtype.is_integer and not rules.wraps
     if exact:
         a, b, dtype = _beyond(a, b, dtype)
-    elif plan is not None and any([isinstance(z, Lazy) and z.type.dtype is dtype for z in (a, b)]):
+    elif plan is not None:
         numbers = numbers_beside(dtype, bare[0], rules) if bare else None
-        plans_of(op)[rules, kind_a, kind_b] = plan, numbers  # whatever the default dtype is
-    if kind_a in _NUMBERS:
-        a = number(a, dtype, rules)
-    if kind_b in _NUMBERS:
-        b = number(b, dtype, rules)
-    return wrap(record(called, (cast(a, dtype), cast(b, dtype)), {})[0], like)
+        kinds = [z.type if isinstance(z, Lazy) else type(z) for z in (a, b)]
+        key = (id(kinds[0]), id(kinds[1]), id(rules))
+        plan = plans_of(op).learn(key, rules, kinds, plan, numbers)
+    given = [z if isinstance(z, Lazy) else number(z, dtype, rules) for z in (a, b)]
+    pair = (cast(given[0], dtype), cast(given[1], dtype))
+    found = record(called, pair, {}) if plan is None or exact else trace.now.record(plan, pair)
+    return wrap(found[0], like)
 
 
 def _are_whole(a: Any, b: Any) -> bool:
@@ -137,18 +228,15 @@ def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
     return pair[0], pair[1], float64 if any([isinstance(x, float) for x in pair]) else dtype
 
 
-def _operand(x: Any, bare: bool, rules: promotion.Rules) -> tuple[Any, Any]:
-    """A value (or a Python number itself, if it may stay `bare`) and a key for its type."""
-    if bare and type(x) in _NUMBERS:
-        return x, type(x)
-    lazy = lazy_of(x, None, rules)
-    return lazy, id(lazy.type)
+def _operand(x: Any, bare: bool, rules: promotion.Rules) -> Any:
+    """A value, or a Python number itself, if it may stay `bare`."""
+    return x if bare and type(x) in _NUMBERS else lazy_of(x, None, rules)
 
 
 def _plan_binary(
     op: Op, a: Any, b: Any, floats: bool, rules: promotion.Rules
 ) -> tuple[DType, Op, Plan | None]:
-    """The common dtype, the operation, and the plan if no operand needs a cast."""
+    """The common dtype, the operation, and the plan if no operand needs a cast, now or later."""
     dtype = common_type([a, b], rules)
     if floats:
         dtype = rules.floating(dtype)
@@ -157,7 +245,12 @@ def _plan_binary(
     if dtype is bool_:
         op = _OF_BOOLS.get(op, op)
         dtype = uint8 if op in _ORDERINGS else dtype
-    if any(x.type.dtype is not dtype for x in (a, b) if isinstance(x, Lazy)):
+    lazies = [x for x in (a, b) if isinstance(x, Lazy)]
+    if (
+        not lazies
+        or trace.now.autocast is not None
+        or any(x.type.dtype is not dtype for x in lazies)
+    ):
         return dtype, op, None
     kinds = [x.type if isinstance(x, Lazy) else intern(dtype, ()) for x in (a, b)]
     return dtype, op, op_plan(op, kinds, {})
@@ -194,13 +287,18 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
     Args:
         floats: integers become floating-point.
     """
+    same: list[Lazy] = []
+    for x in xs:
+        if not isinstance(x, Handle):
+            break
+        lazy = x.lazy
+        kind = lazy.type.dtype
+        if (same and kind is not same[0].type.dtype) or (floats and kind.kind != "f"):
+            break
+        same.append(lazy)
+    if len(same) == len(xs):
+        return same
     like = kind_of(*xs)
-    if like is not None:
-        kind = like.lazy.type.dtype
-        if kind.is_floating or not floats:
-            same = [x.lazy for x in xs if isinstance(x, Handle)]
-            if len(same) == len(xs) and all([x.type.dtype is kind for x in same]):
-                return same
     rules = promotion.TORCH if like is None else like.rules
     operands = [x if type(x) in _NUMBERS else lazy_of(x, None, rules) for x in xs]
     dtype = common_type(operands, rules)

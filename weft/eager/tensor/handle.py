@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
 from collections.abc import Sequence
 from functools import partial
+from sys import getrefcount
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -20,11 +20,12 @@ from weft.eager.record.snapshot import compute_readers, is_open, loan_of, note_l
 from weft.eager.record.state import computing, trace
 from weft.eager.record.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
-from weft.eager.tensor.view.view import InvalidLens, Lens, View
+from weft.eager.tensor.view.view import Lens, View
 from weft.errors import WeftError
 from weft.host.interrupt import Uninterrupted
 from weft.ir.dtype import float64
 from weft.ir.node import TensorType
+from weft.runtime.flight import land_for
 
 _new: Final = object.__new__
 
@@ -48,8 +49,8 @@ class Handle:
     """
 
     __slots__ = (
-        "__weakref__", "_grad", "_version", "detached", "inferred", "lasting", "lent", "shown",
-        "views", "window",
+        "__weakref__", "_grad", "_version", "detached", "flows", "inferred", "lasting", "lent",
+        "place", "shown", "source", "views", "window",
     )  # fmt: skip
     kind: ClassVar[type[Any]]  # of results of operations on it
     default: ClassVar[type[Any]]  # of results where no operand is a tensor
@@ -60,6 +61,10 @@ class Handle:
     lasting: bool  # only set on members of modules, which change rarely
     lent: bool  # only set if others may write to the memory without notice
     views: int  # how many views have been made of it
+    # Only set while the others are not: see `weft.eager.functions.indexing.element`.
+    flows: bool
+    place: Any
+    source: Any
 
     def __dir__(self) -> list[str]:
         """Its attributes, without those set only on some tensors."""
@@ -178,13 +183,16 @@ class Handle:
 
         That is so if no record reads it and nothing is pending that may still fail.
         """
-        if self.window is not None or trace.now.pending or not self.is_available:
+        now = trace.now
+        if self.window is not None or now.pending or now.depth or now.inspect is not None:
             return None
-        if trace.now.duals and not getattr(self, "lent", False):
+        if now.duals and not getattr(self, "lent", False):
             return None
-        if self._references() > _LONE[0]:
+        lazy = self.shown
+        array = lazy.array
+        if array is None or (lazy.tracked and now.grad_mode) or getrefcount(lazy) > _LONE[0]:
             return None
-        array = array_of(self.shown)
+        land_for(id(array))
         return array if array.flags.writeable else None
 
     def touch(self) -> None:
@@ -194,7 +202,7 @@ class Handle:
 
     def _references(self) -> int:
         lazy = self.shown
-        return sys.getrefcount(lazy)
+        return getrefcount(lazy)
 
     def _show(self, lazy: Lazy) -> None:
         """Hold another value."""
@@ -367,10 +375,9 @@ class Handle:
         if hasattr(rest, "detached"):
             self.detached = rest.detached
 
-    def invalidate_views(self) -> None:
-        """Invalidate the views of this tensor, whose elements are gone."""
-        for view in _views_of(self) if self.views else ():
-            view.lens = InvalidLens()
+    def shown_by(self) -> list[View]:
+        """All views of this tensor."""
+        return _views_of(self) if self.views else []
 
     def _is_shown_by_others(self, view: Handle) -> bool:
         if not self.views or self.shown.leaf is not None:
@@ -456,7 +463,14 @@ def _retain_of(lazy: Lazy, before: Lazy) -> None:
 
 def _views_of(tensor: Handle) -> list[View]:
     """All views of a tensor, which are not listed anywhere."""
-    return [v for v in gc.get_referrers(tensor) if isinstance(v, View) and v.base is tensor]
+    found: list[View] = []
+    for each in gc.get_referrers(tensor):
+        view = each
+        if isinstance(each, Handle) and getattr(each, "source", None) is tensor:
+            view = each.window  # which fills it
+        if isinstance(view, View) and view.base is tensor:
+            found.append(view)
+    return found
 
 
 def _give_views(old: Handle, new: Handle) -> None:

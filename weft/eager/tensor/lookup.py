@@ -57,7 +57,9 @@ def looked_up(p: Lazy, g: Lazy, found: UsesByPass) -> int:
         found: the uses behind gradients of other parameters.
     """
     record = g.record
-    if record is not None and record.plan.called is rows_of:  # computed, and still row-sparse
+    if (
+        record is not None and record.plan.pattern.called is rows_of
+    ):  # computed, and still row-sparse
         return size(record.inputs[0].type.shape)
     calls = _uses_of(p, g, found)
     if not all([i == 1 and looks_up(call.plan) for call, i in calls]):
@@ -74,7 +76,7 @@ def multiplied(p: Lazy, g: Lazy, found: UsesByPass) -> int:
     if len(calls) != 1:
         return 0
     ((call, i),) = calls
-    called = call.plan.called
+    called = call.plan.pattern.called
     if i != 1 or called is None or unwrap(called) is not linear or len(known(p.type.shape)) != 2:
         return 0
     return size(known(call.inputs[0].type.shape)[:-1])

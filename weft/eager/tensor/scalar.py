@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.record.access import array_of
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Array, Lazy, Number
-from weft.eager.record.plan import intern
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless
 from weft.ir.dtype import DType, float16
@@ -20,21 +20,21 @@ MOST_NUMBERS: Final = 4096  # of one class and dtype
 
 
 class Numbers:
-    """Python numbers of one class as inputs of one dtype."""
+    """Python numbers of one class as inputs of one dtype, which have this type."""
 
-    __slots__ = ("_arrays", "_dtype", "_type", "_wraps")
+    __slots__ = ("_arrays", "_dtype", "_wraps", "type")
 
     def __init__(self, dtype: DType, wraps: bool) -> None:
         self._dtype = dtype
         self._wraps = wraps
-        self._type = intern(dtype, ())
+        self.type = intern(dtype, ())
         self._arrays: dict[Any, Array] = {}  # arrays of the numbers so far, read-only
 
     def get(self, value: Any) -> Any:
         """A number as an input: see `number`; `None` only of `HalfNumbers`."""
         array = self._arrays.get(value)
         found = Number()  # `begun` inlined: this is a quarter of the time to record x * 2.0
-        found.type = self._type
+        found.type = self.type
         found.array = self._enter(value) if array is None else array
         found.index = 0
         found.tracked = False

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -30,16 +29,17 @@ from weft.ops.elementwise.transcendental import erfc
 __all__ = ["betaln", "log_ndtr", "ndtr"]
 
 
-def _bernoulli(count: int) -> list[Fraction]:
-    """The Bernoulli numbers B0 to B`count`, by their recurrence."""
-    found: list[Fraction] = []
-    for n in range(count + 1):
-        total = sum((math.comb(n + 1, k) * b for k, b in enumerate(found)), Fraction(0))
-        found.append(Fraction(1) if n == 0 else -total / (n + 1))
-    return found
+# The Bernoulli numbers B2, B4, ... B18 as fractions: a quotient with an integer is rounded once.
+_BERNOULLI: Final = (
+    (1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510),
+    (43867, 798),
+)  # fmt: skip
 
 
-_B: Final = _bernoulli(24)
+def _bernoulli(k: int, times: int = 1, over: int = 1) -> float:
+    """The Bernoulli number B`2k`, times one integer over another."""
+    numerator, denominator = _BERNOULLI[k - 1]
+    return numerator * times / (denominator * over)
 
 
 def _number(b: Any, value: float) -> Any:
@@ -75,7 +75,7 @@ _NEAR_TWO: Final = (
     -5.811277768921246e-07, 2.7475390051909663e-07,
 )  # fmt: skip
 # lgamma(x) - (x - 1/2) * log(x) + x - log(2 pi) / 2 in powers of 1 / x**2, times 1 / x (Stirling)
-_STIRLING: Final = tuple(float(_B[2 * k] / (2 * k * (2 * k - 1))) for k in range(1, 10))
+_STIRLING: Final = tuple(_bernoulli(k, 1, 2 * k * (2 * k - 1)) for k in range(1, 10))
 _HALF_LOG_TAU: Final = 0.5 * math.log(2 * math.pi)
 _FAR: Final = 8.5  # from here on Stirling's series has an error of 1e-17
 _DOWN: Final = 6  # steps from below it into [1.5, 2.5]
@@ -168,7 +168,7 @@ lgamma = defop(
 
 _STEPS: Final = 10  # shift up to at least this before the asymptotic series
 # Of digamma(z) - log(z) + 1 / (2 z), in powers of 1 / z**2 from the first
-_DIGAMMA: Final = tuple(float(-_B[2 * k] / (2 * k)) for k in range(1, 9))
+_DIGAMMA: Final = tuple(_bernoulli(k, -1, 2 * k) for k in range(1, 9))
 
 
 def _cotangent(b: Any, x: Any) -> Any:
@@ -225,7 +225,7 @@ def _ascent(x: float, n: int) -> float:
     terms += [sign * x**-n / n, sign * x ** -(n + 1) / 2] if n else []
     for k in range(1, 7):
         rising = math.prod(range(2 * k, 2 * k + n)) / (2 * k)
-        terms.append((-1) ** (n + 1) * float(_B[2 * k]) * rising * x ** -(2 * k + n))
+        terms.append((-1) ** (n + 1) * _bernoulli(k) * rising * x ** -(2 * k + n))
     return math.fsum(terms) or math.copysign(0, sign)
 
 
@@ -275,7 +275,7 @@ def _zeta(b: Any, y: Any, n: int) -> Any:
         y = b.select(low, y + 1.0, y)
     inverse = 1.0 / y
     factors = [
-        float(_B[2 * k] * math.prod(range(n + 1, n + 2 * k)) / math.factorial(2 * k))
+        _bernoulli(k, math.prod(range(n + 1, n + 2 * k)), math.factorial(2 * k))
         for k in range(1, 10)
     ]
     series = b.fma(inverse * inverse, _polynomial(b, factors, inverse * inverse), inverse * 0.5)

@@ -9,20 +9,25 @@ touched, and a folder that cannot be used costs speed, never a result.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from weft.host.deferred import Deferred
 from weft.host.interrupt import Uninterrupted
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.trust import distrust, is_trusted
+
+if TYPE_CHECKING:
+    import hashlib
+    import tempfile
+else:
+    hashlib, tempfile = Deferred("hashlib"), Deferred("tempfile")
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20

@@ -6,18 +6,24 @@ import contextlib
 import fcntl
 import os
 import re
-import subprocess
 import sys
-import sysconfig
-import tempfile
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
+from weft.host.deferred import Deferred
 from weft.passes.launch import SYMBOL
 from weft.runtime.compilation.worker import ANSWER, REQUEST
+
+if TYPE_CHECKING:
+    import subprocess
+    import sysconfig
+    import tempfile
+else:  # as long as all kernels are on disk
+    subprocess, sysconfig = Deferred("subprocess"), Deferred("sysconfig")
+    tempfile = Deferred("tempfile")
 
 PIPE_BYTES: Final = 1 << 20
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
@@ -47,7 +53,7 @@ def _messages() -> IO[bytes]:
 
 def folders() -> list[str]:
     """Import folders of llvmlite and its dependencies."""
-    return list(dict.fromkeys((str(llvm.FOLDER), sysconfig.get_paths()["purelib"])))
+    return list(dict.fromkeys((str(llvm.folder()), sysconfig.get_paths()["purelib"])))
 
 
 class Child:

@@ -7,7 +7,7 @@ is an array of NumPy or memory of an accelerator.
 from __future__ import annotations
 
 import abc
-import secrets
+import os
 from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -27,7 +27,7 @@ Variables = MutableMapping[str, HostArray]
 
 def new_incarnation() -> int:
     """A number that no other process draws."""
-    return secrets.randbits(63) | 1
+    return int.from_bytes(os.urandom(8)) >> 1 | 1
 
 
 class Event(abc.ABC):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from weft.passes.group import Group
 from weft.passes.memory import Plan
 from weft.runtime.execution.call import Call
 from weft.runtime.execution.program import Program, Recording
-from weft.runtime.measurement.peak import Peak
+
+if TYPE_CHECKING:
+    from weft.runtime.measurement.peak import Peak
 
 COMMUNICATION_TRACK: Final = 1000  # after those of threads
 SHADES: Final = " .:-=+*#%@"

@@ -7,17 +7,22 @@ import contextlib
 import mmap
 import os
 import sys
-import tempfile
 import weakref
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from weft import config
 from weft.errors import ConfigError, OutOfMemoryError
+from weft.host.deferred import Deferred
 from weft.runtime.flight import LEAF, new_lock
 from weft.runtime.memory.arena import HUGE, advise
 from weft.runtime.memory.budget import UNLIMITED, Budget
+
+if TYPE_CHECKING:
+    import tempfile
+else:  # few processes make such a file
+    tempfile = Deferred("tempfile")
 
 LARGE: Final = 256 << 20
 """Bytes from which on pages are given back instead of overwritten with zeros."""

@@ -533,7 +533,7 @@ def log10(x: Any) -> Tensor:
     """The logarithm to base 10.
 
     >>> wf.log10(wf.tensor([1.0, 100.0]))
-    tensor([0.0000, 2.0000])
+    tensor([0., 2.])
     """
 
 def exp2(x: Any) -> Tensor:
@@ -547,14 +547,14 @@ def cbrt(x: Any) -> Tensor:
     """The cube root, negative for negative numbers.
 
     >>> wf.cbrt(wf.tensor([8.0, -27.0]))
-    tensor([ 2.0000, -3.0000])
+    tensor([ 2., -3.])
     """
 
 def hypot(x: Any, other: Any) -> Tensor:
     """`sqrt(x * x + y * y)`, without overflow, with broadcasting.
 
     >>> wf.hypot(wf.tensor([3.0, 5.0]), wf.tensor([4.0, 12.0]))
-    tensor([ 5., 13.])
+    tensor([ 5.0000, 13.0000])
     """
 
 def logaddexp(x: Any, other: Any) -> Tensor:

@@ -47,9 +47,12 @@ Unary = Callable[[Any], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_OPERANDS: Final = (Handle, np.ndarray, np.generic, int, float, complex, list, tuple)
+
+
 def takes(x: Any) -> bool:
     """Whether it can be an operand beside a tensor."""
-    return isinstance(x, Handle | np.ndarray | np.generic | int | float | complex | list | tuple)
+    return isinstance(x, _OPERANDS)
 
 
 def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
@@ -60,7 +63,7 @@ def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
 def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:
     """The value of `1.0 - other`, if its plan is cached."""
     b = other.shown if other.window is None else other.lazy
-    plan, numbers = plans.get((other.rules, x.__class__, id(b.type))) or (None, None)
+    plan, numbers = plans.find(x.__class__, b.type, other.rules) or (None, None)
     a = None if numbers is None else numbers.get(x)
     return None if plan is None or a is None else trace.now.record_one(plan, (a, b), at)
 
@@ -88,11 +91,10 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                     type_ = b.type
                 else:
                     type_ = other.__class__
-                left, right, rules, planned = plans.latest
+                left, right, rules, plan, numbers = plans.latest
                 if left is not a.type or right is not type_ or rules is not x.rules:
-                    planned = plans.find(a.type, type_, x.rules)
-                if planned is not None:
-                    plan, numbers = planned
+                    plan, numbers = plans.find(a.type, type_, x.rules) or (None, None)
+                if plan is not None:
                     if numbers is not None:
                         b = numbers.get(other)
                     if b is not None:
@@ -118,9 +120,9 @@ def of_one(name: str, floats: bool = False) -> Unary:
             now = trace.now
             if isinstance(x, Handle) and now.autocast is None:
                 lazy = x.shown if x.window is None else x.lazy
-                planned = plans.get(id(lazy.type))
-                if planned is not None:
-                    return handle_of(x.kind, now.record_one(planned[0], (lazy,), frame(1)))
+                plan = plans.of(lazy.type)
+                if plan is not None:
+                    return handle_of(x.kind, now.record_one(plan, (lazy,), frame(1)))
             return unary(op, x, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x,), {})

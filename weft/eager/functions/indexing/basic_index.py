@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -14,12 +14,13 @@ from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError
 from weft.ir.node import at_user_line
-from weft.ir.shape import known
 from weft.ir.shape import show as text
 from weft.ops.indexing.subscript import FIRST
 
+_ALL: Final = slice(None)
 
-def _copied(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
+
+def copied_part(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
     """The part of an array that is computed already: nothing needs to be recorded."""
     array = array_of(base)
     try:
@@ -52,7 +53,7 @@ class Part:
         if base.array is not None and not (
             (base.tracked and trace.now.grad_mode) or trace.now.depth
         ):
-            return _copied(base, self.entries)
+            return copied_part(base, self.entries)
         return lens_of(base, self.entries).take(base)
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
@@ -66,7 +67,7 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
     The index of `x[i]` is an input of the program if `x` is computed already, as in a loop over the
     rows of a parameter. Otherwise it is a constant, so that the compiler can fuse the slice.
     """
-    dims = known(x.type.shape)
+    dims: Any = x.type.shape  # always known
     if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
         return Row(_index(entries[0], dims, 0))
     full = _filled(entries, dims)
@@ -84,7 +85,9 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
             at = _index(entry, dims, axis)
             where = range(at, at + 1)
         else:
-            where = range(dims[axis])[entry] or range(0)  # an empty slice may start before 0
+            where = range(dims[axis])
+            if entry != _ALL:
+                where = where[entry] or range(0)  # an empty slice may start before 0
             shape.append(len(where))
         begin.append(where.start)
         end.append(where.stop if where.stop >= 0 else FIRST)
@@ -95,6 +98,8 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
 
 def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
     """The subscripts with `...` expanded to full slices."""
+    if None not in entries and ... not in entries and len(entries) <= len(dims):
+        return [*entries, *[_ALL] * (len(dims) - len(entries))]
     named = sum([e is not None and e is not ... for e in entries])
     dots = [i for i, e in enumerate(entries) if e is ...]
     if named > len(dims) or len(dots) > 1:
@@ -103,7 +108,7 @@ def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
             f"{len(dots)}"
         )
     at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[slice(None)] * (len(dims) - named), *entries[at + 1 :]]
+    return [*entries[:at], *[_ALL] * (len(dims) - named), *entries[at + 1 :]]
 
 
 def _index(index: int, dims: tuple[int, ...], axis: int) -> int:

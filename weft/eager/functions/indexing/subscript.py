@@ -9,11 +9,12 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
+from weft.eager.functions.indexing.element import element, put_element
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_type import device_of
@@ -24,6 +25,7 @@ from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorde
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import number
+from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.inplace import check_writable
 from weft.eager.tensor.view.view import View
 from weft.eager.tensor.view.view_transform import pasted, show, with_row
@@ -36,9 +38,6 @@ from weft.ops.declaration import REGISTRY
 from weft.ops.indexing import assignment, subscript
 from weft.ops.refusal import refusing
 from weft.ops.warning import warn
-
-if TYPE_CHECKING:
-    from weft.eager.tensor.tensor import Tensor
 
 RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
@@ -125,6 +124,10 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 
 def _entries(key: Any, torch: bool) -> tuple[Any, ...]:
     """The subscripts, with NumPy integers and scalar tensors as Python integers."""
+    if type(key) is int:
+        return (key,)
+    if type(key) is slice:
+        return (_bounds(key),)
     if torch and isinstance(key, list) and _is_sequence(cast("list[Any]", key)):
         text = (
             "a list of subscripts is a tuple of them here, as in PyTorch, where that is deprecated"
@@ -228,9 +231,14 @@ def _is_mask(entry: Any) -> bool:
     return isinstance(entry, np.ndarray) and entry.dtype.kind == "b"
 
 
+_PLAIN: Final = frozenset((int, type(None)))
+
+
 def _bounds(entry: slice) -> slice:
     """A slice whose bounds are Python integers."""
     parts = (entry.start, entry.stop, entry.step)
+    if _PLAIN.issuperset(map(type, parts)):
+        return entry
     try:
         return slice(*[None if v is None else operator.index(v) for v in parts])
     except TypeError:
@@ -415,11 +423,11 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
 
 def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Write plain data into memory that nothing else reads, instead of recording the change."""
+    if _updates(x.lazy) >= MOST_UPDATES:
+        array_of(x.lazy)
     plain = value.array if isinstance(value, Handle) and value.is_available else value
     if isinstance(plain, Handle):
         return False
-    if _updates(x.lazy) >= MOST_UPDATES:
-        array_of(x.lazy)
     array = x.own_memory()
     if array is None:
         return False
@@ -437,7 +445,7 @@ def _updates(lazy: Lazy) -> int:
     """How many consecutive assignments a value depends on, up to the limit."""
     count = 0
     while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.now.depth or lazy.record.plan.called not in UPDATES:
+        if lazy.tracked or trace.now.depth or lazy.record.plan.pattern.called not in UPDATES:
             break
         count += 1
         lazy = lazy.record.inputs[0]
@@ -448,16 +456,20 @@ class Methods(Handle):
     """Subscripts."""
 
     def __getitem__(self, key: Any) -> Tensor:
-        return get(self, key)
+        x: Any = self
+        found = element(x, key)
+        return get(x, key) if found is None else found
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        put(self, key, value)
+        x: Any = self
+        if not put_element(x, key, value):
+            put(x, key, value)
 
     def __len__(self) -> int:
         return _length(self)
 
     def __iter__(self) -> Iterator[Tensor]:
-        return iter([get(self, i) for i in range(_length(self))])
+        return iter([self[i] for i in range(_length(self))])
 
     def __reversed__(self) -> Tensor:
         tensor: Any = self

@@ -17,7 +17,7 @@ from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import become, check_writable
 from weft.eager.tensor.view.memory_format import check_format
-from weft.eager.tensor.view.view import Array, RepeatedError, View
+from weft.eager.tensor.view.view import Array, InvalidLens, RepeatedError, View
 from weft.eager.tensor.view.view_transform import apply, placed, put_at, show
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 from weft.ir.dtype import int64
@@ -258,8 +258,10 @@ class Methods(Handle):
             self.become(whole[:0])
         if count == math.prod(dims_of(self)):
             return self if shape == dims_of(self) else self.become(reshape(self, shape))
+        views = self.shown_by()
         self.become(_resized(self, shape=shape))
-        self.invalidate_views()
+        for view in views:  # whose elements are gone
+            view.lens = InvalidLens()
         return self
 
     def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:

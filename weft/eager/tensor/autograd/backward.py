@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.eager.record.conjugate import conjugated
+from weft.eager.record.gradient_plan import gradient_plan
 from weft.eager.record.lazy import Lazy, Record, Tracer
 from weft.eager.record.mode import Setting
-from weft.eager.record.plan import function_plan, gradient_plan, op_plan
+from weft.eager.record.plan import function_plan, op_plan
 from weft.eager.record.snapshot import as_now
 from weft.eager.record.state import computing, trace
 from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
@@ -177,7 +178,8 @@ def walk(
         outside: those of `xs` at which the walk stops, without calling their hooks.
         begins: whether prehooks of the nodes of `xs` see the gradients that stop there.
     """
-    cuts = [x for x in past.values if is_watched(x) and x not in outside]
+    cuts = [x for x in past.values if (x.hooks or type(x) is Custom) and is_watched(x)]
+    cuts = [x for x in cuts if x not in outside]
     ways = past.towards(xs) if cuts else past
     cuts = [x for x in cuts if x in ways.values]
     if not cuts:
@@ -281,13 +283,10 @@ def _groups(cuts: Sequence[Lazy]) -> list[list[Lazy]]:
 
 def _record(starts: Starts, xs: Sequence[Lazy], stop: Sequence[Lazy]) -> tuple[Lazy, ...]:
     given = [as_now(g) for _, g in starts if g is not None]
-    plan = gradient_plan(
-        [y.type for y, _ in starts],
-        tuple([g is not None for _, g in starts]),
-        [x.type for x in xs],
-        len(stop),
-    )
-    found = trace.now.record(plan, (*[y for y, _ in starts], *given, *xs, *stop))
+    inputs = (*[y for y, _ in starts], *given, *xs, *stop)
+    each = tuple([g is not None for _, g in starts])
+    plan = gradient_plan([x.type for x in inputs], each, len(stop))
+    found = trace.now.record(plan, inputs)
     note_gradients(found)
     return found
 

@@ -71,7 +71,7 @@ def call_of(lazy: Lazy) -> Record | Lazy:
     operations.
     """
     record = lazy.record
-    return lazy if lazy.leaf is not None or record is None or record.plan.traced else record
+    return lazy if lazy.leaf is not None or record is None or record.plan.pattern.traced else record
 
 
 def siblings(lazy: Lazy) -> Sequence[Lazy]:

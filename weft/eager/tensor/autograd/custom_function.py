@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy, begun
-from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.record.plan import plan_of, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.function_context import Context, tensor_of
 from weft.eager.tensor.dispatch import cast, lazy_of, record, wrap
@@ -299,10 +299,10 @@ def _record(call: Call, sources: tuple[Lazy, ...]) -> tuple[Custom, ...]:
     count: Final = len(types)
     plan = recall(key)
     if plan is None:
-        plan = remember(
-            key, Plan(call.function.__name__, types, lambda *values: _same(values[:count]))
-        )
-        plan.variable = True
+        name = call.function.__name__
+        plan = plan_of(name, types, types, lambda *values: _same(values[:count]))
+        plan.pattern.variable = True
+        remember(key, plan)
     record = trace.now.record(plan, (*call.raw, *sources))[0].record
     assert record is not None
     outputs: list[Custom] = []

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.mode import Setting
-from weft.eager.record.plan import Plan, recall, remember
+from weft.eager.record.plan import Plan, plan_of, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.tensor.autograd.backward import History, zeros
 from weft.eager.tensor.autograd.custom_function import Custom
@@ -70,4 +70,6 @@ def _plan(ys: Sequence[TensorType], xs: Sequence[TensorType]) -> Plan:
         moved = pushforward(outputs, values[n : n + m], values[n + m :])
         return [zeros_like(y) if t is None else t for t, y in zip(moved, outputs, strict=True)]
 
-    return remember(key, Plan("pushforward", ys, expand, follows=n))
+    found = plan_of("pushforward", (*ys, *xs), ys, expand)
+    found.pattern.follows = found.follows = n
+    return remember(key, found)

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from weft.eager.record.access import array_of
+from weft.eager.record.interned_type import intern
 from weft.eager.record.lazy import Drawn, Lazy, Tracer, begun, serials
 from weft.eager.record.mode import Setting
 from weft.eager.record.placed_type import refuse_placed
-from weft.eager.record.plan import Plan, accepted_input, intern, recall, remember
+from weft.eager.record.plan import Plan, accepted_input, plan_of, recall, remember
 from weft.eager.record.state import trace
 from weft.eager.record.structure import is_cut, needed
 from weft.eager.tensor.autograd.backward import history, is_watched, walk
@@ -225,6 +226,8 @@ def subgraph_plan(function: Subgraph) -> Plan:
             return catalogue.call.all(*values, function=function)
 
         flows = function.flowing
-        found = remember(function, Plan("call", function.output_types, expand, flows=flows))
-        found.traced = True
+        given = [x.type for x in function.inputs]
+        found = plan_of("call", given, function.output_types, expand, flows=flows)
+        found.pattern.traced = True
+        remember(function, found)
     return found

@@ -241,16 +241,16 @@ def _stopped(x: Lazy) -> Lazy:
 
 
 def cut(x: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any) -> Value:
-    """A strided slice of `sizes`, in another shape."""
+    """A strided slice of `sizes`, in another shape; `None` for sizes that are the shape."""
     part = catalogue.slice(x, begin=begin, end=end, strides=strides)
-    return part if sizes == shape else catalogue.reshape(part, shape=shape)
+    return part if sizes is None else catalogue.reshape(part, shape=shape)
 
 
 def pasted(
     x: Value, part: Value, *, begin: Any, end: Any, strides: Any, sizes: Any, shape: Any
 ) -> Value:
     """`x` with a strided slice replaced by `part`, which broadcasts to `shape`."""
-    update = part if sizes == shape else catalogue.reshape(spread(part, shape), shape=sizes)
+    update = part if sizes is None else catalogue.reshape(spread(part, shape), shape=sizes)
     return catalogue.slice_update(x, update, begin=begin, end=end, strides=strides)
 
 
@@ -294,8 +294,8 @@ class Cut:
 
     def _static(self) -> dict[str, Any]:
         return {
-            "begin": self.begin, "end": self.end, "strides": self.strides, "sizes": self.sizes,
-            "shape": self.shape,
+            "begin": self.begin, "end": self.end, "strides": self.strides,
+            "sizes": None if self.sizes == self.shape else self.sizes, "shape": self.shape,
         }  # fmt: skip
 
 
