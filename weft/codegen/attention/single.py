@@ -106,8 +106,7 @@ class _Kernel:
         self.b = b
         self.top, self.total = (b.emit("ptr", f"alloca {self.type}, align 64") for _ in range(2))
         self.dots = b.emit("ptr", f"alloca [{self.lanes} x {self.type}], align 64")
-        sums = pinned(p.depth // self.lanes)  # the stack's arrays have one size
-        self.sums = b.emit("ptr", f"alloca [{sums} x {self.type}], align 64")
+        self.sums = b.emit("ptr", f"alloca [{p.depth // self.lanes} x {self.type}], align 64")
         self.scores = b.offset(b.argument(scratch), b.mul(b.params[3], self.pitch))
         with self.heads.loop(b) as head:
             self._head(head, b.argument(scratch + 1), b.argument(scratch + 2))
