@@ -4,6 +4,9 @@
 `agree`, `first`, `inference` and `roofline` take networks: `python -m bench agree resnet50`, and
 `loops` and `cluster` take rows: `python -m bench loops lstm unrolled`. These and the networks
 update `bench/results.md`.
+
+`python -m bench first lengths generate repl complaints` gives one table of work that does not
+repeat; `python -m bench repl:policy` gives its rows of one program.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from bench import (
     data,
     distributed,
     matmul,
+    once_table,
     overhead,
     recording,
     sections,
@@ -29,7 +33,6 @@ from bench.contest import contest, report
 from bench.depth import compile_seconds
 from bench.work import graphs as work_of_graphs
 
-PASSES = 2, 5
 PEERS = ["torch", "torch_compile", "jax", "tf1_session", "tf2_function"]
 PRODUCTS = {"512x512x512": 512**3, "1024x1024x1024": 1024**3, "2048x2048x2048": 2048**3,
             "4096x64x4096": 64 * 4096**2}  # fmt: skip
@@ -92,20 +95,6 @@ def decoder(threads: int) -> None:
     for name, peak in peaks.items():
         ratio = f"  {peak / peaks['torch']:.2f} of PyTorch's" if "torch" in peaks else ""
         print(f"  {name:14} {peak / 2**20:8.0f} MB{ratio}")
-
-
-def lengths(threads: int) -> None:
-    found = contest("lengths", ["weft", "torch"], threads, rounds=1, cold=True)
-    title = "200 steps of 200 lengths, the first pass over them, compilation included (bar: 1x)"
-    print(f"\n{title}")
-    for one in found:
-        print(f"  {one.name:14} " + (one.absent or f"{one.first:8.2f} s"))
-    report("The same, later passes", found)
-    present = [one for one in found if not one.absent]
-    for passes in PASSES:
-        whole = {one.name: one.first + (passes - 1) * one.median for one in present}
-        listed = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in whole.items())
-        print(f"  {passes} passes, with the first: {listed}")
 
 
 def products(threads: int) -> None:
@@ -193,7 +182,7 @@ def start(threads: int) -> None:
 
 WORK: dict[str, Callable[[int], None]] = {
     "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
-    "decoder": decoder, "lengths": lengths, "products": products, "chain": chain,
+    "decoder": decoder, "products": products, "chain": chain,
     "convs": convs, "graphs": graphs, "data": pipelines, "checkpoint": checkpoints,
     "trainer": trainers,
     "start": start, "distributed": ranks, "depth": depth,
@@ -210,6 +199,8 @@ def run(name: str, plan: sections.Plan) -> None:
     """Measure one thing."""
     if name in WORK:
         WORK[name](plan.threads)
+    elif name in once_table.PARTS:
+        once_table.measure([name], plan)
     elif name in TOPICS:
         TOPICS[name]((), plan)
     elif name == "lstm":
@@ -219,7 +210,7 @@ def run(name: str, plan: sections.Plan) -> None:
 
 
 def main() -> None:
-    known = [*WORK, "lstm", *sections.NETWORKS, *TOPICS]
+    known = list(dict.fromkeys([*WORK, "lstm", *sections.NETWORKS, *TOPICS, *once_table.PARTS]))
     parser = argparse.ArgumentParser(
         prog="python -m bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -236,6 +227,9 @@ def main() -> None:
     given = parser.parse_args()
     plan = sections.Plan(given.threads, given.rounds, given.seconds, given.only, given.warm)
     names = given.names or known
+    if given.names and once_table.known().issuperset(names):
+        once_table.measure(names, plan)
+        return
     parts = {"loops": control_flow.NAMES, "cluster": cluster.PARTS}
     taken = [names[0], *parts[names[0]]] if names[0] in parts else known
     for name in names:

@@ -1,8 +1,8 @@
 """A loop whose shapes change at every iteration: sentences of 1 to 200 words, one length a step.
 
 Embedding of 64, self-attention with 4 heads, perceptron of 256, mean over words, 10 classes, batch
-8, Adam. A step here is a whole pass over all 200 lengths in a drawn order; the first pass counts,
-with whatever is compiled in it.
+8, Adam. A call is a whole pass over all 200 lengths in a drawn order; the first pass counts, with
+whatever is compiled in it.
 """
 
 from __future__ import annotations
@@ -43,36 +43,19 @@ def _model(nn, F):
     return Classifier()
 
 
-def _loop(model, optimizer, cross_entropy, batches):
-    def step():
-        total = 0.0
+def lengths(torch):
+    """A pass over all lengths, a lap each."""
+    F = torch.nn.functional
+    model = _model(torch.nn, F)
+    optimizer = torch.optim.Adam(model.parameters())
+    batches = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in _batches()]
+
+    def run():
         for ids, labels in batches:
-            loss = cross_entropy(model(ids), labels)
+            loss = F.cross_entropy(model(ids), labels)
             loss.backward()
             optimizer.step()
             optimizer.zero_grad()
-            total += loss.item()
-        return total
+            yield loss.item()
 
-    return step
-
-
-def weft(threads):
-    import weft as wf
-    from weft import nn
-    from weft.nn import functional as F
-
-    model = _model(nn, F)
-    batches = [(wf.from_numpy(x), wf.from_numpy(y)) for x, y in _batches()]
-    return _loop(model, wf.optim.Adam(model.parameters()), F.cross_entropy, batches)
-
-
-def torch(threads):
-    import torch
-    from torch import nn
-    from torch.nn import functional as F
-
-    torch.set_num_threads(threads)
-    model = _model(nn, F)
-    batches = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in _batches()]
-    return _loop(model, torch.optim.Adam(model.parameters()), F.cross_entropy, batches)
+    return run

@@ -91,3 +91,19 @@ def test_few_variants_cover_many_sizes(op: str, most: int) -> None:
         if op == "query_attention" and family[1][1] > 1:
             continue
         assert variants(make, family, machine("native")) <= most
+
+
+@pytest.mark.parametrize("width", [16, 32, 64])
+def test_one_query_of_a_width_that_may_vary(width: int) -> None:
+    def make(sizes: Sequence[int]) -> Group:
+        heads, keys, own = sizes
+        shapes = (heads, 1, own), (heads, keys, own), (heads, keys, own)
+        with Graph().as_default():
+            values = placeholders([TensorType(float32, shape) for shape in shapes])
+            node = REGISTRY["query_attention"].all(*values, scale=SCALE)[0].node
+        return Group((node,), tuple(values), node.outputs)
+
+    rng = np.random.default_rng(3)
+    shapes = (3, 1, width), (3, 9, width), (3, 9, width)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    same_bits(make, arrays, (3, 9, width), [(2, 5, width)], machine("native"))

@@ -39,4 +39,5 @@ def refilled(item: Any, left: Iterator[int]) -> Any:
 
 def _like(item: Any, parts: list[Any]) -> Any:
     """The parts as a tuple of the same class."""
-    return tuple(parts) if type(item) is tuple else type(item)._make(parts)
+    make = getattr(type(item), "_make", tuple)  # of named tuples; a shape is as good as a tuple
+    return make(parts)

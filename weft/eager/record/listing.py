@@ -119,7 +119,8 @@ class Calls:
             pass.
 
     Raises:
-        NoRoutineError: a backward pass goes through more than calls with gradients of their own.
+        NoRoutineError: a backward pass goes through more than calls with gradients of their own, or
+            a view has no room.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -127,8 +128,8 @@ class Calls:
         if any([x.tracked and first.tracked for x, first in structure.same]):
             raise NoRoutineError
         records = structure.records
-        if any([record.plan.variable for record in records]):
-            raise NoRoutineError
+        if any([record.plan.variable or record.plan.boundless for record in records]):
+            raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
         self.results: dict[Record, tuple[Key, ...]] = {
             record: tuple([
                 Temporary(Origin(record, i)) if (y := result()) is None else y
