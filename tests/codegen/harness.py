@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import random
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,6 @@ Array = np.ndarray[Any, Any]
 GUARD = 192
 THREADS = 3
 _cache = Cache(str(config.get("cache")))
-_libraries: list[llvm.Library] = []
 _functions: dict[tuple[str, str], Any] = {}
 
 
@@ -72,14 +72,17 @@ def object_code(ir: str, target: Target) -> bytes:
     return found
 
 
+@functools.cache
+def _library() -> llvm.Library:
+    """One for all kernels: each takes half a megabyte."""
+    return llvm.Library()
+
+
 def function(ir: str, target: Target) -> Any:
     """The compiled kernel as a ctypes function."""
-    key = (ir, target.cpu)
+    key = (Kernel("", ir).digest, target.cpu)  # texts would take most of the memory
     if key not in _functions:
-        library = llvm.Library()
-        _libraries.append(library)
-        code = object_code(ir, target)
-        address = library.link({SYMBOL: code})[SYMBOL]
+        address = _library().link({SYMBOL: object_code(ir, target)})[SYMBOL]
         kind = ctypes.CFUNCTYPE(
             None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64
         )
