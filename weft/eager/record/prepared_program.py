@@ -25,7 +25,9 @@ from weft.eager.record.structure import Structure
 from weft.eager.record.tier import was_stitched
 from weft.errors import NoCompilerError
 from weft.host.garbage_collection import uncollected
+from weft.ir.node import Node
 from weft.ir.shape import known
+from weft.ops.declaration import inner_nodes, is_region
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step, storing
@@ -43,7 +45,7 @@ from weft.transform.interpreter import needs_interpreter
 Array = np.ndarray[Any, Any]
 MOST_PROGRAMS: Final = 512  # the least recently used goes first
 INTERPRETED_RUNS: Final = 2
-"""First runs of a structure that library kernels cannot compute; the next one is compiled."""
+"""First runs of a structure that library kernels cannot compute and that has no loop."""
 
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
@@ -58,6 +60,7 @@ class Prepared:
         self._run: Interpretation | None = None
         self.rows = self.expanded.rows
         self._interpreted = needs_interpreter(self.expanded.graph)
+        self._loops = any(map(_has_loop, self.expanded.graph.nodes))
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
             homes += [-1, -1] if i in self.rows else [home]
@@ -117,7 +120,7 @@ class Prepared:
             return False
         if bool(config.get("compile")) or are_deterministic_algorithms_enabled():
             return True
-        return self.runs > INTERPRETED_RUNS
+        return self._loops or self.runs > INTERPRETED_RUNS
 
     @uncollected
     def _compile(self, structure: Structure) -> Executable:
@@ -176,6 +179,11 @@ class Prepared:
             memory_pool.empty(*kind) if home < 0 else leaves[home]
             for home, kind in zip(self.homes, types, strict=True)
         ]
+
+
+def _has_loop(node: Node) -> bool:
+    """Whether a node is a loop or a branch, or a function that has one: it may take long."""
+    return is_region(node) or any(map(_has_loop, inner_nodes(node)))
 
 
 def _specialized(expanded: Expanded) -> Step:
