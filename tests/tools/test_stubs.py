@@ -23,7 +23,10 @@ def test_a_new_name_changes_the_stubs(monkeypatch):
     row = table.Names(table.unary, "frac", table.FUNCTION)
     monkeypatch.setattr(Tensor, "of_this_test", table.unary.frac, raising=False)
     monkeypatch.setattr(table, "TABLE", (*table.TABLE, row))
+    table.rows.cache_clear()
     after = stubs.rendered()
+    monkeypatch.undo()
+    table.rows.cache_clear()
     assert {path.name for path in before if after[path] != before[path]} == {
         "tensor.pyi",
         "api.pyi",
