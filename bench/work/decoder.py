@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from bench.work.decoder_block import decoder_block
+
 LAYERS, WIDTH, HEADS, CONTEXT, BATCH = 6, 384, 6, 256, 8
 RATE, BETAS, DECAY = 3e-4, (0.9, 0.95), 0.1
 
@@ -41,22 +43,7 @@ def _batch(vocabulary):
 def _model(nn, F, zeros, vocabulary):
     """The same source for both frameworks that have modules."""
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-        def forward(self, x):
-            b, t, c = x.shape
-            q, k, v = (
-                z.view(b, t, HEADS, c // HEADS).transpose(1, 2)
-                for z in self.qkv(self.norm1(x)).split(c, dim=2)
-            )
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
+    Block = decoder_block(nn, F, WIDTH, HEADS)
 
     class Decoder(nn.Module):
         def __init__(self):

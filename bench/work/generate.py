@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bench.work.decoder_block import decoder_block
+
 TOKENS, WORDS, WIDTH, HEADS, LAYERS, CONTEXT = 128, 96, 128, 4, 4, 256
 
 
@@ -9,22 +11,7 @@ def text(torch):
     """128 tokens, each read when it is known; the whole text is read again for the next one."""
     nn, F = torch.nn, torch.nn.functional
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-            self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-            self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-
-        def forward(self, x):
-            b, t, c = x.shape
-            q, k, v = (
-                z.view(b, t, HEADS, c // HEADS).transpose(1, 2)
-                for z in self.qkv(self.norm1(x)).split(c, dim=2)
-            )
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.down(F.gelu(self.up(self.norm2(x))))
+    Block = decoder_block(nn, F, WIDTH, HEADS)
 
     class GPT(nn.Module):
         def __init__(self):

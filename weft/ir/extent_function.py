@@ -27,7 +27,9 @@ def evaluation(extents: Extents, wanted: Iterable[int]) -> Evaluate:
             needed |= {a, b}
     lines = [f" e{i} = {_term(*made[i])}" for i in sorted(needed)]
     conditions = [f"e{i} >= {n}" for i, n in least]
-    conditions += [f"({_pair(kind, a, b)}) is {expected}" for kind, a, b, expected in guards]
+    conditions += [
+        f"({pair(kind, f'e{a}', f'e{b}')}) is {expected}" for kind, a, b, expected in guards
+    ]
     if conditions:
         lines.append(f" if not ({' and '.join(conditions)}): return None")
     lines.append(f" return ({''.join([f'e{i}, ' for i in results])})")
@@ -41,8 +43,9 @@ def _term(kind: str, a: int, b: int) -> str:
         return f"bases[{a}]"
     if kind in DECISIONS:
         return f"decisions[{kind!r}]({', '.join([f'e{i}' for i in range(a, a + b)])})"
-    return str(a) if kind == "number" else _pair(kind, a, b)
+    return str(a) if kind == "number" else pair(kind, f"e{a}", f"e{b}")
 
 
-def _pair(kind: str, a: int, b: int) -> str:
-    return f"{kind}(e{a}, e{b})" if kind in ("min", "max") else f"e{a} {kind} e{b}"
+def pair(kind: str, x: str, y: str) -> str:
+    """What an extent or a guard is, as an expression."""
+    return f"{kind}({x}, {y})" if kind in ("min", "max") else f"{x} {kind} {y}"

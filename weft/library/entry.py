@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from typing import Final
 
 from weft.codegen.lower import lower, written
-from weft.codegen.target import Target, current
+from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
 from weft.library.form import Form, form_of, resized
@@ -116,10 +116,11 @@ def link(codes: Sequence[Code]) -> None:
         CompileError: LLVM rejected a kernel.
         NoCompilerError: a kernel is missing, and there is no compiler.
     """
-    codes = list(dict.fromkeys(codes))
-    addresses = compiler.compile_kernels([code.kernel for code in codes], current())
-    for code in codes:
-        code.link(addresses[code.kernel])
+    for target in dict.fromkeys([code.target for code in codes]):
+        own = [code for code in dict.fromkeys(codes) if code.target == target]
+        addresses = compiler.compile_kernels([code.kernel for code in own], target)
+        for code in own:
+            code.link(addresses[code.kernel])
     while _new:
         _new.pop().keep()
 

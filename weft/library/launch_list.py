@@ -26,7 +26,6 @@ class _Row(NamedTuple):
 
     start: Start
     first: int  # its first slot
-    guarded: bool
 
 
 class LaunchList:
@@ -47,12 +46,11 @@ class LaunchList:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, start: Start, places: Sequence[int], guarded: bool = False) -> bool:
+    def add(self, start: Start, places: Sequence[int]) -> bool:
         """Appends a launch, unless it has nothing to do; whether it was appended.
 
         Args:
             places: the addresses of its buffers, by their numbers.
-            guarded: whether it is left out if one before it has reported a fault.
         """
         if start.chunks <= 0:
             return False
@@ -63,7 +61,7 @@ class LaunchList:
         if start.error >= 0:
             slots[first + start.error] = self._error_address
             slots[first + start.error + 1] = len(self._rows)
-        self._rows.append(_Row(start, first, guarded))
+        self._rows.append(_Row(start, first))
         return True
 
     def run(self) -> Fault | None:
@@ -78,7 +76,7 @@ class LaunchList:
         base = address(slots)
         calls = np.array(
             [
-                (r.start.code.address, base + 8 * r.first, r.start.chunks << 32, int(r.guarded))
+                (r.start.code.address, base + 8 * r.first, r.start.chunks << 32, 0)
                 for r in self._rows
             ],
             np.int64,
@@ -114,10 +112,8 @@ class LaunchList:
         chunks = units["end"].astype(np.int64)
         units["begin"] = chunks * part // parts[owner]
         units["end"] = chunks * (part + 1) // parts[owner]
-        units["flags"] = 0
         segments = np.zeros(len(rows), driver.SEGMENT)
         segments["first"], segments["units"] = firsts, parts
-        segments["flags"] = calls[:, 3]
         shared = parts > 1
         work = np.array([r.start.ns for r in rows]) * shared
         left = np.cumsum(work[::-1])[::-1]

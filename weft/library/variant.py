@@ -19,10 +19,11 @@ from weft.runtime.compilation import compiler
 class Code:
     """A kernel and, once it is linked, its address."""
 
-    __slots__ = ("address", "kernel")
+    __slots__ = ("address", "kernel", "target")
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel = kernel
+        self.target: Final = target
         self.address = 0
 
     @property
@@ -44,7 +45,7 @@ def code_of(kernel: Kernel, target: Target) -> Code:
     key = compiler.key_of(kernel, target)
     found = _codes.get(key)
     if found is None:
-        found = _codes[key] = Code(kernel)
+        found = _codes[key] = Code(kernel, target)
     elif not found.address and kernel.ir:  # what is on disk may be gone until it is linked
         found.kernel = kernel
     return found

@@ -150,8 +150,13 @@ def outputs_of(problem: Correlation, target: Target) -> int:
     wanted = sizes(problem, target)
     if not wanted or target.winograd != "auto":
         return min(wanted, default=0)
+    return _outputs(*decisive(problem, target))
+
+
+def decisive(problem: Correlation, target: Target) -> tuple[int, ...]:
+    """The numbers on which the choice depends: of the target, then of the problem."""
     first, down, across = problem.axes
-    return _outputs(
+    return (
         target.vector_bits, target.registers, target.l2, problem.taps[-1],
         problem.images * first.result, down.source, down.result, across.source, across.result,
         problem.depth, problem.columns,

@@ -22,7 +22,14 @@ from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
 from weft.codegen.microkernel import Address, Left, Right, Tile, first_lanes, max_rows, microkernel
 from weft.codegen.target import Target
-from weft.codegen.winograd.plan import FAR, LEAST_PRODUCTS, TILE_COST, sizes, square_problem
+from weft.codegen.winograd.plan import (
+    FAR,
+    LEAST_PRODUCTS,
+    TILE_COST,
+    decisive,
+    sizes,
+    square_problem,
+)
 from weft.codegen.winograd.transform import Matrix, Transform, both_axes, transform
 from weft.codegen.winograd.window import Windows, WindowTransform, zeros_for
 from weft.host.memory import LINE
@@ -91,12 +98,7 @@ def plan_of(problem: Correlation, target: Target) -> WeightPlan | None:
     wanted = sizes(problem, target)
     outputs = min(wanted, default=0)
     if wanted and target.winograd == "auto":
-        first, down, across = problem.axes
-        outputs = _outputs(
-            target.vector_bits, target.registers, target.l2, problem.taps[-1],
-            problem.images * first.result, down.source, down.result, across.source, across.result,
-            problem.depth, problem.columns,
-        )  # fmt: skip
+        outputs = _outputs(*decisive(problem, target))
     return candidate(problem, target, outputs) if outputs else None
 
 

@@ -53,7 +53,6 @@ class Listed(NamedTuple):
         parts: if not 0, so many cotangents are added up instead.
         inputs: -1 is one that is not computed, as only its type is read.
         outputs: the results, and where their types are found.
-        at: the number of the record in whose place it is: the call's own, or a backward pass.
         layout: which sizes may change: at a size of 1, a broadcast shares its input's memory.
         dead: values whose memory is not needed any more after it.
     """
@@ -63,7 +62,6 @@ class Listed(NamedTuple):
     parts: int
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, Kind], ...]
-    at: int
     layout: Layout
     dead: tuple[int, ...] = ()
 
@@ -83,14 +81,14 @@ class Listing:
         count: how many values there are.
         fills: values that are one number throughout, where their types are found, the number.
         shared: values with the memory of another one, and that one.
-        outputs: the values that are the structure's outputs, and those whose memory they have.
+        outputs: the values whose memory the structure's outputs have.
     """
 
     steps: tuple[Listed, ...]
     count: int
     fills: tuple[tuple[int, Kind, int], ...]
     shared: tuple[tuple[int, int], ...]
-    outputs: tuple[tuple[int, int], ...]
+    outputs: tuple[int, ...]
 
     def placed(self, records: Sequence[Record]) -> list[Placed] | None:
         """The routines at the sizes of these records; `None` if the listing does not fit them."""
@@ -153,16 +151,16 @@ class Calls:
             key = self._stands_for[key]
         return key
 
-    def steps(self, structure: Structure) -> list[tuple[Step, int]]:
-        """All calls and gradients in order, each with the number of the record it stands for."""
-        found: list[tuple[Step, int]] = []
-        for i, (record, steps) in enumerate(zip(structure.records, self.gradients, strict=True)):
+    def steps(self, structure: Structure) -> list[Step]:
+        """All calls and gradients in order."""
+        found: list[Step] = []
+        for record, steps in zip(structure.records, self.gradients, strict=True):
             results = self.results[record]
             known = all([isinstance(y, Lazy) and y.array is not None for y in results])
             if not (record.plan.follows or known):  # else it is history alone
                 pairs = tuple([(y, Origin(record, j)) for j, y in enumerate(results)])
-                found.append((Step(record, None, 0, record.inputs, pairs), i))
-            found += [(step, i) for step in steps]
+                found.append(Step(record, None, 0, record.inputs, pairs))
+            found += steps
         return found
 
 
@@ -184,24 +182,23 @@ class _Lister:
         outputs = tuple(map(self._calls.key, self._structure.outputs))
         steps = [self._numbered(*each) for each in self._needed(outputs)]
         numbers = [self._numbered_key(y) for y in outputs]
-        roots = [self._root.get(n, n) for n in numbers]
-        return Listing(
-            tuple(self._with_dead(steps, frozenset(roots))), self._count, tuple(self._fills),
-            tuple(self._root.items()), tuple(zip(numbers, roots, strict=True)),
-        )  # fmt: skip
+        roots = tuple([self._root.get(n, n) for n in numbers])
+        steps = tuple(self._with_dead(steps, frozenset(roots)))
+        shared = tuple(self._root.items())
+        return Listing(steps, self._count, tuple(self._fills), shared, roots)
 
-    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready, int]]:
+    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready]]:
         """The steps that matter, in order, with their routines."""
         wanted = set(outputs)
-        found: list[tuple[Step, Ready, int]] = []
-        for step, at in reversed(self._calls.steps(self._structure)):
+        found: list[tuple[Step, Ready]] = []
+        for step in reversed(self._calls.steps(self._structure)):
             if any([y in wanted for y, _ in step.outputs]):
                 ready = _ready(step)
-                found.append((step, ready, at))
+                found.append((step, ready))
                 wanted.update([self._calls.key(step.inputs[i]) for i in ready.routine.reads])
         return found[::-1]
 
-    def _numbered(self, step: Step, ready: Ready, at: int) -> Listed:
+    def _numbered(self, step: Step, ready: Ready) -> Listed:
         routine = ready.routine
         keys = map(self._calls.key, step.inputs)
         inputs = [
@@ -218,9 +215,7 @@ class _Lister:
                 first = outputs[number - routine.inputs][0]
                 self._root[own] = self._root.get(first, first)
         place = self._place[step.record]
-        return Listed(
-            place, step.pull, step.parts, tuple(inputs), tuple(outputs), at, layout_of(ready)
-        )
+        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), layout_of(ready))
 
     def _new(self, key: Key) -> int:
         self._number[key] = self._count

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from weft.eager.record.interned_type import intern, new_type, recall_type
 from weft.ir.dtype import DType
 from weft.ir.extent import Extents
+from weft.ir.extent_function import pair
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.declaration.memory_check import SMALL
@@ -16,11 +17,6 @@ from weft.ops.declaration.memory_check import SMALL
 Sizes = Sequence[int]
 Formula = Callable[[Sequence[TensorType], Sizes], tuple[TensorType, ...] | None]
 """The result types for types of the inputs and all sizes; `None` where it does not hold."""
-
-_COMPARED: Final = {
-    ("==", True): "==", ("==", False): "!=", ("<", True): "<", ("<", False): ">=",
-    ("<=", True): "<=", ("<=", False): ">",
-}  # fmt: skip
 
 
 class SymbolicSizes:
@@ -72,8 +68,10 @@ class _Source:
         self._known: dict[int, str] = {}
         self._lines: list[str] = []
         self._space: dict[str, Any] = {"recall": recall_type, "new_type": new_type}
-        pairs = [((kind, expected), a, b) for kind, a, b, expected in extents.state["guards"]]
-        self._tests = [f"{self._name(a)} {_COMPARED[how]} {self._name(b)}" for how, a, b in pairs]
+        self._tests = [
+            f"({pair(kind, self._name(a), self._name(b))}) is {expected}"
+            for kind, a, b, expected in extents.state["guards"]
+        ]
 
     def names(self, sizes: Sizes) -> tuple[str, ...]:
         """Sizes as expressions."""
@@ -93,8 +91,7 @@ class _Source:
             else:
                 x, y = self._name(a), self._name(b)
                 found = f"v{index}"
-                call = f"{kind}({x}, {y})" if kind in ("min", "max") else f"{x} {kind} {y}"
-                self._lines.append(f"{found} = {call}")
+                self._lines.append(f"{found} = {pair(kind, x, y)}")
             self._known[index] = found
         return found
 

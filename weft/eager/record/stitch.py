@@ -50,7 +50,7 @@ def stitched(
     stitching = Stitching(len(leaves), listing.count, leaves)
     for value, kind, number in listing.fills:
         stitching.fill(value, kind.type(records), number)
-    owned = frozenset([root for _, root in listing.outputs])
+    owned = frozenset(listing.outputs)
     for step, found in zip(listing.steps, placed, strict=True):
         types = [kind.type(records) for _, kind in step.outputs]
         stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
@@ -59,10 +59,8 @@ def stitched(
         record = records[step.record]
         stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
     stitching.run()
-    outputs = [
-        (root, y.type) for (_, root), y in zip(listing.outputs, structure.outputs, strict=True)
-    ]  # fmt: skip
-    return stitching.results(outputs), frozenset()
+    types = [y.type for y in structure.outputs]
+    return stitching.results(listing.outputs, types), frozenset()
 
 
 def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
@@ -107,7 +105,7 @@ def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType])
     stitching.settle([made], shared)
     stitching.start(made, range(count), outputs, None)
     stitching.run()
-    return stitching.results(list(zip(roots, types, strict=True)))
+    return stitching.results(roots, types)
 
 
 class Stitching:
@@ -119,7 +117,6 @@ class Stitching:
     """
 
     def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
-        self._given = given
         self._arrays: list[Array | None] = [*leaves, *[None] * (count - given)]
         self._places = [*map(address_of, leaves), *[0] * (count - given)]
         self._foreign = set(range(given))  # memory that no result may have
@@ -230,10 +227,10 @@ class Stitching:
         what = f"{calls} calls, {len(self._list)} launches, {self._top:,} B for values between them"
         print(f"# stitched: {what}, about {self._list.ns / 1e3:,.0f} us", file=sys.stderr)
 
-    def results(self, outputs: Sequence[tuple[int, TensorType]]) -> list[Array]:
+    def results(self, values: Sequence[int], types: Sequence[TensorType]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
         found: list[Array] = []
-        for value, kind in outputs:
+        for value, kind in zip(values, types, strict=True):
             array = self._arrays[value]
             assert array is not None
             shape = known(kind.shape)

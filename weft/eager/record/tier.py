@@ -29,15 +29,15 @@ _UNSUITED: Final = -1
 
 def is_stitched(structure: Structure) -> bool:
     """Whether this run of a structure is one of library kernels; counts it."""
-    if session.monitors or are_deterministic_algorithms_enabled():
-        return False
-    if config.get("compile") or config.get("reference"):
-        return False
     key = structure.key
     runs = _runs.get(key, 0)
     if runs:
         _runs.move_to_end(key)
     if not 0 <= runs < STITCHED_RUNS_OF_MANY:
+        return False
+    if session.monitors or are_deterministic_algorithms_enabled():
+        return False
+    if config.get("compile") or config.get("reference"):
         return False
     if runs >= STITCHED_RUNS and _shapes.get(structure.calls, 0) < SHAPES:
         _runs[key] = STITCHED_RUNS_OF_MANY
