@@ -200,8 +200,8 @@ def test_numbers_that_a_type_does_not_hold(name, dtype):
     for v in WHOLE:
         if name in ("pad", "arange", "linspace") and abs(v) > 2**53:
             continue  # which PyTorch computes in float64
-        if name == "linspace" and dtype == "uint8" and v < 0:
-            continue  # PyTorch wraps it around
+        if name in ("linspace", "pad") and dtype == "uint8" and v < 0:
+            continue  # PyTorch wraps it around or raises, by processor
 
         def call(m, v):
             return OF_WHOLE[name](m, v, typed(m, dtype))
