@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from weft.eager.record import shortcut
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
@@ -172,6 +173,8 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: 
     found = program.interpreted(structure, leaves)
     if found is None and as_rows and structure.known is None:
         learn(structure)
+        if structure.memo is not None:
+            shortcut.learn(structure, program)
     with Uninterrupted():  # memory that was overwritten belongs to the new values
         copies = None if now.is_alone and not partial else copies_of_needed(structure)
         if found is None:

@@ -282,11 +282,21 @@ def set_runner(
     _runner[:] = [(flush, compute)]
 
 
+_shortcut: list[Callable[[State], bool]] = []
+
+
+def set_shortcut(taken: Callable[[State], bool]) -> None:
+    """Set the function that computes what is pending if it can; whether it could."""
+    _shortcut[:] = [taken]
+
+
 def flush(wanted: Lazy | None = None) -> None:
     """Compute all pending values of this thread that a tensor holds; `wanted` is read next."""
-    while trace.now.unfinished:
-        trace.now.unfinished.pop()()
-    _runner[0][0](wanted)
+    now = trace.now
+    while now.unfinished:
+        now.unfinished.pop()()
+    if now.depth or now.inspect or now.interrupted.pending.records or not _shortcut[0](now):
+        _runner[0][0](wanted)
 
 
 def compute(lazies: Sequence[Lazy]) -> None:
