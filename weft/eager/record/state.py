@@ -16,6 +16,7 @@ from weft.eager.record.loop_cut import FEW, LoopStart
 from weft.eager.record.pending import Change, Interrupted, Pending, Replaced
 from weft.errors import WeftError
 from weft.host.garbage_collection import FirstRead
+from weft.ir.look import looks
 from weft.runtime.flight import new_lock
 
 if TYPE_CHECKING:
@@ -259,6 +260,7 @@ def all_states() -> Iterator[State]:
 
 def needs_gradient(lazy: Lazy) -> bool:
     """Whether reverse mode needs a value, and not only forward mode."""
+    looks.count += 1
     duals = trace.now.duals
     return lazy.tracked and not (duals and duals[-1].is_moved_alone(lazy))
 

@@ -16,13 +16,17 @@ from weft.errors import OutOfRangeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show as text
 from weft.ops.indexing.subscript import FIRST
+from weft.runtime.flight import land_for
 
 _ALL: Final = slice(None)
 
 
 def copied_part(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
     """The part of an array that is computed already: nothing needs to be recorded."""
-    array = array_of(base)
+    array = base.array  # read once: another thread may overwrite its memory
+    if array is None:
+        array = array_of(base)
+    land_for(id(array))
     try:
         part = array[entries]
     except IndexError as error:
