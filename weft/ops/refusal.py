@@ -102,7 +102,7 @@ def remembering(function: F, name: str | None = None, module: str | None = None)
     def called(*args: Any, **options: Any) -> Any:
         try:
             found = memory.way(args, options)
-            if found is not None or not memory.open:
+            if found is not None or not memory.watches():
                 return function(*args, **options) if found is None else found
             before = memory.watch()
             found = function(*args, **options)
@@ -128,13 +128,17 @@ def entitled(function: Callable[..., Any], name: str | None) -> str:
     return name or function.__name__
 
 
-def guard(namespace: dict[str, Any]) -> None:
-    """Put the public functions of a module behind doors: those in `__all__`, or all."""
+def guard(namespace: dict[str, Any], module: str = "") -> None:
+    """Put the public functions of a module behind doors: those in `__all__`, or all.
+
+    Args:
+        module: where they are found; by default this one.
+    """
     for name in namespace.get("__all__", [n for n in namespace if n[0] != "_"]):
         function: Any = namespace.get(name)  # none yet of what is loaded on first use
         known = is_guarded(function) and function.__name__ == name
         if not known and (isinstance(function, FunctionType) or hasattr(function, "__wrapped__")):
-            namespace[name] = remembering(function, name, namespace["__name__"])
+            namespace[name] = remembering(function, name, module or namespace["__name__"])
 
 
 _HINTS: Final = {"memory_format"}

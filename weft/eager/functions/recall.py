@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from types import EllipsisType
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -18,9 +20,9 @@ import numpy as np
 from weft.eager.functions.indexing.basic_index import Part
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy, Record, known
+from weft.eager.record.lazy import Lazy, Number, Record, begun, known
 from weft.eager.record.plan import Plan, SizedPlan
-from weft.eager.record.state import State, trace
+from weft.eager.record.state import trace
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.view.view import View
 from weft.host.compiled_method import compiled_function
@@ -33,11 +35,11 @@ from weft.runtime.flight import aloft, land_for
 
 MOST_SHAPES: Final = 4  # ways in which one function is called
 MOST_CALLS: Final = 256  # of a shape: they keep their plans alive; forgotten together
+MOST_STEPS: Final = 3  # calls that one call of a function records
 MOST_PAUSE: Final = 32
 TRIES: Final = 16  # calls in a row that cannot be remembered, after which a door no longer watches
 F = TypeVar("F", bound=Callable[..., Any])
 _ABSENT: Final = object()
-_NOTHING: Final = (None, None, None)
 _BOOLS: Final = {False: "False", True: "True"}  # which equal 0 and 1
 
 
@@ -48,26 +50,32 @@ def of_any_sizes(function: F) -> F:
     return function
 
 
+Ref = tuple[str, int]
+"""An input of a recorded call: an argument "x", a number "n", or the result "y" of an earlier one,
+and which of these."""
+
+
 class Shape(NamedTuple):
-    """How a function is called.
+    """How a function is called, and what it records.
 
     Attributes:
         count: arguments without names.
         names: those of the others.
         tensors: which arguments are tensors.
-        order: which arguments are the inputs of the recorded call.
+        steps: the inputs of each recorded call.
         is_view: whether the result is a view of the only tensor.
     """
 
     count: int
     names: tuple[str, ...]
     tensors: tuple[int, ...]
-    order: tuple[int, ...]
+    steps: tuple[tuple[Ref, ...], ...]
     is_view: bool
 
 
-Found = tuple[Any, Plan | None, Any]
-"""The class of the result, the plan, and the lens of a view."""
+Found = tuple[Any, tuple[Plan, ...] | None, tuple[Number, ...], Any]
+"""The class of the result, the plans, the numbers among their inputs, and the lens of a view."""
+_NOTHING: Final[Found] = (None, None, (), None)
 
 
 class Calls:
@@ -76,17 +84,18 @@ class Calls:
     Attributes:
         latest: the types of the tensors, the other arguments, the class of the first tensor; and
             what was found.
+        parts: the lenses of views of computed tensors, by the other arguments.
+        unused: how many calls were remembered since one came again.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.latest: tuple[Any, ...] = (None,) * (len(shape.names) + shape.count + 1) + _NOTHING
         self._found: dict[Any, Found] = {}
-        self._sized: dict[Any, SizedPlan] = {}  # by dtypes and ranks
-        self._order = tuple([shape.tensors.index(i) for i in shape.order])
-        self._ordered = self._order == tuple(range(len(shape.tensors)))
+        self._sized: dict[Any, tuple[tuple[SizedPlan, ...], tuple[Number, ...]]] = {}
+        self._place = {i: place for place, i in enumerate(shape.tensors)}
         self.parts: dict[Any, Part] = {}
-        self.unused = 0  # calls that were remembered since one came again
+        self.unused = 0
 
     def find(self, types: Sequence[TensorType], others: Sequence[Any], kind: Any) -> Found:
         """What a call records, if it is known."""
@@ -94,29 +103,33 @@ class Calls:
             static = tuple([*map(_hashable, others)])
         except TypeError:
             return _NOTHING
-        key = (kind, static, *map(id, types))
-        found = self._found.get(key)
+        if self._sized:
+            found = self._resized((kind, static, *_without_sizes(types)), types)
+        else:
+            found = self._found.get((kind, static, *map(id, types)))
         if found is None:
-            found = self._resized(key, types)
-            if found is None:
-                return _NOTHING
+            return _NOTHING
         self.unused = 0
         self.latest = (*types, *others, kind, *found)
         return found
 
     def _resized(self, key: Any, types: Sequence[TensorType]) -> Found | None:
-        """The same for other sizes, if only types and ranks matter."""
-        sized = self._sized and self._sized.get((*key[:2], *_without_sizes(types)))
-        if not sized:
+        """What it records in these sizes, where sizes do not matter."""
+        sized = self._sized.get(key)
+        if sized is None:
             return None
-        plan = sized.at(types if self._ordered else [types[i] for i in self._order])
-        return None if plan is None else self._enter(key, (key[0], plan, None))
-
-    def _enter(self, key: Any, found: Found) -> Found:
-        if len(self._found) >= MOST_CALLS:
-            self._found.clear()
-        self._found[key] = found
-        return found
+        plans: list[Plan] = []
+        for each, refs in zip(sized[0], self.shape.steps, strict=True):
+            given = [
+                types[self._place[i]] if of == "x" else
+                plans[i].types[0] if of == "y" else sized[1][i].type
+                for of, i in refs
+            ]  # fmt: skip
+            plan = each.at(given)
+            if plan is None:
+                return None
+            plans.append(plan)
+        return key[0], tuple(plans), sized[1], None
 
     def learn(
         self, types: Sequence[TensorType], others: Sequence[Any], found: Found, sizeless: bool
@@ -125,13 +138,22 @@ class Calls:
 
         Args:
             sizeless: whether sizes do not matter.
+
+        Raises:
+            TypeError: an argument is not known to stay what it is.
         """
         static = tuple([*map(_hashable, others)])
+        kind, plans, numbers, lens = found
+        assert plans is not None
+        into: dict[Any, Any] = self._found
         self.unused += 1
-        self._enter((found[0], static, *map(id, types)), found)
-        plan = found[1]
-        if sizeless and plan is not None and found[2] is None:
-            self._sized[found[0], static, *_without_sizes(types)] = SizedPlan(plan)
+        if len(into) >= MOST_CALLS:
+            into.clear()
+        if sizeless and lens is None:
+            sized = tuple([*map(SizedPlan, plans)])
+            self._sized[kind, static, *_without_sizes(types)] = (sized, numbers)
+        else:
+            into[kind, static, *map(id, types)] = found
 
     def part(self, others: Sequence[Any]) -> Part | None:
         """The lens of a view of a computed tensor."""
@@ -190,6 +212,18 @@ class Memory:
         self._pause = 0
         self.way: Callable[[tuple[Any, ...], dict[str, Any]], Any] = _no_way
 
+    def watches(self) -> bool:
+        """Whether the next call is watched.
+
+        Not if many could not be remembered, and seldom while none that was has come again.
+        """
+        if self._pause:
+            self._pause -= 1
+            return False
+        unused = [calls.unused for calls in self._calls.values()]
+        self._pause = min(MOST_PAUSE, min(unused, default=0))
+        return self._tries > 0
+
     def watch(self) -> tuple[list[Record], int, int, int]:
         """What is there before a call that is watched."""
         now = trace.now
@@ -203,64 +237,58 @@ class Memory:
         """Remember a call that was watched, if that can be."""
         now = trace.now
         pending, count, changes, seen = before
+        self._tries -= 1
         if (
             now.pending is pending and len(now.changes) == changes and looks.count == seen
             and now.autocast is None and not now.depth and isinstance(found, Handle)
             and type(found) is found.kind
         ):  # fmt: skip
-            made = len(pending) - count
-            if made == 1 and self._learn_call(now, (*args, *options.values()), options, found):
-                self._tries = TRIES
-                return
-            if not made and self._learn_part((*args, *options.values()), options, found):
-                self._tries = TRIES
-                return
-        self._tries -= 1
+            given, made = (*args, *options.values()), pending[count:]
+            learn = partial(self._learn_calls, made) if made else self._learn_part
+            with suppress(TypeError):
+                if learn(given, options, found):
+                    self._tries = TRIES
 
-    @property
-    def open(self) -> bool:
-        """Whether the next call is watched.
-
-        Not if many could not be remembered, and seldom while none that was has come again.
-        """
-        if self._pause:
-            self._pause -= 1
-            return False
-        self._pause = min([MOST_PAUSE, *[calls.unused for calls in self._calls.values()]])
-        return self._tries > 0
-
-    def _learn_call(
-        self, now: State, given: tuple[Any, ...], options: Mapping[str, Any], found: Handle
-    ) -> bool:
-        record, lazy, view = now.pending[-1], found.shown, found.window
+    def _learn_calls(
+        self, made: Sequence[Record], given: tuple[Any, ...], options: Mapping[str, Any],
+        found: Handle,
+    ) -> bool:  # fmt: skip
+        lazy, view = found.shown, found.window
         tensors = tuple([i for i, x in enumerate(given) if isinstance(x, Handle)])
-        if lazy.record is not record or not record.plan.single or not tensors:
+        if lazy.record is not made[-1] or len(made) > MOST_STEPS or not tensors:
             return False
         first: Any = given[tensors[0]]
         values: list[Lazy] = [given[i].shown for i in tensors]
         if type(found) is not first.kind or len({id(x) for x in values}) < len(values):
             return False
         if view is not None and not (
-            len(tensors) == 1 and view.base is first and first.window is None
+            len(tensors) == len(made) == 1 and view.base is first and first.window is None
             and not view.lens.detached and first.shown.loan is None
         ):  # fmt: skip
             return False
-        order: list[int] = []
-        for x in record.inputs:
-            place = next((i for i, y in zip(tensors, values, strict=True) if x is y), None)
-            if place is None:
+        refs: dict[Lazy, Ref] = {x: ("x", i) for i, x in zip(tensors, values, strict=True)}
+        numbers: list[Number] = []
+        for i, record in enumerate(made):
+            result = record.results[0]()
+            if not record.plan.single:
                 return False
-            order.append(place)
-        calls = self._shaped(given, options, tensors, tuple(order), view is not None)
+            for x in record.inputs:
+                if x not in refs:
+                    if type(x) is not Number:
+                        return False
+                    refs[x] = ("n", len(numbers))
+                    numbers.append(x)
+            if result is not None:
+                refs[result] = ("y", i)
+        steps = tuple([tuple([refs[x] for x in record.inputs]) for record in made])
+        calls = self._shaped(given, options, tensors, steps, view is not None)
         if calls is None:
             return False
         lens = None if view is None else view.lens
         others = [x for i, x in enumerate(given) if i not in tensors]
-        try:
-            types = [x.type for x in values]
-            calls.learn(types, others, (first.kind, record.plan, lens), self._sizeless)
-        except TypeError:
-            return False
+        plans = tuple([record.plan for record in made])
+        types = [x.type for x in values]
+        calls.learn(types, others, (first.kind, plans, tuple(numbers), lens), self._sizeless)
         return True
 
     def _learn_part(
@@ -276,13 +304,10 @@ class Memory:
             return False
         if type(found) is not base.kind or base.shown.loan is not None:
             return False
-        calls = self._shaped(given, options, tensors, tensors, True)
+        calls = self._shaped(given, options, tensors, ((("x", tensors[0]),),), True)
         if calls is None:
             return False
-        try:
-            key = _hashable(tuple([x for i, x in enumerate(given) if i not in tensors]))
-        except TypeError:
-            return False
+        key = _hashable(tuple([x for i, x in enumerate(given) if i not in tensors]))
         if len(calls.parts) >= MOST_CALLS:
             calls.parts.clear()
         calls.parts[key] = view.lens
@@ -290,10 +315,10 @@ class Memory:
 
     def _shaped(
         self, given: Sequence[Any], options: Mapping[str, Any], tensors: tuple[int, ...],
-        order: tuple[int, ...], is_view: bool,
+        steps: tuple[tuple[Ref, ...], ...], is_view: bool,
     ) -> Calls | None:  # fmt: skip
         """The calls of a shape; `None` for one too many."""
-        shape = Shape(len(given) - len(options), tuple(options), tensors, order, is_view)
+        shape = Shape(len(given) - len(options), tuple(options), tensors, steps, is_view)
         found = self._calls.get(shape)
         if found is None and len(self._calls) < MOST_SHAPES:
             found = self._calls[shape] = Calls(shape)
@@ -310,7 +335,7 @@ def _written(known_calls: Sequence[Calls]) -> Callable[[tuple[Any, ...], dict[st
     names: dict[str, Any] = {
         "trace": trace, "Handle": Handle, "handle_of": handle_of, "View": View, "absent": _ABSENT,
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
-        "part_of": _part, "inferring": inferring, "new": object.__new__,
+        "part_of": _part, "again": _again, "inferring": inferring, "new": object.__new__,
     }  # fmt: skip
     lines = ["now = trace.now", "if now.autocast is not None: return None"]
     for number, calls in enumerate(known_calls):
@@ -330,11 +355,18 @@ def _lines(shape: Shape, calls: str) -> list[str]:
     inner = [*[f"v{i} = x{i}.shown if x{i}.window is None else x{i}.lazy" for i in shape.tensors]]
     find = f"{calls}.find(({', '.join(types)},), ({''.join([o + ', ' for o in others])}), {first}.kind)"
     look = [
-        f"{', '.join(latest)}, like, kind, plan, lens = {calls}.latest",
-        f"if {' or '.join(differ)} or like is not {first}.kind: kind, plan, lens = {find}",
+        f"{', '.join(latest)}, like, kind, plans, numbers, lens = {calls}.latest",
+        f"if {' or '.join(differ)} or like is not {first}.kind: "
+        f"kind, plans, numbers, lens = {find}",
     ]
-    inputs = "".join([f"v{i}, " for i in shape.order])
-    made = f"handle_of(kind, now.record_one(plan, ({inputs}), frame(2)))"
+    count_ = max([i + 1 for step in shape.steps for of, i in step if of == "n"], default=0)
+    made = [
+        "at = frame(2)",
+        f"{''.join([f'p{i}, ' for i in range(len(shape.steps))])}= plans",
+        *[f"n{i} = again(numbers[{i}])" for i in range(count_)],
+        *[f"y{i} = now.record_one(p{i}, ({_inputs(step)}), at)" for i, step in enumerate(shape.steps)],
+    ]
+    result = f"handle_of(kind, y{len(shape.steps) - 1})"
     if shape.is_view:
         v = f"v{shape.tensors[0]}"
         given = f"({''.join([o + ', ' for o in others])})"
@@ -345,8 +377,9 @@ def _lines(shape: Shape, calls: str) -> list[str]:
             f"(({v}.tracked and now.grad_mode) or now.depth or now.inspect is not None):",
             f"        return part_of({first}, {v}, {calls}.part({given}), version)",
             *["    " + line for line in look],
-            "    if plan is not None:",
-            f"        found = {made}",
+            "    if plans is not None:",
+            *["        " + line for line in made],
+            f"        found = {result}",
             "        found.window = view = new(View)",
             f"        view.base, view.lens, view._version = {first}, lens, version",
             "        view.flows = now.grad_mode",
@@ -355,13 +388,25 @@ def _lines(shape: Shape, calls: str) -> list[str]:
             "        return found",
         ]
     else:
-        inner += [*look, f"if plan is not None: return {made}"]
+        inner += [*look, "if plans is not None:", *["    " + line for line in made]]
+        inner.append(f"    return {result}")
     taken = [f"{', '.join(names[:count])}, = args"] if count else []
     taken += [f"{x} = options.get({n!r}, absent)" for x, n in zip(names[count:], shape.names, strict=True)]
     are = " and ".join([f"isinstance(x{i}, Handle)" for i in shape.tensors])
     body = [*taken, f"if {are}:", *["    " + line for line in inner]]
     named = f" and len(options) == {len(shape.names)}" if shape.names else " and not options"
     return [f"if len(args) == {count}{named}:", *["    " + line for line in body]]
+
+
+def _inputs(step: Sequence[Ref]) -> str:
+    return "".join([f"{'v' if of == 'x' else of}{i}, " for of, i in step])
+
+
+def _again(number: Number) -> Number:
+    """An equal number, which is another input."""
+    found = begun(Number(), number.type)
+    found.array = number.array
+    return found
 
 
 def _part(x: Handle, base: Lazy, lens: Part | None, version: int) -> Any:
