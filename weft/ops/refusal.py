@@ -101,12 +101,16 @@ def remembering(function: F, name: str | None = None, module: str | None = None)
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
         try:
-            found = memory.way(args, options)
-            if found is not None or not memory.watches():
-                return function(*args, **options) if found is None else found
+            way = memory.way
+            if way is None:
+                return function(*args, **options)
+            found = way(args, options)
+            if found is not None:
+                return found
             before = memory.watch()
             found = function(*args, **options)
-            memory.learn(before, args, options, found)
+            if before is not None:
+                memory.learn(before, args, options, found)
             return found
         except REFUSABLE as error:
             refuse(error, called_as, function, args, options)

@@ -135,7 +135,9 @@ def _line(f: Procedure, py: _Python, frame: Word, usual: Local) -> tuple[Local, 
         usual.set(usual & ~inside.is_null())
         with f.when(~inside.equals(py["true"])):
             code.set(found)
-            place.set(py.call("PyLong_FromLong", "ptr", py.call("PyFrame_GetLasti", "i32", at).wide()))
+            place.set(
+                py.call("PyLong_FromLong", "ptr", py.call("PyFrame_GetLasti", "i32", at).wide())
+            )
             py.call("Py_DecRef", "void", at)
             frames.leave()
         py.call("Py_DecRef", "void", found)

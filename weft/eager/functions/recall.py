@@ -15,15 +15,13 @@ from functools import partial
 from types import EllipsisType
 from typing import Any, Final, NamedTuple, TypeVar
 
-import numpy as np
-
-from weft.eager.functions.indexing.basic_index import Part
+from weft.eager.functions.indexing.basic_index import Part, copied_part
 from weft.eager.record.global_mark import inferring
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy, Number, Record, begun, known
+from weft.eager.record.lazy import Lazy, Number, Record, begun
 from weft.eager.record.plan import Plan, SizedPlan
 from weft.eager.record.state import trace
 from weft.eager.tensor.handle import Handle, handle_of
+from weft.eager.tensor.recorder import recorder
 from weft.eager.tensor.view.view import View
 from weft.host.compiled_method import compiled_function
 from weft.ir.dtype import DType
@@ -31,7 +29,6 @@ from weft.ir.hooks import HOOKS
 from weft.ir.look import looks
 from weft.ir.node import TensorType
 from weft.ops.refusal import remembering as remembering
-from weft.runtime.flight import aloft, land_for
 
 MOST_SHAPES: Final = 4  # ways in which one function is called
 MOST_CALLS: Final = 256  # of a shape: they keep their plans alive; forgotten together
@@ -103,12 +100,15 @@ class Calls:
             static = tuple([*map(_hashable, others)])
         except TypeError:
             return _NOTHING
-        if self._sized:
-            found = self._resized((kind, static, *_without_sizes(types)), types)
-        else:
-            found = self._found.get((kind, static, *map(id, types)))
+        key = (kind, static, *map(id, types))
+        found = self._found.get(key)
         if found is None:
-            return _NOTHING
+            if not self._sized:
+                return _NOTHING
+            found = self._resized((kind, static, *_without_sizes(types)), types)
+            if found is None:
+                return _NOTHING
+            self._enter(key, found)
         self.unused = 0
         self.latest = (*types, *others, kind, *found)
         return found
@@ -145,15 +145,17 @@ class Calls:
         static = tuple([*map(_hashable, others)])
         kind, plans, numbers, lens = found
         assert plans is not None
-        into: dict[Any, Any] = self._found
         self.unused += 1
-        if len(into) >= MOST_CALLS:
-            into.clear()
         if sizeless and lens is None:
             sized = tuple([*map(SizedPlan, plans)])
             self._sized[kind, static, *_without_sizes(types)] = (sized, numbers)
         else:
-            into[kind, static, *map(id, types)] = found
+            self._enter((kind, static, *map(id, types)), found)
+
+    def _enter(self, key: Any, found: Found) -> None:
+        if len(self._found) >= MOST_CALLS:
+            self._found.clear()
+        self._found[key] = found
 
     def part(self, others: Sequence[Any]) -> Part | None:
         """The lens of a view of a computed tensor."""
@@ -202,7 +204,8 @@ class Memory:
     """What is known of the calls of a function.
 
     Attributes:
-        way: records a call and gives its result; `None` for a call that is not known.
+        way: records a call and gives its result; `None` for a call that is not known. `None` if it
+            knows none and never will.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -210,22 +213,22 @@ class Memory:
         self._calls: dict[Shape, Calls] = {}
         self._tries = TRIES
         self._pause = 0
-        self.way: Callable[[tuple[Any, ...], dict[str, Any]], Any] = _no_way
+        self.way: Callable[[tuple[Any, ...], dict[str, Any]], Any] | None = _no_way
 
-    def watches(self) -> bool:
-        """Whether the next call is watched.
+    def watch(self) -> tuple[list[Record], int, int, int] | None:
+        """What is there before a call; `None` if it is not watched.
 
-        Not if many could not be remembered, and seldom while none that was has come again.
+        So it is if many could not be remembered, and mostly while none that was has come again.
         """
         if self._pause:
             self._pause -= 1
-            return False
+            return None
+        if self._tries <= 0:
+            if not self._calls:
+                self.way = None
+            return None
         unused = [calls.unused for calls in self._calls.values()]
         self._pause = min(MOST_PAUSE, min(unused, default=0))
-        return self._tries > 0
-
-    def watch(self) -> tuple[list[Record], int, int, int]:
-        """What is there before a call that is watched."""
         now = trace.now
         pending = now.pending
         return pending, len(pending), len(now.changes), looks.count
@@ -302,7 +305,7 @@ class Memory:
         base: Any = view.base
         if len(tensors) != 1 or given[tensors[0]] is not base or base.window is not None:
             return False
-        if type(found) is not base.kind or base.shown.loan is not None:
+        if type(found) is not base.kind:
             return False
         calls = self._shaped(given, options, tensors, ((("x", tensors[0]),),), True)
         if calls is None:
@@ -333,7 +336,7 @@ def _no_way(args: tuple[Any, ...], options: dict[str, Any]) -> Any:
 def _written(known_calls: Sequence[Calls]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """A function for calls of these shapes, without a loop."""
     names: dict[str, Any] = {
-        "trace": trace, "Handle": Handle, "handle_of": handle_of, "View": View, "absent": _ABSENT,
+        "trace": trace, "Handle": Handle, "recorder": recorder, "View": View, "absent": _ABSENT,
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
         "part_of": _part, "again": _again, "inferring": inferring, "new": object.__new__,
     }  # fmt: skip
@@ -364,18 +367,23 @@ def _lines(shape: Shape, calls: str) -> list[str]:
         "at = frame(2)",
         f"{''.join([f'p{i}, ' for i in range(len(shape.steps))])}= plans",
         *[f"n{i} = again(numbers[{i}])" for i in range(count_)],
-        *[f"y{i} = now.record_one(p{i}, ({_inputs(step)}), at)" for i, step in enumerate(shape.steps)],
+        *[
+            f"y{i} = now.record_one(p{i}, ({_inputs(step)}), at)"
+            for i, step in enumerate(shape.steps[:-1])
+        ],
     ]
-    result = f"handle_of(kind, y{len(shape.steps) - 1})"
+    last = len(shape.steps) - 1
+    result = f"recorder.made(kind, now, p{last}, ({_inputs(shape.steps[-1])}), at)"
     if shape.is_view:
         v = f"v{shape.tensors[0]}"
         given = f"({''.join([o + ', ' for o in others])})"
         inner = [
             f"version, {v} = {first}._version, {first}.shown",
-            f"if {first}.window is None and {v}.loan is None:",
+            f"if {first}.window is None:",
             f"    if {v}.array is not None and {calls}.parts and not "
             f"(({v}.tracked and now.grad_mode) or now.depth or now.inspect is not None):",
             f"        return part_of({first}, {v}, {calls}.part({given}), version)",
+            f"    if {v}.loan is not None: return None",
             *["    " + line for line in look],
             "    if plans is not None:",
             *["        " + line for line in made],
@@ -391,7 +399,9 @@ def _lines(shape: Shape, calls: str) -> list[str]:
         inner += [*look, "if plans is not None:", *["    " + line for line in made]]
         inner.append(f"    return {result}")
     taken = [f"{', '.join(names[:count])}, = args"] if count else []
-    taken += [f"{x} = options.get({n!r}, absent)" for x, n in zip(names[count:], shape.names, strict=True)]
+    taken += [
+        f"{x} = options.get({n!r}, absent)" for x, n in zip(names[count:], shape.names, strict=True)
+    ]
     are = " and ".join([f"isinstance(x{i}, Handle)" for i in shape.tensors])
     body = [*taken, f"if {are}:", *["    " + line for line in inner]]
     named = f" and len(options) == {len(shape.names)}" if shape.names else " and not options"
@@ -411,17 +421,9 @@ def _again(number: Number) -> Number:
 
 def _part(x: Handle, base: Lazy, lens: Part | None, version: int) -> Any:
     """A view of a computed tensor: a copy of the part; `None` if it is not known."""
-    array = base.array
-    if lens is None or array is None:
+    if lens is None:
         return None
-    if aloft:
-        land_for(id(array))
-    try:
-        part = array[lens.entries]
-    except IndexError:
-        return None
-    dtype = base.type.dtype
-    found = handle_of(x.kind, known(np.array(part, order="C"), intern(dtype, part.shape)))
+    found = handle_of(x.kind, copied_part(base, lens.entries))
     found.look(View(x, lens, version))
     return found
 

@@ -261,7 +261,8 @@ class SizedPlan:
     def __init__(self, like: Plan) -> None:
         called, self._static = like.pattern.called, like.static
         sizes: list[int] = []
-        self._family = _key(called, like.given, self._static, sizes)
+        self._key = _key(called, like.given, self._static, sizes)
+        self._family: Family[Pattern] | None = None
         self._count = sum([len(known(t.shape)) for t in like.given])
         self._rest = sizes[self._count :]  # those among the attributes
         self._head = id(called) if isinstance(called, Op) else called
@@ -271,9 +272,13 @@ class SizedPlan:
         """The plan for inputs of these types, whose ranks and dtypes are those of the call."""
         key = (self._head, *map(id, types), *self._tail)
         found = recall(key)
-        family = None if found is not None else _families.get(self._family)
-        if family is None:
+        if found is not None:
             return found
+        family = self._family
+        if family is None:
+            family = self._family = _families.get(self._key)
+            if family is None:
+                return None
         sizes: list[int] = []
         for kind in types:
             sizes += kind.shape  # pyright: ignore[reportOperatorIssue]  # always known

@@ -8,7 +8,7 @@ several threads, calls of traced functions.
 Such a function defers no signals. Python handles them, switches threads and collects garbage after
 calls only, so what must be whole has no call inside: setting addresses and entering the program,
 and giving the results to their values. Who computes the same calls in between replaces the list of
-pending calls, which then shows that nothing is left to do.
+pending calls: then nothing is given.
 """
 
 from __future__ import annotations
@@ -121,11 +121,14 @@ class _Writer:
 
     def _check(self) -> None:
         records = self._structure.records
-        self._lines.append(f"{''.join([f'r{i}, ' for i in range(len(records))])}= records")
+        self._refuse("now.pending is not records")
+        self._lines += [f"r{i} = records[{i}]" for i in range(len(records))]
         for i, record in enumerate(records):
             if record.inputs:
                 names = [self._name(x) for x in record.inputs]
-                self._lines.append(f"{''.join([f'i{j}, ' for j in range(len(names))])}= r{i}.inputs")
+                self._lines.append(
+                    f"{''.join([f'i{j}, ' for j in range(len(names))])}= r{i}.inputs"
+                )
                 for j, (x, name) in enumerate(zip(record.inputs, names, strict=True)):
                     self._check_input(f"i{j}", x, name)
         for i, record in enumerate(records):
@@ -223,15 +226,14 @@ class _Writer:
         self._refuse("now.pending is not records")
         lines += binding
         lines.append("state = enter(pointer)")
-        lines.append("if now.pending is not records: return True")
-        self._refuse("state")
+        self._refuse("state or now.pending is not records")
         for i, y in enumerate(structure.outputs):
             name = self._name(y)
             lines.append(f"{name}.array = b{i}")
             if not y.tracked:
                 lines.append(f"{name}.record = None")
         lines += [
-            f"del records[:{len(structure.records)}]",
+            f"now.pending = records[{len(structure.records)}:]",
             "now.limit, now.loop_start, now.backward_passes = FEW, None, 0",
             "return True",
         ]

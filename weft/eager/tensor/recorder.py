@@ -67,9 +67,9 @@ class Recorder:
             setattr(table, name, id(x))
         method = _Method(b"record", entries.record, FASTCALL, None)
         own = bytes(table)
-        make = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.c_void_p, ctypes.py_object] * 1, ctypes.c_void_p)(
-            ("PyCFunction_NewEx", library)
-        )
+        make = ctypes.PYFUNCTYPE(
+            ctypes.py_object, *[ctypes.c_void_p, ctypes.py_object] * 1, ctypes.c_void_p
+        )(("PyCFunction_NewEx", library))
         native = make(ctypes.addressof(method), own, None)
         self._kept = method, own, objects
         self.made = native

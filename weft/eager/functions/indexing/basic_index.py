@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.interned_type import intern
+from weft.eager.record.lazy import Array, Lazy, known
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError
@@ -31,7 +32,8 @@ def copied_part(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
         part = array[entries]
     except IndexError as error:
         raise out_of_range(error, array.shape) from None
-    return leaf(np.array(part, order="C"), base)
+    kind = base.type
+    return known(np.array(part, order="C"), intern(kind.dtype, part.shape, device_of(kind)))
 
 
 def out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:

@@ -47,6 +47,7 @@ UPDATES: Final = frozenset({pasted, with_row})
 MOST_UPDATES: Final = 8  # in a row to a pending tensor, which is then computed
 
 
+@remembering
 def get(x: Handle, key: Any) -> Tensor:
     """`x[key]`.
 
@@ -456,7 +457,6 @@ def _updates(lazy: Lazy) -> int:
 class Methods(Handle):
     """Subscripts."""
 
-    @remembering
     def __getitem__(self, key: Any) -> Tensor:
         x: Any = self
         found = element(x, key)
