@@ -75,6 +75,36 @@ Found = tuple[Any, tuple[Plan, ...] | None, tuple[Number, ...], Any]
 _NOTHING: Final[Found] = (None, None, (), None)
 
 
+class _Sized:
+    """What a call records in any sizes."""
+
+    def __init__(self, shape: Shape, found: Found) -> None:
+        self._kind, plans, self._numbers, _ = found
+        self._plans = [*map(SizedPlan, plans or ())]
+        self._steps = shape.steps
+        self._place = {i: place for place, i in enumerate(shape.tensors)}
+        order = [self._place.get(i, -1) if of == "x" else -1 for of, i in shape.steps[0]]
+        self._plain = len(shape.steps) == 1 and order == [*range(len(shape.tensors))]
+
+    def at(self, types: Sequence[TensorType]) -> Found | None:
+        """What it records on tensors of these types; `None` if that is not known."""
+        if self._plain:  # most calls
+            plan = self._plans[0].at(types)
+            return None if plan is None else (self._kind, (plan,), self._numbers, None)
+        plans: list[Plan] = []
+        for each, refs in zip(self._plans, self._steps, strict=True):
+            given = [
+                types[self._place[i]] if of == "x" else
+                plans[i].types[0] if of == "y" else self._numbers[i].type
+                for of, i in refs
+            ]  # fmt: skip
+            plan = each.at(given)
+            if plan is None:
+                return None
+            plans.append(plan)
+        return self._kind, tuple(plans), self._numbers, None
+
+
 class Calls:
     """The calls of one shape.
 
@@ -89,47 +119,26 @@ class Calls:
         self.shape = shape
         self.latest: tuple[Any, ...] = (None,) * (len(shape.names) + shape.count + 1) + _NOTHING
         self._found: dict[Any, Found] = {}
-        self._sized: dict[Any, tuple[tuple[SizedPlan, ...], tuple[Number, ...]]] = {}
-        self._place = {i: place for place, i in enumerate(shape.tensors)}
+        self._sized: dict[Any, _Sized] = {}  # by dtypes and ranks
         self.parts: dict[Any, Part] = {}
         self.unused = 0
 
     def find(self, types: Sequence[TensorType], others: Sequence[Any], kind: Any) -> Found:
         """What a call records, if it is known."""
         try:
-            static = tuple([*map(_hashable, others)])
+            static = tuple([*map(_hashable, others)]) if others else ()
         except TypeError:
             return _NOTHING
-        key = (kind, static, *map(id, types))
-        found = self._found.get(key)
+        if self._sized:
+            sized = self._sized.get((kind, static, *_without_sizes(types)))
+            found = None if sized is None else sized.at(types)
+        else:
+            found = self._found.get((kind, static, *map(id, types)))
         if found is None:
-            if not self._sized:
-                return _NOTHING
-            found = self._resized((kind, static, *_without_sizes(types)), types)
-            if found is None:
-                return _NOTHING
-            self._enter(key, found)
+            return _NOTHING
         self.unused = 0
         self.latest = (*types, *others, kind, *found)
         return found
-
-    def _resized(self, key: Any, types: Sequence[TensorType]) -> Found | None:
-        """What it records in these sizes, where sizes do not matter."""
-        sized = self._sized.get(key)
-        if sized is None:
-            return None
-        plans: list[Plan] = []
-        for each, refs in zip(sized[0], self.shape.steps, strict=True):
-            given = [
-                types[self._place[i]] if of == "x" else
-                plans[i].types[0] if of == "y" else sized[1][i].type
-                for of, i in refs
-            ]  # fmt: skip
-            plan = each.at(given)
-            if plan is None:
-                return None
-            plans.append(plan)
-        return key[0], tuple(plans), sized[1], None
 
     def learn(
         self, types: Sequence[TensorType], others: Sequence[Any], found: Found, sizeless: bool
@@ -143,19 +152,14 @@ class Calls:
             TypeError: an argument is not known to stay what it is.
         """
         static = tuple([*map(_hashable, others)])
-        kind, plans, numbers, lens = found
-        assert plans is not None
+        kind, _, _, lens = found
         self.unused += 1
         if sizeless and lens is None:
-            sized = tuple([*map(SizedPlan, plans)])
-            self._sized[kind, static, *_without_sizes(types)] = (sized, numbers)
-        else:
-            self._enter((kind, static, *map(id, types)), found)
-
-    def _enter(self, key: Any, found: Found) -> None:
+            self._sized[kind, static, *_without_sizes(types)] = _Sized(self.shape, found)
+            return
         if len(self._found) >= MOST_CALLS:
             self._found.clear()
-        self._found[key] = found
+        self._found[kind, static, *map(id, types)] = found
 
     def part(self, others: Sequence[Any]) -> Part | None:
         """The lens of a view of a computed tensor."""
