@@ -344,7 +344,7 @@ def _written(known_calls: Sequence[Calls]) -> Callable[[tuple[Any, ...], dict[st
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
         "part_of": _part, "again": _again, "inferring": inferring, "new": object.__new__,
     }  # fmt: skip
-    lines = ["now = trace.now", "if now.autocast is not None: return None"]
+    lines = ["now = trace.now", "if now.autocast is not None or now.depth: return None"]
     for number, calls in enumerate(known_calls):
         names[f"calls{number}"] = calls
         lines += _lines(calls.shape, f"calls{number}")
