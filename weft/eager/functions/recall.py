@@ -274,6 +274,10 @@ class Memory:
         ):  # fmt: skip
             return False
         refs: dict[Lazy, Ref] = {x: ("x", i) for i, x in zip(tensors, values, strict=True)}
+        for i, x in zip(tensors, values, strict=True):
+            copy = None if x.loan is None or x.loan.last is None else x.loan.last()
+            if copy is not None:  # what is recorded reads the copy
+                refs[copy] = ("x", i)
         numbers: list[Number] = []
         for i, record in enumerate(made):
             result = record.results[0]()
