@@ -12,7 +12,7 @@ from weft.eager.record.placed_tier import OverDevices
 from weft.eager.record.stitch import stitched
 from weft.eager.record.stitched_runs import stays_stitched
 from weft.eager.record.structure import Structure
-from weft.eager.record.tier import Compute, Interpreted, Tier
+from weft.eager.record.tier import Compute, Interpreted, Results, Tier
 from weft.errors import NoCompilerError
 from weft.runtime.compilation import compiler
 from weft.transform.interpreter import needs_interpreter
@@ -67,7 +67,14 @@ class Compiling(Stitched):
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows)
-        return super().begin(structure, leaves, wanted)
+        compute = super().begin(structure, leaves, wanted)
+
+        def beside() -> Results:
+            found = compute()
+            compiler.feed()
+            return found
+
+        return beside
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:
