@@ -47,8 +47,6 @@ class HostPart:
     call: Call
     node: Node | None = None
 
-    sizes = ()
-
     def __post_init__(self) -> None:
         for kind in (*self.given, *self.types):
             if any([type(n) is Extent for n in known(kind.shape)]):
@@ -73,7 +71,7 @@ def of_node(node: Node, buffers: Sequence[int]) -> HostPart:
     into = writes_into(node)
 
     def call(source: Source | None, xs: Sequence[Array], ys: Sequence[Array]) -> None:
-        here = _at(node, source)
+        here = at_line(node, source)
         if into is None:
             for y, found in zip(ys, evaluate_node(here, xs), strict=True):
                 y[...] = found
@@ -98,7 +96,7 @@ def of_graph(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> 
             node = next((n for n in graph.nodes if n.name == error.node), None)
             if node is None:
                 raise
-            told = str(error).replace(place(node), place(_at(node, source)))
+            told = str(error).replace(place(node), place(at_line(node, source)))
             raise type(error)(told) from error.__cause__
         for y, found in zip(ys, results, strict=True):
             y[...] = found
@@ -107,7 +105,7 @@ def of_graph(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> 
     return HostPart(tuple(range(len(given) + len(types))), given, types, call)
 
 
-def _at(node: Node, source: Source | None) -> Node:
+def at_line(node: Node, source: Source | None) -> Node:
     """The node of a call that was made at another line."""
     if source is None:
         return node

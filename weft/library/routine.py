@@ -84,7 +84,8 @@ class Routine:
     @property
     def extents(self) -> list[int]:
         """The indices of the extents that it depends on, as `at` takes them."""
-        sizes = (*[x for part in self.parts for x in part.sizes], *self.temporaries)
+        kernels = [part for part in self.parts if isinstance(part, Part)]
+        sizes = (*[x for part in kernels for x in part.sizes], *self.temporaries)
         return [x.index for x in sizes if isinstance(x, Extent)]
 
     def at(self, numbers: Sequence[int] = ()) -> Placed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,27 +15,24 @@ from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
 from weft.eager.record.structure import Structure
-from weft.eager.record.tier import Compute, Results
+from weft.eager.record.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known, size
-from weft.library.host_part import HostPart
+from weft.library.host_part import HostPart, at_line
 from weft.library.launch_list import LaunchList
 from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
 from weft.library.variant import Bound
-from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.flight import land
 from weft.runtime.memory.address import address_of, array_at
 from weft.transform.interpreter import located
-from weft.transport import session
-from weft.transport.sequence import CallSequence
 
 
-def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Compute:
-    """Lists what computes a structure, on fresh arrays.
+def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
+    """Lists what computes a structure.
 
     Raises:
         NoRoutineError: a call has no routine.
@@ -59,23 +55,21 @@ def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Co
         record = records[step.record]
         stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
     types = [y.type for y in structure.outputs]
-    return _begun(stitching, listing.outputs, types)
+    return Stitched(stitching, listing.outputs, types)
 
 
-def _begun(
-    stitching: Stitching, values: Sequence[int], types: Sequence[TensorType],
-    rows: frozenset[int] = frozenset(),
-) -> Compute:  # fmt: skip
-    if session.monitors and (calls := stitching.collectives) is not None:
-        session.enter(calls)
-    return partial(_results, stitching, values, types, rows)
+class Stitched(NamedTuple):
+    """A list that computes a structure once, on fresh arrays."""
 
+    list: Stitching
+    values: Sequence[int]
+    types: Sequence[TensorType]
+    rows: frozenset[int] = frozenset()
 
-def _results(
-    stitching: Stitching, values: Sequence[int], types: Sequence[TensorType], rows: frozenset[int]
-) -> Results:
-    stitching.run()
-    return Results(stitching.results(values, types), rows)
+    def run(self) -> Results:
+        """Runs it."""
+        self.list.run()
+        return Results(self.list.results(self.values, self.types), self.rows)
 
 
 def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
@@ -93,7 +87,7 @@ def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
     return listing, placed
 
 
-def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Compute:
+def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
     """The same as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
@@ -109,7 +103,7 @@ def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Comp
     shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
     stitching.settle([made], shared)
     stitching.start(made, range(count), outputs, None)
-    return _begun(stitching, roots, types, expanded.rows)
+    return Stitched(stitching, roots, types, expanded.rows)
 
 
 class _Launches(NamedTuple):
@@ -130,6 +124,9 @@ class Stitching:
     Args:
         given: how many values are there from the start.
         count: how many there are.
+
+    Attributes:
+        exchanges: the nodes that call other ranks, in order.
     """
 
     def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
@@ -142,7 +139,7 @@ class Stitching:
         self._threads = int(config.get("threads"))
         self._lists = [_Launches(LaunchList(self._threads), [])]
         self._calls: list[Callable[[], None]] = []  # one between each two lists
-        self._nodes: list[Node] = []  # those that call other ranks
+        self.exchanges: list[Node] = []
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -254,12 +251,7 @@ class Stitching:
         self._calls.append(act)
         self._lists.append(_Launches(LaunchList(self._threads), []))
         if part.node is not None:
-            self._nodes.append(part.node)
-
-    @property
-    def collectives(self) -> CallSequence | None:
-        """The calls of other ranks, in order; `None` if there are none."""
-        return call_sequence(self._nodes)
+            self.exchanges.append(at_line(part.node, source))
 
     def run(self) -> None:
         """Runs the launches and the calls.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from weft.eager.record.collective_calls import collective_calls, shared
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Lazy
@@ -14,8 +15,27 @@ from weft.eager.record.stitched_runs import stays_stitched
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
 from weft.errors import NoCompilerError
+from weft.ir.node import Node
+from weft.library.routine import NoRoutineError
+from weft.ops.communication.sequence import call_sequence
 from weft.runtime.compilation import compiler
 from weft.transform.interpreter import needs_interpreter
+from weft.transport import session
+
+
+def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) -> None:
+    """Tells other ranks what a list calls them for.
+
+    Raises:
+        NoRoutineError: a program of its own would make other calls.
+    """
+    calls = call_sequence(exchanges)
+    if structure.memo is None:  # met in no sizes before
+        whole = collective_calls(structure, as_rows)
+        if calls != whole and (calls is None or whole is None or calls.digests != whole.digests):
+            raise NoRoutineError
+    if calls is not None:
+        session.enter(shared(calls))
 
 
 class Stitched(Tier):
@@ -39,7 +59,10 @@ class Stitched(Tier):
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
-        return stitched(structure, leaves, self.as_rows)
+        run = stitched(structure, leaves, self.as_rows)
+        if session.monitors:
+            _announce(run.list.exchanges, structure, self.as_rows)
+        return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
         """See `Tier`."""

@@ -124,17 +124,24 @@ class Child:
             CompileError: LLVM rejected the kernel; the process is fine.
             Died: the process has ended.
         """
-        head = self.output.read(ANSWER.size)
+        head = self._read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise Died(self.process.wait())
         status, size = ANSWER.unpack(head)
-        body = self.output.read(size)
+        body = self._read(size)
         if len(body) < size:
             raise Died(self.process.wait())
         job = self.jobs.pop(0)
         if status:
             raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
         return body
+
+    def _read(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end; no more, so that `poll` sees further answers."""
+        found = b""
+        while len(found) < size and (more := os.read(self.output.fileno(), size - len(found))):
+            found += more
+        return found
 
     def last_words(self) -> str:
         """What the process wrote before it died."""
