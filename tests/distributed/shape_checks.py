@@ -154,3 +154,13 @@ def check_changing_sizes(rank: int, size: int) -> None:
         begin = calls()
         assert func.psum((wf.ones(64, 8) @ w).sum(0) + runs).tolist() == [size * (64.0 + runs)] * 8
         assert calls() - begin == 1
+
+
+def check_sizes_of_one_rank(rank: int, size: int) -> None:
+    """One rank meets ever new sizes, and others run a compiled program."""
+    w = wf.randn(8, 8)
+    for step in range(9):
+        x = wf.ones(64 + 2 * step * (rank == size - 1), 8)
+        begin = calls()
+        y = func.psum((x @ w).tanh().sum(0))
+        assert y.shape == (8,) and y.isfinite().all() and calls() - begin == 1

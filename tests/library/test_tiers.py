@@ -10,7 +10,8 @@ import pytest
 import weft as wf
 from weft import config, nn
 from weft.eager.record import stitched_runs, tier_choice
-from weft.eager.record.stitched_tier import Stitched
+from weft.eager.record.compiled_tier import Compiled
+from weft.eager.record.stitched_tier import Compiling, Stitched
 from weft.nn import functional as F
 
 
@@ -78,10 +79,11 @@ def test_training_has_the_same_bits_in_both_tiers(name, kind, monkeypatch):
 def test_a_value_in_ever_new_sizes_stays_on_library_kernels_until_one_is_hot():
     for n in range(2, 40):
         assert (wf.ones(n) * 2.0).tanh().sum().item() == pytest.approx(n * np.tanh(2.0), rel=1e-5)
-    for runs in range(1, stitched_runs.STITCHED_RUNS_OF_MANY + 3):
-        tier = next(reversed(tier_choice._tiers.values()))
-        assert (type(tier) is Stitched) == (runs <= stitched_runs.STITCHED_RUNS_OF_MANY)
-        (wf.ones(39) * 2.0).tanh().sum().item()
+    many, met = stitched_runs.STITCHED_RUNS_OF_MANY, list[type]()
+    for _ in range(many + 3):
+        (wf.ones(41) * 2.0).tanh().sum().item()
+        met.append(type(next(reversed(tier_choice._tiers.values()))))
+    assert met == [Stitched] * many + [Compiling] + [Compiled] * 2
 
 
 def test_sizes_of_one_and_none_are_as_others():
