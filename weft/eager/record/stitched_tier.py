@@ -19,6 +19,7 @@ from weft.ir.node import Node
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.sequence import call_sequence
 from weft.runtime.compilation import compiler
+from weft.runtime.execution import driver
 from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
@@ -59,6 +60,7 @@ class Stitched(Tier):
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
+        driver.entries()
         run = stitched(structure, leaves, self.as_rows)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)

@@ -21,6 +21,7 @@ from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.host.interrupt import Uninterrupted
+from weft.host.memory import may_hold_code
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
 from weft.runtime.compilation.child import Child, Died, Job
@@ -121,6 +122,8 @@ class Compiler:
     def _link(self, jobs: dict[str, Job], objects: dict[str, bytes]) -> None:
         if not objects:
             return
+        if not may_hold_code():
+            raise self._refusal("memory cannot be made executable here")
         if self._library is None:
             self._library = llvm.Library()
         addresses = self._library.link({jobs[key].symbol: code for key, code in objects.items()})
