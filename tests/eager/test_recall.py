@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.eager.functions.recall.memory import Memory
 from weft.errors import WeftError
-from weft.eager.functions.recall import Memory
 from weft.nn import functional as F
 
 CALLS: list[Callable[[Any], Any]] = [
@@ -109,10 +109,11 @@ def test_other_sizes_that_do_not_fit_are_refused() -> None:
         a, b = wf.ones(2, n, 4), wf.ones(2, 4, n)
         assert wf.bmm(a, b).shape == (2, n, n) and (a @ b).shape == (2, n, n)
         assert (a @ b[:1]).shape == (2, n, n)
-        for wrong in (
-            lambda: wf.bmm(a, wf.ones(1, 4, n)), lambda: a @ wf.ones(2, 5, n),
-            lambda: F.linear(a, wf.ones(7, n + 5)), lambda: a.sum(3), lambda: a.reshape(-1, 7, 11),
-        ):  # fmt: skip
+        wrong: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
+            (wf.bmm, (a, wf.ones(1, 4, n))), (wf.matmul, (a, wf.ones(2, 5, n))), (wf.sum, (a, 3)),
+            (F.linear, (a, wf.ones(7, n + 5))), (wf.Tensor.reshape, (a, -1, 7, 11)),
+        )  # fmt: skip
+        for function, arguments in wrong:
             with pytest.raises(WeftError, match="expected"):
-                wrong()
+                function(*arguments)
         assert F.linear(a, wf.ones(7, 4)).shape == (2, n, 7)

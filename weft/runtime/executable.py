@@ -60,15 +60,16 @@ class Direct(NamedTuple):
         enter: runs the program at `pointer`; anything but 0 says that it did not end.
         addresses: of what lies outside the arena, by number.
         feeds: positions of feeds, and their numbers.
-        outputs: the numbers of variables, by key.
+        outputs: the number of each output.
     """
 
+    executable: Executable
     lock: Any
     enter: Any
     pointer: Any
     addresses: Any
     feeds: tuple[tuple[int, int], ...]
-    outputs: Mapping[str, int]
+    outputs: tuple[int, ...]
 
 
 class Executable:
@@ -246,15 +247,22 @@ class Executable:
         if fault is not None:
             raise self._out_of_range(fault)
 
-    @property
-    def direct(self) -> Direct | None:
-        """How to run it without `launch`; `None` if a run takes more than addresses."""
+    def direct(self, keys: Sequence[str]) -> Direct | None:
+        """How to run it without `launch`; `None` if a run takes more than addresses.
+
+        Args:
+            keys: of the outputs.
+        """
         program = self.program
         if self._debug or self._sizes is not None or self.zeroed or not program.is_brief:
             return None
-        outputs = {variable.key: number for variable, number in self._variables}
-        enter, feeds = program.enter, tuple(self._feeds)
-        return Direct(program.lock, enter, program.pointer, program.addresses, feeds, outputs)
+        numbers = {variable.key: number for variable, number in self._variables}
+        if numbers.keys() != set(keys):
+            return None
+        return Direct(
+            self, program.lock, program.enter, program.pointer, program.addresses,
+            tuple(self._feeds), tuple([numbers[key] for key in keys]),
+        )  # fmt: skip
 
     def departure(self, wanted: tuple[str, ...]) -> Departure | None:
         """Where a caller that waits for these variables may return; `None` if it does not pay."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as wf
 from weft.codegen.driver import recording
-from weft.eager.functions.recall import trace
+from weft.eager.record.state import trace
 from weft.eager.tensor import recorder as own
 from weft.eager.tensor.elementwise import plans_of
 from weft.ops.declaration import REGISTRY
 
 wf.zeros(1).add(1).item()  # which loads native code
 native = own.recorder.made
+frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
 pytestmark = pytest.mark.skipif(
     native is own._made,  # pyright: ignore[reportPrivateUsage]
     reason="there is none for this interpreter",
@@ -23,9 +25,10 @@ pytestmark = pytest.mark.skipif(
 
 
 def _call(make: Any, *inputs: Any) -> Any:
-    inputs[0] + inputs[1]
+    known = inputs[0] + inputs[1]
+    assert known is not None
     plan = plans_of(REGISTRY["add"]).latest[3]
-    return make(wf.Tensor, trace.now, plan, tuple([x.lazy for x in inputs]), sys._getframe(1))
+    return make(wf.Tensor, trace.now, plan, tuple([x.lazy for x in inputs]), frame(1))
 
 
 def _fields(of: str, x: Any) -> dict[str, Any]:
@@ -44,7 +47,8 @@ def test_its_objects_are_the_same(tracked: bool, grad: bool) -> None:
     ):  # fmt: skip
         first, second = [_fields(of, z) for z in objects]
         for name in ("shown", "record", "owner", "results", "serial"):
-            first.pop(name, None), second.pop(name, None)
+            first.pop(name, None)
+            second.pop(name, None)
         assert first == second
         assert sys.getrefcount(objects[0]) == sys.getrefcount(objects[1])
     a, b = made
@@ -57,7 +61,7 @@ def test_its_objects_are_the_same(tracked: bool, grad: bool) -> None:
 def test_it_keeps_no_references() -> None:
     x, y = wf.ones(2), wf.ones(2)
     wf.synchronize()
-    shared: list[Any] = [None, True, False, 0, x.lazy, y.lazy, wf.Tensor, sys._getframe().f_code]
+    shared: list[Any] = [None, True, False, 0, x.lazy, y.lazy, wf.Tensor, frame().f_code]
     _call(native, x, y)
     wf.synchronize()
     before = [sys.getrefcount(z) for z in shared]
@@ -69,8 +73,6 @@ def test_it_keeps_no_references() -> None:
 
 
 def test_what_is_unusual_is_left_to_python() -> None:
-    import numpy as np
-
     array = np.ones(2, np.float32)
     x, y = wf.from_numpy(array), wf.ones(2)
     z = _call(native, x, y)

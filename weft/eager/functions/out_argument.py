@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 from types import FunctionType
 from typing import Any, Final, NoReturn, cast
 
-from weft.eager.functions.recall import Memory
+from weft.eager.functions.recall.memory import Memory
 from weft.eager.tensor.dispatch import Recorded
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write

@@ -20,15 +20,17 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.record import memory_pool
+from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.lazy import Alias, Lazy, Number, Record
 from weft.eager.record.loop_cut import FEW
+from weft.eager.record.parameter_cache import Watch
 from weft.eager.record.plan import Plan
-from weft.eager.record.prepared_program import Prepared
 from weft.eager.record.state import State, computing, set_shortcut
 from weft.eager.record.structure import Structure
+from weft.eager.record.tier import Tier
 from weft.host.compiled_method import compiled_function
 from weft.ir.shape import known, size
-from weft.runtime.executable import Direct, Executable
+from weft.runtime.executable import Direct
 from weft.runtime.flight import aloft, land
 from weft.runtime.measurement.profile import watchers
 from weft.runtime.memory.address import ADDRESS, ADDRESS_NAMES
@@ -54,16 +56,19 @@ def taken(now: State) -> bool:
 set_shortcut(taken)
 
 
-def learn(structure: Structure, program: Prepared) -> None:
-    """Write the shortcut of a structure whose program has run often enough, if it can have one."""
-    executable, runs = program.executable, program.runs
-    if runs < RUNS or runs & (runs - 1) or executable is None or program.oracle is not None:
+def learn(structure: Structure, tier: Tier) -> None:
+    """Write the shortcut of a structure whose program has run often enough, if it can have one.
+
+    Args:
+        tier: what computes it next.
+    """
+    if type(tier) is not Compiled or tier.runs < RUNS or tier.runs & (tier.runs - 1):
         return
-    direct = executable.direct
+    direct = None if structure.memo is None else tier.direct
     if direct is None or not _is_suited(structure):
         return
     key = tuple([record.plan for record in structure.records])
-    _found[key] = _Writer(structure, program, executable, direct).function()
+    _found[key] = _Writer(structure, direct, tier.watch).function()
     if len(_found) > MOST:
         _found.popitem(last=False)
 
@@ -72,7 +77,6 @@ def _is_suited(structure: Structure) -> bool:
     """Whether its results have memory of their own, and its leaves are plain."""
     return (
         len(structure.records) <= MOST_CALLS
-        and not any([home >= 0 for home in structure.homes])
         and not any([record.plan.follows for record in structure.records])
         and not any(structure.devices)
         and all([type(x) in (Lazy, Number, Alias) for x in structure.leaves])
@@ -86,12 +90,10 @@ class _Writer:
     that are wanted, `o` whatever holds one.
     """
 
-    def __init__(
-        self, structure: Structure, program: Prepared, executable: Executable, direct: Direct
-    ) -> None:
+    def __init__(self, structure: Structure, direct: Direct, watch: Watch | None) -> None:
         self._structure = structure
-        self._program = program
         self._direct = direct
+        self._watch = watch
         self._lines: list[str] = []
         self._place = {record: i for i, record in enumerate(structure.records)}
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
@@ -101,8 +103,9 @@ class _Writer:
             "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "ndarray": np.ndarray,
             "aloft": aloft, "land": land, "watchers": watchers, "session": session,
             "computing": computing, "lock": direct.lock, "enter": direct.enter,
-            "pointer": direct.pointer, "addresses": direct.addresses, "executable": executable,
-            "watch": program.watch, **ADDRESS_NAMES,
+            "pointer": direct.pointer, "addresses": direct.addresses,
+            "executable": direct.executable, "watch": watch, "empty": memory_pool.empty,
+            "small": np.empty, **ADDRESS_NAMES,
         }  # fmt: skip
 
     def function(self) -> Run:
@@ -203,10 +206,8 @@ class _Writer:
                 self._refuse(f"{a} is {other}")
 
     def _run(self) -> None:
-        structure, program, direct, lines = (
-            self._structure, self._program, self._direct, self._lines
-        )  # fmt: skip
-        if program.watch is not None:
+        structure, direct, lines = self._structure, self._direct, self._lines
+        if self._watch is not None:
             leaves = "".join([f"x{i}, " for i in range(len(structure.leaves))])
             self._refuse(f"executable.kept is None or not watch.holds(({leaves}))")
         binding: list[str] = []
@@ -214,11 +215,9 @@ class _Writer:
             shape, dtype = known(y.type.shape), y.type.dtype.numpy
             small = size(shape) * dtype.itemsize < SMALLEST
             self._names |= {f"s{i}": shape, f"d{i}": dtype}
-            self._names["empty"] = memory_pool.empty
-            self._names["small"] = np.empty
             lines.append(f"b{i} = {'small' if small else 'empty'}(s{i}, d{i})")
             lines.append(f"q{i} = {ADDRESS.format(f'b{i}')}")
-            binding.append(f"addresses[{direct.outputs[program.keys[i]]}] = q{i}")
+            binding.append(f"addresses[{direct.outputs[i]}] = q{i}")
         for place, number in direct.feeds:
             lines.append(f"p{place} = {ADDRESS.format(f'a{place}')}")
             binding.append(f"addresses[{number}] = p{place}")

@@ -18,7 +18,7 @@ from weft.eager.functions.elementwise.activation import (
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.random.generator import next_counter
-from weft.eager.functions.recall import of_any_sizes
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.functions.linalg.product import WIDE
-from weft.eager.functions.recall import of_any_sizes
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.ops.linalg import linear as formulas
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import next_counter
-from weft.eager.functions.recall import of_any_sizes
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ShapeError

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
 from weft.eager.functions.indexing.element import element, put_element
-from weft.eager.functions.recall import remembering
+from weft.eager.functions.recall.memory import remembering
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_type import device_of

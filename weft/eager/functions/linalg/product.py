@@ -11,7 +11,7 @@ from weft import ops
 from weft.eager.functions.deprecated import older
 from weft.eager.functions.elementwise.binary import factor_of
 from weft.eager.functions.elementwise.from_op import takes
-from weft.eager.functions.recall import of_any_sizes, remembering
+from weft.eager.functions.recall.memory import of_any_sizes, remembering
 from weft.eager.functions.reduction.reduce import counted
 from weft.eager.tensor.argument import dims_of, either
 from weft.eager.tensor.dispatch import Recorded, cast, kind_of, recorded, under_autocast, wrap
