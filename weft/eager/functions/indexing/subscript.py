@@ -459,7 +459,7 @@ class Methods(Handle):
 
     def __getitem__(self, key: Any) -> Tensor:
         x: Any = self
-        found = element(x, key)
+        found = None if type(key) is slice else element(x, key)
         return get(x, key) if found is None else found
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -150,6 +150,18 @@ _BOUNDS: Final = frozenset({int, type(None)})
 _PLAIN: Final = frozenset({int, str, type(None), DType, EllipsisType})
 
 
+def are_same(a: Any, b: Any) -> bool:
+    """Whether two arguments, which are two objects, are known to mean the same."""
+    kind = a.__class__
+    if kind is not b.__class__:
+        return False
+    if kind is slice:
+        start, stop, step = b.start, b.stop, b.step  # which may be tensors
+        plain = start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS
+        return plain and step.__class__ in _BOUNDS and a == b
+    return (kind is int or kind is str) and a == b
+
+
 def hashable(value: Any) -> Any:
     """An argument as a key that equals no other one's.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.eager.functions.indexing.basic_index import Part, copied_part
-from weft.eager.functions.recall.call import Calls, Ref, Shape
+from weft.eager.functions.recall.call import Calls, Ref, Shape, are_same
 from weft.eager.record.global_mark import inferring
 from weft.eager.record.lazy import Lazy, Number, begun
 from weft.eager.record.state import trace
@@ -29,7 +29,7 @@ def way_of(known: Sequence[Calls]) -> Way:
     names: dict[str, Any] = {
         "trace": trace, "Handle": Handle, "recorder": recorder, "View": View, "absent": _ABSENT,
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
-        "part_of": _part, "again": _again, "inferring": inferring, "new": object.__new__,
+        "part_of": _part, "are_same": are_same, "again": _again, "inferring": inferring, "new": object.__new__,
     }  # fmt: skip
     lines = ["now = trace.now", "if now.autocast is not None or now.depth: return None"]
     for number, calls in enumerate(known):
@@ -77,12 +77,14 @@ class _Text:
         """Looks up what a call records: mostly what the latest one did."""
         types = [f"v{i}.type" for i in self._shape.tensors]
         latest = [f"l{i}" for i in range(len(self._names))]
-        pairs = zip(latest, [*types, *self._others], strict=True)
-        differ = " or ".join([f"{a} is not {b}" for a, b in pairs])
+        count = len(types)
+        differ = [f"{a} is not {b}" for a, b in zip(latest[:count], types, strict=True)]
+        for a, b in zip(latest[count:], self._others, strict=True):
+            differ.append(f"({a} is not {b} and not are_same({a}, {b}))")
         first, calls = self._first, self._calls
         return [
             f"{', '.join(latest)}, like, kind, plans, numbers, lens = {calls}.latest",
-            f"if {differ} or like is not {first}.kind:",
+            f"if {' or '.join(differ)} or like is not {first}.kind:",
             f"    kind, plans, numbers, lens = {calls}.find("
             f"{_tuple(types)}, {_tuple(self._others)}, {first}.kind)",
         ]
