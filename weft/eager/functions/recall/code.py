@@ -29,7 +29,8 @@ def way_of(known: Sequence[Calls]) -> Way:
     names: dict[str, Any] = {
         "trace": trace, "Handle": Handle, "recorder": recorder, "View": View, "absent": _ABSENT,
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
-        "part_of": _part, "are_same": are_same, "again": _again, "inferring": inferring, "new": object.__new__,
+        "part_of": _part, "are_same": are_same, "again": _again,
+        "inferring": inferring, "new": object.__new__,
     }  # fmt: skip
     lines = ["now = trace.now", "if now.autocast is not None or now.depth: return None"]
     for number, calls in enumerate(known):
@@ -98,7 +99,10 @@ class _Text:
             "at = frame(2)",
             f"{''.join([f'p{i}, ' for i in range(count + 1)])}= plans",
             *[f"n{i} = again(numbers[{i}])" for i in numbers],
-            *[f"y{i} = now.record_one(p{i}, {_inputs(step)}, at)" for i, step in enumerate(before)],
+            *[
+                f"y{i} = recorder.made(kind, now, p{i}, {_inputs(step)}, at).shown"
+                for i, step in enumerate(before)
+            ],
             f"made = recorder.made(kind, now, p{count}, {_inputs(last)}, at)",
         ]
 
