@@ -5,18 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 
+from weft.codegen.target import current
 from weft.eager.record.collective_calls import collective_calls, shared
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_tier import OverDevices
 from weft.eager.record.stitch import stitched
-from weft.eager.record.stitched_runs import stays_stitched
+from weft.eager.record.stitched_runs import STITCHED_RUNS, is_compiled_at_once, stays_stitched
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
-from weft.errors import NoCompilerError
-from weft.ir.node import Node
-from weft.library.routine import NoRoutineError
+from weft.errors import CompileError, NoCompilerError
+from weft.ir.graph import Graph
+from weft.ir.node import Node, Value
+from weft.library.host_part import HostPart
+from weft.library.routine import NoRoutineError, routine
 from weft.ops.communication.sequence import call_sequence
 from weft.runtime.compilation import compiler
 from weft.runtime.execution import driver
@@ -51,6 +54,13 @@ class Stitched(Tier):
         self._for_good = for_good
         self._runs = 1
 
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        if self._for_good:
+            return "library kernels, always: the compiler knows no complex numbers"
+        return f"library kernels: it has run {self._runs - 1} times"
+
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
         if not (self._for_good or stays_stitched(structure, self._runs)):
@@ -83,6 +93,11 @@ class Compiling(Stitched):
         super().__init__(as_rows)
         self._program: Tier | None = None
 
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return "library kernels, while those of its own program are compiled"
+
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
         return self._program or self
@@ -100,6 +115,22 @@ class Compiling(Stitched):
             return found
 
         return beside
+
+
+def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> str:
+    """What computes the calls of a graph, and for which reason."""
+    if is_compiled_at_once():
+        return "this program from the first run on, as is asked for"
+    try:
+        parts = routine(graph, outputs, feeds, current()).at()
+    except NoRoutineError:
+        return "this program from the first run on: the library has no loops or branches"
+    except CompileError:
+        return "this program from the first run on: the library lacks a kernel"
+    calls = sum([isinstance(part, HostPart) for part in parts.routine.parts])
+    python = f" and {calls} calls of Python" if calls else ""
+    launches = f"{len(parts.codes)} launches{python}"
+    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {launches}; then this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:
