@@ -176,3 +176,10 @@ def test_where_no_code_can_be_made_numpy_computes(hardened: bool, tmp_path: Path
     if found.stdout.strip() != "unknown to this system":
         assert found.stdout.strip() == "interpreted", found.stderr
         assert found.stderr.count("nothing is compiled: ") == 1
+
+
+def test_deterministic_mode_takes_effect_at_once(met):
+    for deterministic in (False, True, False):
+        with config.override(deterministic=deterministic):
+            (wf.arange(11.0) * 7.0).sum().item()
+    assert met == [Stitched, Compiled, Compiled]

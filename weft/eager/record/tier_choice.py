@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from weft import config
 from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.stitched_runs import is_compiled_at_once, meet
-from weft.eager.record.stitched_tier import Stitched, compiled
+from weft.eager.record.stitched_tier import Stitched, compiled, is_compiled_at_once, meet
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Tier
 from weft.errors import CompileError, NoCompilerError
