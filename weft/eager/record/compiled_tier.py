@@ -75,6 +75,11 @@ class Compiled(Tier):
         self.runs = 0
 
     @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return "a program of its own"
+
+    @property
     def is_ready(self) -> bool:
         """See `Tier`."""
         return self._program is not None
