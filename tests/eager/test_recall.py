@@ -113,7 +113,8 @@ def test_other_sizes_that_do_not_fit_are_refused() -> None:
             (wf.bmm, (a, wf.ones(1, 4, n))), (wf.matmul, (a, wf.ones(2, 5, n))), (wf.sum, (a, 3)),
             (F.linear, (a, wf.ones(7, n + 5))), (wf.Tensor.reshape, (a, -1, 7, 11)),
         )  # fmt: skip
-        for function, arguments in wrong:
+        for call, arguments in wrong:
+            called: Any = call
             with pytest.raises(WeftError, match="expected"):
-                function(*arguments)
+                called(*arguments)
         assert F.linear(a, wf.ones(7, 4)).shape == (2, n, 7)

@@ -27,5 +27,6 @@ from weft.ops.refusal import guard
 exports.gather(globals())
 for _name in [name for name in sys.modules if name.startswith(f"{__name__}.")]:
     _part = vars(sys.modules[_name])
-    guard(_part, __name__)  # layers import them from there
-    globals().update({name: _part[name] for name in _part.get("__all__", ()) if name in __all__})
+    if "__all__" in _part:
+        guard(_part, __name__)  # layers import them from there
+        globals().update({name: _part[name] for name in _part["__all__"] if name in globals()})
