@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, size
 from weft.ops.boundary.state import CONSTANT
-from weft.ops.declaration import Reduce, family_of, op_of
-from weft.ops.declaration.fact import Ability
+from weft.ops.declaration import op_of
 
 LONGEST_NAME = 6  # operations
 # With more, a group's kernel spills registers and compiles slowly.
@@ -27,11 +26,6 @@ def row_bytes(stack: Value) -> int:
     return size((stack.shape or ())[1:]) * stack.dtype.size
 
 
-def gathers(node: Node) -> bool:
-    """Whether a node is a statistic that a matmul kernel can compute in its epilogue."""
-    return isinstance(op_of(node).lower, Reduce) or Ability.STATISTIC in family_of(node).abilities
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """Nodes that become one kernel (or a short fixed sequence of kernels).
@@ -40,8 +34,7 @@ class Group:
     R of reduced axes, empty if nothing reduces. A node has one of these forms:
 
     - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output (with
-      several outputs there is no epilogue), R is empty. After a convolution, column statistics of
-      full values may follow (`gathers`), which nothing in the group reads.
+      several outputs there is no epilogue), R is empty.
     - *full*: elementwise or shape operation (pull), of shape D.
     - *reduce*: a reduction of a full value or an input of shape D, over exactly R, axes kept or
       dropped.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.codegen.contraction.sink import Summing, sink_of
+from weft.codegen.contraction.sink import Streaming, sink_of
 from weft.codegen.convolution.correlate import launch_correlation
 from weft.codegen.convolution.depthwise import launch_depthwise
 from weft.codegen.convolution.depthwise import suits as depthwise
@@ -69,8 +69,7 @@ def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch
     sinks[0].past_caches(_past_caches(problem, target))
     cotangent, weights = node.data_inputs
     operands = Prologue(group, cotangent), weights, Prologue(group, other.data_inputs[0])
-    launches = launch_both_gradients(problem, by_weights, target, operands, sinks)
-    return *launches, *sinks[0].after(target)
+    return launch_both_gradients(problem, by_weights, target, operands, sinks)
 
 
 def error_growth(node: Node, target: Target) -> float:
@@ -116,7 +115,7 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
         launches = launch_winograd(problem, minimal, target, operands, sink)
     else:
         launches = _launches(problem, (reads, weights), target, sink)
-    return (*before, *launches, *sink.after(target))
+    return (*before, *launches)
 
 
 def _past_caches(problem: Correlation, target: Target) -> int:
@@ -145,7 +144,7 @@ def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch,
 
 
 def _launches(
-    problem: Correlation, operands: tuple[Prologue, Value], target: Target, sink: Summing
+    problem: Correlation, operands: tuple[Prologue, Value], target: Target, sink: Streaming
 ) -> tuple[Launch, ...]:
     source, weights = operands
     if depthwise(problem):

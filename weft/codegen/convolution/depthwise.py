@@ -23,7 +23,7 @@ from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Streaming
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation, Phase
 from weft.codegen.convolution.layout import Layout
@@ -47,7 +47,7 @@ def suits(problem: Correlation) -> bool:
 
 
 def launch_depthwise(
-    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
+    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Streaming
 ) -> Launch:
     """The launch of a depthwise convolution or its input gradient, with unpacked weights."""
     plan = plan_of(problem, target, source.steps, target.registers // 2)

@@ -15,7 +15,7 @@ from math import prod
 from typing import Final
 
 from weft.codegen.builder import Reg, constant, integer
-from weft.codegen.contraction.sink import Sink, Summing
+from weft.codegen.contraction.sink import Sink, Streaming
 from weft.codegen.convolution.depthwise import Channels, Depthwise, plan_of
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
@@ -37,7 +37,7 @@ def launch_both_gradients(
     by_weights: WeightGradient,
     target: Target,
     operands: tuple[Prologue, Argument, Prologue],
-    sinks: tuple[Summing, Sink],
+    sinks: tuple[Streaming, Sink],
 ) -> tuple[Launch, ...]:
     """The launches: both gradients, with weight sums in parts, then the sum of the parts.
 
@@ -67,7 +67,7 @@ class _Both(Depthwise):
     parts_at: Reg
 
     def __init__(
-        self, layout: Layout, target: Target, source: Prologue, sink: Summing, x: Prologue,
+        self, layout: Layout, target: Target, source: Prologue, sink: Streaming, x: Prologue,
         tiling: Tiling, partial: Scratch,
     ) -> None:  # fmt: skip
         self.x: Final = x

@@ -11,7 +11,7 @@ from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
-from weft.codegen.contraction.sink import Summing, launch_into
+from weft.codegen.contraction.sink import Streaming, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Axis, Phase
 from weft.codegen.convolution.halo import copy_block
@@ -67,7 +67,7 @@ class Nest(ABC):
     """
 
     def __init__(
-        self, layout: Layout, target: Target, source: Prologue, sink: Summing,
+        self, layout: Layout, target: Target, source: Prologue, sink: Streaming,
         also: tuple[Argument, ...] = (),
     ) -> None:  # fmt: skip
         self.layout: Final = layout
@@ -81,7 +81,6 @@ class Nest(ABC):
         self.reads: Final = source
         self.image: Final = replace(layout.image, planes=source.planes)
         self.also: Final = also
-        sink.cut(self.plan.chunks)
         b = self.b = kernel_builder()
         self.source, self.weights = b.argument(0), b.argument(1)
         source.bind(b, 2)
@@ -128,7 +127,6 @@ class Nest(ABC):
     def _chunk(self, index: Reg) -> None:
         b, plan = self.b, self.plan
         sums = self.begin_chunk(index)
-        self.sink.begin(index)
         if plan.shares_first:
             share, rest = divide(b, index, integer(prod(plan.blocks)))
         else:
