@@ -1,9 +1,10 @@
 """The same calls in each tier, and whether all give the same bits.
 
-    with in_tier(STITCHED):
-        one = bits_of(op, cases)
-    with in_tier(COMPILED):
-        other = bits_of(op, cases)
+with in_tier(STITCHED):
+    one = results_of(op, cases)
+with in_tier(COMPILED, threads=2):
+    other = results_of(op, cases)
+assert_same(one, other)
 """
 
 from __future__ import annotations
@@ -17,25 +18,42 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.eager.record import prepared_program, program_cache, tier
+from weft.eager.record import memory_pool, prepared_program, program_cache, tier
 from weft.eager.tensor.dispatch import record, wrap
-from weft.ir.dtype import as_dtype, float32
+from weft.errors import MismatchError
+from weft.ir.dtype import as_dtype
 from weft.ops.declaration import NO_GRADIENT, Case, Op
 from weft.ops.declaration.numeric import draw
 
 Array = np.ndarray[Any, Any]
-STITCHED, COMPILED = "stitched", "compiled"
+STITCHED, COMPILED, BOTH = "stitched", "compiled", "both"
+TIERS = ((STITCHED, 1), (STITCHED, 2), (COMPILED, 1), (COMPILED, 2))
+"""Tiers and threads that give the same bits; the first is what others are compared with."""
 
 
 @contextlib.contextmanager
 def in_tier(name: str, threads: int = 1) -> Iterator[None]:
-    """All structures run on library kernels, or each is compiled before its first run."""
-    with config.override(compile=name == COMPILED, threads=threads), pytest.MonkeyPatch.context() as m:
-        m.setattr(tier, "STITCHED_RUNS", 1 << 30)
-        m.setattr(tier, "STITCHED_RUNS_OF_MANY", 1 << 30)
-        for cache in (tier._runs, prepared_program._programs, program_cache._met):
+    """All structures are new, and run on library kernels, or compiled, or first so, then so.
+
+    Memory that is not written yet holds no numbers.
+    """
+    with pytest.MonkeyPatch.context() as patch, config.override(threads=threads):
+        if name != BOTH:
+            patch.setattr(tier, "STITCHED_RUNS", 1 << 30)
+            patch.setattr(tier, "STITCHED_RUNS_OF_MANY", 1 << 30)
+        empty = memory_pool.empty
+        patch.setattr(memory_pool, "empty", lambda *kind: _unwritten(empty(*kind)))
+        for cache in (tier._runs, tier._shapes, prepared_program._programs, program_cache._met):
             cache.clear()
-        yield
+        with config.override(compile=name == COMPILED):
+            yield
+            wf.synchronize()
+
+
+def _unwritten(array: Array) -> Array:
+    if array.flags.c_contiguous:
+        array.reshape(-1).view(np.uint8).fill(0xFF)
+    return array
 
 
 def results_of(op: Op, cases: Sequence[Case]) -> list[list[Array]]:
@@ -48,15 +66,15 @@ def results_of(op: Op, cases: Sequence[Case]) -> list[list[Array]]:
             x.requires_grad_()
         ys = [wrap(y, None) for y in record(op, [x.lazy for x in xs], dict(case.attrs))]
         pairs = [(y, _cotangent(y, i)) for i, y in enumerate(ys) if y.requires_grad]
-        if pairs and taken:
-            gs = wf.autograd.grad([y for y, _ in pairs], taken, [g for _, g in pairs], allow_unused=True)
-            ys += [g for g in gs if g is not None]
+        if pairs:
+            given = [y for y, _ in pairs], taken, [g for _, g in pairs]
+            ys += [g for g in wf.autograd.grad(*given, allow_unused=True) if g is not None]
         found.append(ys)
     return [[y.detach().numpy().copy() for y in ys] for ys in found]
 
 
-def _cotangent(y: Any, i: int) -> Any:
-    return wf.tensor(draw(tuple(y.shape), as_dtype(y.dtype), seed=i))
+def _cotangent(y: Any, number: int) -> Any:
+    return wf.tensor(draw(tuple(y.shape), as_dtype(y.dtype), seed=number))
 
 
 def bits(array: Array) -> bytes:
@@ -66,7 +84,20 @@ def bits(array: Array) -> bytes:
     return array.tobytes()
 
 
+def assert_same(one: Sequence[Sequence[Array]], other: Sequence[Sequence[Array]]) -> None:
+    """Two lists of results have the same bits.
+
+    Raises:
+        MismatchError: they do not; tells where.
+    """
+    for n, (xs, ys) in enumerate(zip(one, other, strict=True)):
+        for i, (x, y) in enumerate(zip(xs, ys, strict=True)):
+            if x.shape != y.shape or bits(x) != bits(y):
+                apart = "" if x.shape != y.shape else f" by up to {np.max(np.abs(x - y))}"
+                raise MismatchError(f"result {i} of {n}, {x.dtype}{x.shape}: differs{apart}")
+
+
 def single(op: Op) -> list[Case]:
-    """The cases of an operation in float32 alone, or without any floating number."""
-    kinds = {"float32", "int32", "int64", "bool", "uint32", "uint8"}
-    return [c for c in op.cases() if {a.dtype.name for a in c.inputs} <= kinds]
+    """The cases of an operation without floating-point numbers other than float32."""
+    wide = {"float64", "float16", "bfloat16", "complex64", "complex128"}
+    return [case for case in op.cases() if not wide & {a.dtype.name for a in case.inputs}]

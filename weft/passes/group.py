@@ -48,10 +48,6 @@ class Group:
 
     The elementwise nodes `before` are the opaque node's prologue: they compute its operands as it
     reads them.
-
-    `beside` is a weight gradient fused with the input gradient, a group of its own without
-    `before`: one kernel reads the cotangent for both. Inputs and outputs are those of both, and
-    `before` computes operands of either.
     """
 
     nodes: tuple[Node, ...]  # in order
@@ -59,7 +55,6 @@ class Group:
     outputs: tuple[Value, ...]  # written to memory
     before: tuple[Node, ...] = ()  # the prologue of the opaque node, in order
     lasting: frozenset[Value] = frozenset()  # inputs that rarely change between steps
-    beside: Group | None = None  # a second opaque node in the same kernel
     repeated: bool = False  # runs many times a step with the same lasting inputs
 
     @property
@@ -68,20 +63,15 @@ class Group:
         return self.nodes[-1].device
 
     @property
-    def products(self) -> tuple[Node, ...]:
-        """The first node, and that of the group beside."""
-        return self.nodes[:1] + (self.beside.nodes[:1] if self.beside else ())
-
-    @property
     def all_nodes(self) -> tuple[Node, ...]:
-        """Nodes of the prologue, the group and the group beside."""
-        return (*self.before, *self.nodes, *(self.beside.nodes if self.beside else ()))
+        """Nodes of the prologue and the group."""
+        return (*self.before, *self.nodes)
 
     @property
     def operands(self) -> frozenset[Value]:
-        """The operands of the opaque nodes in memory."""
+        """The operands of the opaque node in memory."""
         inside = set(self.before)
-        reads = [v for n in (*self.before, *self.products) for v in n.inputs]
+        reads = [v for n in (*self.before, *self.nodes[:1]) for v in n.inputs]
         return frozenset(v for v in reads if v.node not in inside)
 
     @property

@@ -30,7 +30,6 @@ from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch
 from weft.passes.layout import layout
-from weft.passes.pair import pair
 from weft.passes.place import Placing, only_checks
 from weft.passes.prune import prune
 from weft.passes.recompute import recompute
@@ -95,7 +94,6 @@ def _print(name: str, seconds: float, step: Step) -> None:
 
 
 JOINS: tuple[Callable[[Fused], Fused], ...] = (
-    pair,  # both gradients of a depthwise convolution in one kernel
     recompute,  # recomputes what is cheaper than reading it
     fuse_siblings,  # fuses kernels that read the same arrays
 )

@@ -8,7 +8,6 @@ from weft.codegen.contraction.sink import Streaming, sink_of
 from weft.codegen.convolution.correlate import launch_correlation
 from weft.codegen.convolution.depthwise import launch_depthwise
 from weft.codegen.convolution.depthwise import suits as depthwise
-from weft.codegen.convolution.depthwise_pair import launch_both_gradients
 from weft.codegen.convolution.geometry import (
     Correlation,
     backward_of,
@@ -53,23 +52,7 @@ def conv(group: Group, target: Target) -> tuple[Launch, ...]:
 def conv_grad_input(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv_grad_input`; the rest is its epilogue."""
     node = group.nodes[0]
-    if group.beside is not None:
-        return _both_gradients(group, group.beside, target)
     return _correlate(_problem(node), group, target)
-
-
-def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch, ...]:
-    """Both gradients of a depthwise convolution at once."""
-    node, other = group.nodes[0], beside.nodes[0]
-    x, g, w = shapes_of(other)
-    by_weights = weight_gradient_of(x, w, g, window_of(other, w), other.outputs[0].dtype)
-    own = tuple(v for v in group.outputs if v not in beside.outputs)
-    sinks = sink_of(replace(group, outputs=own)), sink_of(beside)
-    problem = _problem(node)
-    sinks[0].past_caches(_past_caches(problem, target))
-    cotangent, weights = node.data_inputs
-    operands = Prologue(group, cotangent), weights, Prologue(group, other.data_inputs[0])
-    return launch_both_gradients(problem, by_weights, target, operands, sinks)
 
 
 def error_growth(node: Node, target: Target) -> float:
