@@ -5,7 +5,6 @@ what an earlier process has written to FOLDER unless that is 0, to STOP. It writ
 after the steps SAVED, and at the end under NAME.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -228,8 +227,7 @@ class Training:
 def train(folder, start, stop, saved):
     """How all trainings end, with the losses; what there is after steps `saved` goes to files."""
     found = {}
-    names = os.environ.get("NETS", "").split() or TRAININGS
-    for name in names:
+    for name in TRAININGS:
         training = Training(name)
         if start:
             training.go_on(wf.load(folder / f"{name} {start}"))

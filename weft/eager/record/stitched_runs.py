@@ -29,14 +29,23 @@ def meet(structure: Structure) -> None:
 
 def stays_stitched(structure: Structure, runs: int) -> bool:
     """Whether a structure that has run so often runs on library kernels alone once more."""
-    if is_compiled_at_once():
+    if is_compiled_at_once(structure):
         return False
     if runs < STITCHED_RUNS:
         return True
     return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
 
 
-def is_compiled_at_once() -> bool:
-    """Whether structures have programs of their own from the first run on."""
-    asked = config.get("compile") or config.get("reference")
-    return bool(asked) or are_deterministic_algorithms_enabled()
+def is_compiled_at_once(structure: Structure) -> bool:
+    """Whether a structure has a program of its own from the first run on.
+
+    In deterministic mode, half precision has: a program rounds less often than single calls.
+    """
+    if config.get("compile") or config.get("reference"):
+        return True
+    return are_deterministic_algorithms_enabled() and _has_half_precision(structure)
+
+
+def _has_half_precision(structure: Structure) -> bool:
+    values = [y for record in structure.records for y in (*record.inputs, *record.outputs)]
+    return any([y.type.dtype.is_floating and y.type.dtype.size < 4 for y in values])

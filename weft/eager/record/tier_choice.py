@@ -55,7 +55,7 @@ def begun(
 
 def _first(structure: Structure, as_rows: bool) -> Tier:
     """The tier of the first run."""
-    if is_compiled_at_once():
+    if is_compiled_at_once(structure):
         return compiled(structure, as_rows)
     meet(structure)
     return Stitched(as_rows)
