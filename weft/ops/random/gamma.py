@@ -8,7 +8,6 @@ the shape, divided by the density.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Final
 

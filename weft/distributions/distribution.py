@@ -1,0 +1,315 @@
+"""The base of distributions: parameters, shapes, checks, sampling, expansion."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple, dataclass_transform
+
+import numpy as np
+
+import weft.eager.functions.api as wf
+from weft.distributions.constraints import is_dependent
+from weft.distributions.utils import NUMBERS, broadcast_all, formula, lazy_property
+from weft.eager.functions.api import Size, Tensor
+from weft.eager.record.access import array_of
+from weft.eager.tensor.dispatch import recorded
+from weft.errors import ArgumentError, TracerError
+from weft.ir.dtype import int32
+from weft.ir.node import Value
+from weft.ops.declaration import catalogue
+from weft.ops.warning import warn
+
+__all__ = ["Distribution"]
+
+_REQUIRED: Any = inspect.Parameter.empty
+
+
+class _Parameter(NamedTuple):
+    constraint: Any
+    default: Any
+
+
+def parameter(constraint: Any, default: Any = _REQUIRED) -> Any:
+    """A parameter of a distribution of numbers; by default it has to be given."""
+    return _Parameter(constraint, default)
+
+
+@recorded
+def _checked(x: Value, good: Value, *, text: str) -> Value:
+    wrong = catalogue.sum(catalogue.cast(catalogue.logical_not(good), dtype=int32))
+    return catalogue.check(x, wrong, text=text)
+
+
+def require(value: Any, constraint: Any, text: str) -> Any:
+    """A tensor or a number that satisfies a constraint.
+
+    Raises:
+        ArgumentError: it is computed and does not.
+        OutOfRangeError: it does not, when it is computed.
+    """
+    if isinstance(value, NUMBERS):
+        if not constraint.check(np.asarray(value)).all():
+            raise ArgumentError.here(f"{text}, got {value}")
+        return value
+    value = wf.as_tensor(value)
+    if value.lazy.array is not None:
+        array = array_of(value.lazy)
+        given = array if constraint.of_arrays and array.dtype.kind in "biuf" else value
+        try:
+            valid: Any = constraint.check(given)
+            # A tensor for an array: from bounds that may be pending
+            good = (given is array and isinstance(valid, Tensor)) or bool(valid.all())
+        except TracerError:  # from arguments of a traced function
+            good, valid = True, value
+        if not good:
+            found = array.reshape((-1, *array.shape[np.ndim(valid) :]))
+            first = found[np.argmin(np.asarray(valid).ravel())]
+            raise ArgumentError.here(f"{text}, got {first}")
+        if not isinstance(valid, Tensor):
+            return value
+    return _checked(value, constraint.check(value), text=text)
+
+
+@dataclass_transform(field_specifiers=(parameter,))
+class Distribution:
+    """A probability distribution, or a batch of some.
+
+    With `validate_args` (by default `set_default_validate_args`), parameters and values are
+    checked: at once if they are computed, otherwise when they are.
+
+    Attributes:
+        arg_constraints: where each parameter lies.
+        support: where values lie.
+
+    Raises:
+        ValueError: a parameter or a value does not satisfy its constraint.
+
+    >>> import weft as wf
+    >>> wf.distributions.Normal(0.0, wf.ones(3)).batch_shape
+    (3,)
+    """
+
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    _validate_args: Any = __debug__
+    arg_constraints: Any = property(lambda self: self._no("arg_constraints"))
+    support: Any = property(lambda self: self._no("support"))
+    mean: Any = property(lambda self: self._no("mean"))
+    mode: Any = property(lambda self: self._no("mode"))
+    variance: Any = property(lambda self: self._no("variance"))
+    stddev: Any = property(lambda self: self.variance.sqrt())
+    batch_shape: Any = property(lambda self: self._batch_shape)
+    event_shape: Any = property(lambda self: self._event_shape)
+
+    # What subclasses define, of checked values; shapes are those of results.
+    _log_prob = formula(lambda d, value: d._no("log_prob"))
+    _cdf = formula(lambda d, value: d._no("cdf"))
+    _icdf = formula(lambda d, value: d._no("icdf"))
+    _entropy = formula(lambda d: d._no("entropy"))
+    _values = formula(lambda d: d._no("enumerate_support"))
+
+    def _draw(self, shape: Size) -> Any:
+        if type(self)._icdf is Distribution._icdf:
+            return self._no("sample")
+        first = vars(self)[self._given[0]]
+        u = wf.rand(shape, dtype=first.dtype)
+        return self._icdf(u.clamp(min=wf.finfo(first.dtype).tiny))
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = {name: p for name, p in vars(cls).items() if isinstance(p, _Parameter)}
+        if own:
+            for name in own:
+                delattr(cls, name)
+            cls.arg_constraints = {name: p.constraint for name, p in own.items()}
+            cls.__init__ = _constructor({name: p.default for name, p in own.items()})
+
+    def __init__(
+        self, batch_shape: Sequence[int] = (), event_shape: Sequence[int] = (),
+        validate_args: bool | None = None,
+    ) -> None:  # fmt: skip
+        self._shaped(batch_shape, event_shape)
+        try:
+            names = [name for name in self.arg_constraints if not self._is_derived(name)]
+        except NotImplementedError:
+            warn(f"{type(self).__name__}: has no arg_constraints, so that nothing is checked")
+            names = []
+        sound = self._sound(validate_args, **{name: getattr(self, name) for name in names})
+        vars(self).update({name: x for name, x in sound.items() if name in vars(self)})
+
+    def _no(self, what: str) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}: has no {what}")
+
+    def _is_derived(self, name: str) -> bool:
+        """Whether it is a parameter that is computed when it is needed."""
+        found = inspect.getattr_static(type(self), name, None)
+        return isinstance(found, lazy_property) and name not in vars(self)
+
+    def _shaped(self, batch_shape: Sequence[int], event_shape: Sequence[int] = ()) -> None:
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+
+    def _take(self, validate_args: bool | None, **parameters: Any) -> None:
+        """Keep parameters of numbers, broadcast; those that are `None` follow from others."""
+        given = {name: p for name, p in parameters.items() if p is not None}
+        if {"probs", "logits"} <= {*parameters} and len(given) != len(parameters) - 1:
+            raise ArgumentError.here(
+                f"{type(self).__name__}: expected either probs or logits, got "
+                f"{'both' if 'probs' in given else 'neither'}"
+            )
+        self._given = tuple(given)
+        found = broadcast_all(*self._sound(validate_args, **given).values())
+        kinds = [x.dtype for x in found if x.dtype.is_floating]
+        kind = kinds[0] if kinds else wf.get_default_dtype()
+        floats = [x if x.dtype.is_floating else x.to(kind) for x in found]
+        vars(self).update(zip(given, floats, strict=True))
+        self._shaped(found[0].shape)
+
+    def _sound(self, validate_args: bool | None, **given: Any) -> dict[str, Any]:
+        """Parameters, checked if arguments are."""
+        if validate_args is not None:
+            self._validate_args = bool(validate_args)
+        constraints = self._constraints() if self._validate_args else {}
+        sound = {
+            name: require(given[name], c, f"{type(self).__name__}: expected {name} within {c}")
+            for name, c in constraints.items()
+            if name in given and not is_dependent(c)
+        }
+        return {name: sound.get(name, x) for name, x in given.items()}
+
+    def _constraints(self) -> dict[str, Any]:
+        """Those of the class, and of its bases, whose parameters it may have, too."""
+        every = [vars(c).get("arg_constraints") for c in reversed(type(self).__mro__)]
+        inherited = {k: v for each in every if isinstance(each, dict) for k, v in each.items()}
+        return {**inherited, **self.arg_constraints}
+
+    def _check_maker(self) -> None:
+        maker = next(c for c in type(self).__mro__ if "__init__" in vars(c))
+        if not maker.__module__.startswith("weft."):
+            raise NotImplementedError(f"{maker.__name__}: has its own constructor, but no expand")
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        """The same distribution with parameters broadcast to `batch_shape`.
+
+        Raises:
+            NotImplementedError: a subclass has a constructor of its own and no `expand`.
+        """
+        if _instance is None:
+            self._check_maker()
+        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        ranks = {name: c.event_dim for name, c in self._constraints().items()}
+        for name, value in vars(self).items():
+            kind = inspect.getattr_static(type(self), name, None)
+            if isinstance(value, Distribution):
+                value = value.expand(batch_shape)
+            elif name in ranks:
+                rank = value.ndim - ranks[name]
+                value = value.expand((*batch_shape, *value.shape[rank:]))
+            elif isinstance(kind, lazy_property):
+                continue  # computed again
+            vars(new).setdefault(name, value)
+        new._batch_shape = Size(batch_shape)
+        return new
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether arguments are checked by default."""
+        if value not in (True, False):
+            raise ArgumentError.here(f"set_default_validate_args: expected a bool, got {value!r}")
+        Distribution._validate_args = bool(value)
+
+    def sample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Random values of shape `sample_shape + batch_shape + event_shape`, without gradient."""
+        with wf.no_grad():
+            own = type(self).rsample is Distribution.rsample
+            shape = self._extended_shape(sample_shape)
+            return self._draw(shape) if own else self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
+        """Random values with gradients with respect to the parameters, if `has_rsample`."""
+        shape = self._extended_shape(sample_shape)
+        return self._draw(shape) if self.has_rsample else self._no("rsample")
+
+    def sample_n(self, n: int) -> Any:
+        """`sample((n,))`, which is preferred."""
+        warn("sample_n: is deprecated; use sample((n,))", FutureWarning)
+        return self.sample((n,))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or of the probability, at `value`."""
+        return self._log_prob(self._valid(value))
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of values up to `value`."""
+        return self._cdf(self._valid(value))
+
+    def icdf(self, value: Any) -> Any:
+        """The inverse of `cdf`."""
+        return self._icdf(wf.as_tensor(value))
+
+    def entropy(self) -> Any:
+        """The entropy in nats."""
+        return self._entropy()
+
+    def perplexity(self) -> Any:
+        """The exponential of the entropy."""
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values along a new first axis, broadcast to the batch if `expand`."""
+        values = self._values()
+        found = values.reshape((-1, *[1] * len(self._batch_shape), *values.shape[1:]))
+        return found.expand((-1, *self._batch_shape, *values.shape[1:])) if expand else found
+
+    def _extended_shape(self, sample_shape: Sequence[int] = ()) -> Size:
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def _valid(self, value: Any) -> Any:
+        return self._validate_sample(value) if self._validate_args else wf.as_tensor(value)
+
+    def _validate_sample(self, value: Any) -> Any:
+        """The value, checked; what is pending is checked when the result is computed.
+
+        Raises:
+            ArgumentError: it is no tensor, does not fit the shapes, or is outside of the support.
+        """
+        name = type(self).__name__
+        if not isinstance(value, Tensor | np.ndarray):
+            raise ArgumentError.here(f"{name}: expected a tensor as value, got {value!r}")
+        x: Any = wf.as_tensor(value)
+        whole, rank = self._extended_shape(), len(self._event_shape)
+        pairs = [*zip(x.shape[::-1], whole[::-1], strict=False)]
+        good = x.ndim >= rank and x.shape[x.ndim - rank :] == self._event_shape
+        if not good or any([i != j and 1 not in (i, j) for i, j in pairs]):
+            raise ArgumentError.here(
+                f"{name}: expected values that end with event_shape {tuple(self._event_shape)} and "
+                f"broadcast with {tuple(whole)}, got {tuple(x.shape)}"
+            )
+        try:
+            support = self.support
+        except NotImplementedError:
+            warn(f"{name}: has no support, so that values are not checked")
+            return x
+        return require(x, support, f"{name}: expected values within {support}")
+
+    def __repr__(self) -> str:
+        given = {k: vars(self)[k] for k in self.arg_constraints if k in vars(self)}
+        shown = [f"{k}: {v if v.numel() == 1 else tuple(v.shape)}" for k, v in given.items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _constructor(defaults: dict[str, Any]) -> Any:
+    """A constructor with these arguments and `validate_args`."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    everything = {"self": _REQUIRED, **defaults, "validate_args": None}
+    whole = [inspect.Parameter(name, kind, default=d) for name, d in everything.items()]
+    signature = inspect.Signature(whole)
+
+    def __init__(*args: Any, **options: Any) -> None:
+        bound = signature.bind(*args, **options)
+        bound.apply_defaults()
+        self, *given, validate_args = bound.arguments.values()
+        self._take(validate_args, **dict(zip(defaults, given, strict=True)))
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
