@@ -95,9 +95,9 @@ CASES = {
         {"loc": lambda r: number(r, 3, 3), "scale": lambda r: positive(r, 3, 3)}, simplex,
     ),
     "LowRankMultivariateNormal": (
-        {"loc": lambda r: number(r, 3, 4), "cov_factor": lambda r: number(r, 3, 4, 2),
-         "cov_diag": lambda r: positive(r, 3, 4)},
-        lambda r, *s: number(r, *s, 4),
+        {"loc": lambda r: number(r, 3, 3), "cov_factor": lambda r: number(r, 3, 3, 2),
+         "cov_diag": lambda r: positive(r, 3, 3)},
+        lambda r, *s: number(r, *s, 3),
     ),
     "Multinomial": ({"total_count": 9, "probs": simplex}, lambda r, *s: r.multinomial(9, np.ones(4) / 4, s).astype(float)),
     "MultivariateNormal": (
@@ -161,7 +161,7 @@ def made(library, name, parameters):
 def slopes(library, y, leaves):
     weights = np.cos(np.arange(y.numel()) + 1.0).reshape(tuple(y.shape))
     total = (y * library.tensor(weights)).sum()
-    found = library.autograd.grad(total, leaves, allow_unused=True)
+    found = library.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
     return [np.zeros(tuple(v.shape)) if g is None else g.numpy() for g, v in zip(found, leaves, strict=True)]
 
 
@@ -292,3 +292,116 @@ SECOND_WRONG = {
     # PyTorch's `max` of two conditions makes it infinite where only one end is outside
     ("ContinuousBernoulli", "Uniform"), ("Uniform", "ContinuousBernoulli"),
 }  # fmt: skip
+
+
+T = "transforms"
+TRANSFORMS = {
+    "Exp": (lambda t: t.ExpTransform(), number),
+    "Exp.inv": (lambda t: t.ExpTransform().inv, positive),
+    "Power": (lambda t: t.PowerTransform(1.7), positive),
+    "Sigmoid": (lambda t: t.SigmoidTransform(), number),
+    "Softplus": (lambda t: t.SoftplusTransform(), number),
+    "Tanh": (lambda t: t.TanhTransform(), number),
+    "Abs": (lambda t: t.AbsTransform(), positive),
+    "Affine": (lambda t: t.AffineTransform(2.0, -3.0), number),
+    "Affine of rows": (lambda t: t.AffineTransform(2.0, 0.5, event_dim=1), number),
+    "Softmax": (lambda t: t.SoftmaxTransform(), lambda r: np.log(simplex(r))),
+    "StickBreaking": (lambda t: t.StickBreakingTransform(), number),
+    "CorrCholesky": (lambda t: t.CorrCholeskyTransform(), lambda r: number(r, 2, 6)),
+    "LowerCholesky": (lambda t: t.LowerCholeskyTransform(), lambda r: np.tril(number(r, 2, 3, 3))),
+    "PositiveDefinite": (
+        lambda t: t.PositiveDefiniteTransform(), lambda r: np.tril(number(r, 2, 3, 3)),
+    ),
+    "Compose": (
+        lambda t: t.ComposeTransform([t.AffineTransform(1.0, 2.0), t.StickBreakingTransform()]),
+        number,
+    ),
+    "Compose empty": (lambda t: t.identity_transform, number),
+    "Independent": (lambda t: t.IndependentTransform(t.ExpTransform(), 1), number),
+    "Reshape": (lambda t: t.ReshapeTransform((3,), (3, 1)), number),
+    "Cat": (
+        lambda t: t.CatTransform([t.ExpTransform(), t.TanhTransform()], 0, [1, 2]), number,
+    ),
+    "Stack": (
+        lambda t: t.StackTransform([t.ExpTransform(), t.TanhTransform(), t.ExpTransform()], 0),
+        number,
+    ),
+    "Cumulative": (lambda t: t.CumulativeDistributionTransform(normal_of(t)), number),
+}  # fmt: skip
+
+
+def normal_of(module):
+    return (WD if module is WD.transforms else TD).Normal(0.5, 2.0)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms(name):
+    make, values = TRANSFORMS[name]
+    x = values(np.random.default_rng(3))
+    found = []
+    for library in (wf, torch):
+        t, leaf = make(library.distributions.transforms), library.tensor(x).requires_grad_()
+        y = t(leaf)
+        back = t.inv(y.detach())
+        try:
+            slope = t.log_abs_det_jacobian(leaf, y)
+        except NotImplementedError:
+            slope = library.zeros(())
+        shapes = t.forward_shape(tuple(x.shape)), t.inverse_shape(tuple(y.shape))
+        ranks = t.domain.event_dim, t.codomain.event_dim, bool(t.bijective)
+        cached = t.with_cache()
+        assert cached.inv(cached(leaf)) is leaf or name == "Compose empty"
+        assert (t == t) and (t == make(library.distributions.transforms) or name in UNEQUAL)
+        gradients = [*slopes(library, y, [leaf]), *(slopes(library, slope, [leaf]) if slope.requires_grad else [])]
+        found.append(([y, back, slope, *gradients], shapes, ranks))
+    (ours, shapes, ranks), (theirs, their_shapes, their_ranks) = found
+    assert (tuple(map(tuple, shapes)), ranks) == (tuple(map(tuple, their_shapes)), their_ranks)
+    for a, b in zip(ours, theirs, strict=True):
+        same(a, b, name, rtol=1e-7, atol=1e-9)
+
+
+UNEQUAL = {"Cumulative", "Independent", "Reshape", "Cat", "Stack", "CorrCholesky"}
+
+CONSTRAINTS = {
+    "boolean": [0.0, 1.0, 0.5], "nonnegative_integer": [0.0, 2.0, -1.0, 0.5],
+    "positive_integer": [0.0, 1.0], "real": [1.0, math.nan], "positive": [0.0, 1.0],
+    "nonnegative": [0.0, -1.0], "unit_interval": [0.0, 0.5, 1.0, 1.1],
+    "real_vector": [[1.0, 2.0], [math.nan, 1.0]], "simplex": [[0.5, 0.5], [0.5, 0.6], [-1, 2.0]],
+    "one_hot": [[0.0, 1.0], [1.0, 1.0], [0.5, 0.5]],
+    "lower_triangular": [[[1.0, 0.0], [2.0, -3.0]], [[1.0, 1.0], [2.0, 3.0]]],
+    "lower_cholesky": [[[1.0, 0.0], [2.0, -3.0]], [[1.0, 0.0], [2.0, 3.0]]],
+    "corr_cholesky": [[[1.0, 0.0], [0.6, 0.8]], [[1.0, 0.0], [0.6, 0.9]]],
+    "square": [[[1.0, 0.0], [2.0, -3.0]]], "symmetric": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 0], [1, 1]]],
+    "positive_semidefinite": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 2.0], [2.0, 1.0]]],
+    "positive_definite": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 2.0], [2.0, 1.0]]],
+    "greater_than(2)": [2.0, 3.0], "greater_than_eq(2)": [2.0, 1.0], "less_than(2)": [2.0, 1.0],
+    "interval(-1, 2)": [-1.0, 3.0], "half_open_interval(-1, 2)": [-1.0, 2.0],
+    "integer_interval(0, 3)": [0.0, 1.5, 4.0], "multinomial(3)": [[1.0, 2.0], [2.0, 2.0]],
+    "independent(positive, 1)": [[1.0, 2.0], [1.0, -1.0]],
+    "cat([positive, real], 0, [1, 2])": [-1.0, -1.0, 2.0],
+    "stack([positive, real], 0)": [[-1.0, 1.0], [-1.0, 2.0]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_constraints_and_their_transforms(name):
+    x = np.array(CONSTRAINTS[name])
+    kinds = [eval(name, vars(t.distributions.constraints)) for t in (wf, torch)]  # noqa: S307
+    ours, theirs = (k.check(t.tensor(x)) for k, t in zip(kinds, (wf, torch), strict=True))
+    assert ours.numpy().tolist() == theirs.numpy().tolist()
+    assert kinds[0].event_dim == kinds[1].event_dim
+    assert kinds[0].is_discrete == kinds[1].is_discrete
+    rank = max(kinds[0].event_dim, 1)
+    free = np.random.default_rng(0).normal(size=(3, 3, 3)[-rank:] if "corr" not in name else (3,))
+    free = free if "stack" not in name and "cat" not in name else np.ones((2, 3) if "stack" in name else (3,))
+    for way in ("transform_to", "biject_to"):
+        found = []
+        for kind, library in zip(kinds, (wf, torch), strict=True):
+            try:
+                found.append(getattr(library.distributions, way)(kind)(library.tensor(free)))
+            except NotImplementedError:
+                found.append(None)
+        assert (found[0] is None) == (found[1] is None), (name, way)
+        if found[0] is not None:
+            same(found[0], found[1], (name, way))
+            assert bool(kinds[0].check(found[0]).all())
