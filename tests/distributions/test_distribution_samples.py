@@ -124,7 +124,9 @@ def test_vectors_and_matrices_have_their_moments():
         D.Multinomial(5, wf.tensor([0.2, 0.3, 0.5])),
         D.Wishart(5.0, cov),
         D.OneHotCategorical(wf.tensor([0.2, 0.8])),
-        D.MixtureSameFamily(D.Categorical(wf.tensor([0.3, 0.7])), D.Normal(wf.tensor([0.0, 5.0]), 1.0)),
+        D.MixtureSameFamily(
+            D.Categorical(wf.tensor([0.3, 0.7])), D.Normal(wf.tensor([0.0, 5.0]), 1.0)
+        ),
     ]
     for d in cases:
         x = d.sample((20000,)).double().numpy()

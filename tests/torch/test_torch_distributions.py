@@ -162,7 +162,10 @@ def slopes(library, y, leaves):
     weights = np.cos(np.arange(y.numel()) + 1.0).reshape(tuple(y.shape))
     total = (y * library.tensor(weights)).sum()
     found = library.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
-    return [np.zeros(tuple(v.shape)) if g is None else g.numpy() for g, v in zip(found, leaves, strict=True)]
+    return [
+        np.zeros(tuple(v.shape)) if g is None else g.numpy()
+        for g, v in zip(found, leaves, strict=True)
+    ]
 
 
 def same(ours, theirs, what, rtol=1e-9, atol=1e-10):
@@ -201,7 +204,12 @@ def test_values_and_gradients(name):
     beside(name, lambda t, d, x: d.log_prob(x), "log_prob", **near)
     without = name in ("Gamma", "Chi2", "InverseGamma")  # in PyTorch, by the concentration
     beside(name, lambda t, d, x: d.cdf(x), "cdf", grad=not without, **near)
-    beside(name, lambda t, d, x: d.icdf(t.tensor([0.2, 0.5, 0.9], dtype=getattr(t, kind))), "icdf", **near)
+    beside(
+        name,
+        lambda t, d, x: d.icdf(t.tensor([0.2, 0.5, 0.9], dtype=getattr(t, kind))),
+        "icdf",
+        **near,
+    )
     if name == "Multinomial":  # PyTorch takes a logarithm in float32
         near = {"rtol": 1e-7}
     beside(name, lambda t, d, x: d.entropy(), "entropy", **near)
@@ -228,7 +236,13 @@ def test_shapes_constraints_and_expansion(name):
         drawn_ = ours.sample(seeds)
         assert drawn_.shape == (*seeds, *ours.batch_shape, *ours.event_shape)
         assert not drawn_.requires_grad
-        assert drawn_.dtype is (wf.int64 if name.startswith("Categorical") else wf.float32 if name == "GeneralizedPareto" else wf.float64)
+        assert drawn_.dtype is (
+            wf.int64
+            if name.startswith("Categorical")
+            else wf.float32
+            if name == "GeneralizedPareto"
+            else wf.float64
+        )
         assert bool(ours.support.check(drawn_).all()), name
     if ours.has_rsample:
         assert ours.rsample().requires_grad
@@ -271,7 +285,8 @@ def test_divergences(p, q):
     found = []
     for library in (torch, wf):
         (a, leaves), (b, others) = (
-            made(library, n, {**drawn(n)[0], **more}) for n, more in ((p, {}), (q, SECOND.get((p, q), {})))
+            made(library, n, {**drawn(n)[0], **more})
+            for n, more in ((p, {}), (q, SECOND.get((p, q), {})))
         )
         try:
             found.append((library.distributions.kl_divergence(a, b), [*leaves, *others]))
@@ -352,7 +367,10 @@ def test_transforms(name):
         cached = t.with_cache()
         assert cached.inv(cached(leaf)) is leaf or name == "Compose empty"
         assert (t == t) and (t == make(library.distributions.transforms) or name in UNEQUAL)
-        gradients = [*slopes(library, y, [leaf]), *(slopes(library, slope, [leaf]) if slope.requires_grad else [])]
+        gradients = [
+            *slopes(library, y, [leaf]),
+            *(slopes(library, slope, [leaf]) if slope.requires_grad else []),
+        ]
         found.append(([y, back, slope, *gradients], shapes, ranks))
     (ours, shapes, ranks), (theirs, their_shapes, their_ranks) = found
     assert (tuple(map(tuple, shapes)), ranks) == (tuple(map(tuple, their_shapes)), their_ranks)
@@ -386,14 +404,18 @@ CONSTRAINTS = {
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_constraints_and_their_transforms(name):
     x = np.array(CONSTRAINTS[name])
-    kinds = [eval(name, vars(t.distributions.constraints)) for t in (wf, torch)]  # noqa: S307
+    kinds = [eval(name, vars(t.distributions.constraints)) for t in (wf, torch)]
     ours, theirs = (k.check(t.tensor(x)) for k, t in zip(kinds, (wf, torch), strict=True))
     assert ours.numpy().tolist() == theirs.numpy().tolist()
     assert kinds[0].event_dim == kinds[1].event_dim
     assert kinds[0].is_discrete == kinds[1].is_discrete
     rank = max(kinds[0].event_dim, 1)
     free = np.random.default_rng(0).normal(size=(3, 3, 3)[-rank:] if "corr" not in name else (3,))
-    free = free if "stack" not in name and "cat" not in name else np.ones((2, 3) if "stack" in name else (3,))
+    free = (
+        free
+        if "stack" not in name and "cat" not in name
+        else np.ones((2, 3) if "stack" in name else (3,))
+    )
     for way in ("transform_to", "biject_to"):
         found = []
         for kind, library in zip(kinds, (wf, torch), strict=True):

@@ -88,7 +88,7 @@ class OfCategorical(Distribution):
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:
-        self._categorical = Categorical(probs, logits, validate_args)
+        self._categorical: Any = Categorical(probs, logits, validate_args)
         shape = self._categorical.param_shape
         self._shaped(shape[:-1], shape[-1:])
         self._sound(validate_args)
@@ -133,7 +133,7 @@ class Multinomial(OfCategorical):
         self, total_count: int = 1, probs: Any = None, logits: Any = None,
         validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        if not isinstance(total_count, int):
+        if type(total_count) is not int:
             raise DTypeError.here(
                 f"Multinomial: expected one integer total_count, got {total_count}"
             )

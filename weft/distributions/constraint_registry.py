@@ -78,11 +78,6 @@ def _between(constraint: Any) -> Any:
     return transforms.ComposeTransform([sigmoid, affine])
 
 
-def _positive(constraint: Any) -> Any:
-    unbounded = constraint.lower_bound is constraints.positive.lower_bound
-    return transforms.ExpTransform() if unbounded else _beyond(1)(constraint)
-
-
 for _registry in (biject_to, transform_to):
 
     def _each(constraint: Any, of: Any = _registry) -> list[Any]:

@@ -9,7 +9,7 @@ import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
 from weft.distributions.distribution import parameter, require
 from weft.distributions.exp_family import ExponentialFamily
-from weft.distributions.probability import FromProbability
+from weft.distributions.probability import FromProbability, Probabilities
 from weft.distributions.utils import formula
 from weft.special import xlog1py
 
@@ -61,12 +61,12 @@ class Geometric(FromProbability):
         return ((-u).log1p() / (-self.probs).log1p()).floor()
 
 
-class Binomial(FromProbability):
+class Binomial(Probabilities):
     """How many of `total_count` trials with the probability `probs` succeed."""
 
-    total_count: Any = parameter(constraints.nonnegative_integer, 1)
-    probs: Any = parameter(constraints.unit_interval, None)
-    logits: Any = parameter(constraints.real, None)
+    total_count: Any = parameter(constraints.nonnegative_integer, default=1)
+    probs: Any = parameter(constraints.unit_interval, default=None)
+    logits: Any = parameter(constraints.real, default=None)
     has_enumerate_support = True
     support = constraints.dependent_property(
         lambda self: constraints.integer_interval(0, self.total_count),
@@ -95,12 +95,12 @@ class Binomial(FromProbability):
         return -(logs.exp() * logs).sum(0)
 
 
-class NegativeBinomial(FromProbability):
+class NegativeBinomial(Probabilities):
     """How many trials with the probability `probs` succeed until `total_count` have failed."""
 
     total_count: Any = parameter(constraints.greater_than_eq(0))
-    probs: Any = parameter(constraints.half_open_interval(0.0, 1.0), None)
-    logits: Any = parameter(constraints.real, None)
+    probs: Any = parameter(constraints.half_open_interval(0.0, 1.0), default=None)
+    logits: Any = parameter(constraints.real, default=None)
     support = constraints.nonnegative_integer
     mean = property(lambda self: self.total_count * self.logits.exp())
     mode = property(lambda d: ((d.total_count - 1) * d.logits.exp()).floor().clamp(min=0))

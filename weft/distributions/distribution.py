@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, NamedTuple, dataclass_transform
+from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
 
 import numpy as np
 
 import weft.eager.functions.api as wf
 from weft.distributions.constraints import is_dependent
-from weft.distributions.utils import NUMBERS, broadcast_all, formula, lazy_property
+from weft.distributions.utils import NUMBERS, broadcast_all, formula, lazy_property, quantity
 from weft.eager.functions.api import Size, Tensor
 from weft.eager.record.access import array_of
 from weft.eager.tensor.dispatch import recorded
@@ -33,6 +33,16 @@ class _Parameter(NamedTuple):
 def parameter(constraint: Any, default: Any = _REQUIRED) -> Any:
     """A parameter of a distribution of numbers; by default it has to be given."""
     return _Parameter(constraint, default)
+
+
+def _checking(*, default: bool | None = None, kw_only: bool = True) -> Any:
+    """The last parameter of all distributions, for type checkers."""
+    raise NotImplementedError
+
+
+@dataclass_transform(field_specifiers=(parameter, _checking))
+class _Declared:
+    """Marks classes whose constructors take their parameters, for type checkers."""
 
 
 @recorded
@@ -71,8 +81,7 @@ def require(value: Any, constraint: Any, text: str) -> Any:
     return _checked(value, constraint.check(value), text=text)
 
 
-@dataclass_transform(field_specifiers=(parameter,))
-class Distribution:
+class Distribution(_Declared):
     """A probability distribution, or a batch of some.
 
     With `validate_args` (by default `set_default_validate_args`), parameters and values are
@@ -90,17 +99,19 @@ class Distribution:
     (3,)
     """
 
-    has_rsample: Any = False
-    has_enumerate_support: Any = False
-    _validate_args: Any = __debug__
-    arg_constraints: Any = property(lambda self: self._no("arg_constraints"))
-    support: Any = property(lambda self: self._no("support"))
-    mean: Any = property(lambda self: self._no("mean"))
-    mode: Any = property(lambda self: self._no("mode"))
-    variance: Any = property(lambda self: self._no("variance"))
-    stddev: Any = property(lambda self: self.variance.sqrt())
-    batch_shape: Any = property(lambda self: self._batch_shape)
-    event_shape: Any = property(lambda self: self._event_shape)
+    if TYPE_CHECKING:
+        validate_args: bool | None = _checking(default=None)
+
+    has_rsample = has_enumerate_support = formula(False)
+    _validate_args = formula(__debug__)
+    arg_constraints = quantity(lambda d: d._no("arg_constraints"))
+    support = quantity(lambda d: d._no("support"))
+    mean = quantity(lambda d: d._no("mean"))
+    mode = quantity(lambda d: d._no("mode"))
+    variance = quantity(lambda d: d._no("variance"))
+    stddev = quantity(lambda d: d.variance.sqrt())
+    batch_shape = quantity(lambda d: d._batch_shape)
+    event_shape = quantity(lambda d: d._event_shape)
 
     # What subclasses define, of checked values; shapes are those of results.
     _log_prob = formula(lambda d, value: d._no("log_prob"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.distributions.distribution import Distribution
+from weft.distributions.utils import formula, quantity
 from weft.func import grad
 
 __all__ = ["ExponentialFamily"]
@@ -20,16 +21,9 @@ class ExponentialFamily(Distribution):
     Source: Nielsen and Nock, "Entropies and cross-entropies of exponential families", 2010.
     """
 
-    @property
-    def _mean_carrier_measure(self) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: has no _mean_carrier_measure")
-
-    @property
-    def _natural_params(self) -> tuple[Any, ...]:
-        raise NotImplementedError(f"{type(self).__name__}: has no _natural_params")
-
-    def _log_normalizer(self, *eta: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: has no _log_normalizer")
+    _mean_carrier_measure = quantity(lambda d: d._no("_mean_carrier_measure"))
+    _natural_params = quantity(lambda d: d._no("_natural_params"))
+    _log_normalizer = formula(lambda d, *eta: d._no("_log_normalizer"))
 
     def _means(self) -> tuple[Any, ...]:
         """The means of t: the gradient of F."""

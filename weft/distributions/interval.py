@@ -87,8 +87,10 @@ class Dirichlet(ExponentialFamily):
     def __init__(self, concentration: Any, validate_args: bool | None = None) -> None:
         if concentration.ndim < 1:
             raise ArgumentError.here("Dirichlet: expected a vector or rows of some")
-        self.concentration = concentration
-        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
+        self.concentration: Any = self._sound(validate_args, concentration=concentration)[
+            "concentration"
+        ]
+        self._shaped(concentration.shape[:-1], concentration.shape[-1:])
 
     @property
     def mode(self) -> Any:

@@ -69,8 +69,8 @@ class StudentT(_LocationScale):
     """Student's t distribution with `df` degrees of freedom."""
 
     df: Any = parameter(constraints.positive)
-    loc: Any = parameter(constraints.real, 0.0)
-    scale: Any = parameter(constraints.positive, 1.0)
+    loc: Any = parameter(constraints.real, default=0.0)
+    scale: Any = parameter(constraints.positive, default=1.0)
     mean = property(lambda self: wf.where(self.df > 1, self.loc, math.nan))
     _log_prob = formula(lambda d, x: draw.log_student_density(x - d.loc, d.df, d.scale))
 

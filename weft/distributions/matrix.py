@@ -26,6 +26,7 @@ class LKJCholesky(Distribution):
     onion method", 2009.
     """
 
+    concentration: Any
     arg_constraints: ClassVar[Any] = {"concentration": constraints.positive}
     support = constraints.corr_cholesky
 
@@ -41,7 +42,7 @@ class LKJCholesky(Distribution):
     def _draw(self, shape: Any) -> Any:
         c = self.concentration.unsqueeze(-1)
         row = (wf.arange(self.dim, dtype=c.dtype) - 1).clamp(min=0)
-        beta = Beta(row / 2 + 0.5, c + (self.dim - 2 - row) / 2, validate_args=False)
+        beta: Any = Beta(row / 2 + 0.5, c + (self.dim - 2 - row) / 2, validate_args=False)
         length = beta._draw(shape[:-1]).unsqueeze(-1)
         noise = wf.randn(shape, dtype=c.dtype).tril(-1)
         tiny = wf.finfo(c.dtype).tiny

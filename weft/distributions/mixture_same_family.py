@@ -54,7 +54,8 @@ class MixtureSameFamily(Distribution):
                 f"MixtureSameFamily: expected components of batch_shape (..., {count}) for weights "
                 f"{tuple(mixture.param_shape)}, got {tuple(batch)}"
             )
-        self._mixture_distribution, self._component_distribution = mixture, parts
+        self._mixture_distribution: Any = mixture
+        self._component_distribution: Any = parts
         super().__init__(batch[:-1], parts.event_shape, validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:

@@ -52,7 +52,9 @@ class LogNormal(TransformedDistribution):
     _entropy = formula(lambda d: d.base_dist.entropy() + d.loc)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+        super().__init__(
+            Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args
+        )
 
 
 class LogisticNormal(TransformedDistribution):
@@ -64,6 +66,6 @@ class LogisticNormal(TransformedDistribution):
     scale = property(lambda self: self.base_dist.base_dist.scale)
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        base: Any = Normal(loc, scale, validate_args)
+        base: Any = Normal(loc, scale, validate_args=validate_args)
         base = base if base.batch_shape else base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args)

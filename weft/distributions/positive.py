@@ -77,7 +77,7 @@ class InverseGamma(TransformedDistribution):
     mode = property(lambda self: self.rate / (self.concentration + 1))
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
-        base: Any = Gamma(concentration, rate, validate_args)
+        base: Any = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
 
     @property

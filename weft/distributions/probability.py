@@ -31,6 +31,6 @@ class Probabilities(Distribution):
 class FromProbability(Probabilities):
     """A distribution with one probability as parameter."""
 
-    probs: Any = parameter(constraints.unit_interval, None)
-    logits: Any = parameter(constraints.real, None)
+    probs: Any = parameter(constraints.unit_interval, default=None)
+    logits: Any = parameter(constraints.real, default=None)
     _log_bernoulli = formula(lambda d, x: log_bernoulli_mass(d.logits, x))

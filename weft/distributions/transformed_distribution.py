@@ -43,11 +43,11 @@ class TransformedDistribution(Distribution):
         self.transforms: list[Any] = (
             [transforms] if isinstance(transforms, Transform) else transforms
         )
-        if not isinstance(self.transforms, list) or not all(
+        if type(self.transforms) is not list or not all(
             [isinstance(t, Transform) for t in self.transforms]
         ):
             raise ArgumentError.here(
-                f"TransformedDistribution: expected a transform or a list of some, got {transforms!r}"
+                f"TransformedDistribution: expected transforms, got {transforms!r}"
             )
         whole = ComposeTransform(self.transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape

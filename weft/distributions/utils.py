@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -43,9 +42,14 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     return tuple(wf.broadcast_tensors(*whole)) if len(whole) > 1 else tuple(whole)
 
 
-def formula(run: Callable[..., Any]) -> Any:
-    """A method of a class that is declared by formulas."""
-    return run
+def formula(of: Any) -> Any:
+    """A method, or a constant, of a class that is declared by formulas."""
+    return of
+
+
+def quantity(of: Callable[[Any], Any]) -> Any:
+    """A property of a class that is declared by formulas."""
+    return property(of)
 
 
 class lazy_property:
@@ -53,7 +57,7 @@ class lazy_property:
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped
-        functools.update_wrapper(self, wrapped)
+        self.__doc__ = wrapped.__doc__
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:

@@ -97,7 +97,7 @@ def _same(x: Any, y: Any) -> bool:
 
 
 def _sign(scale: Any) -> Any:
-    return (scale > 0) - (scale < 0) if isinstance(scale, NUMBERS) else scale.sign()
+    return int(scale > 0) - int(scale < 0) if isinstance(scale, NUMBERS) else scale.sign()
 
 
 class AffineTransform(Transform):

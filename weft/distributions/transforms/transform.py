@@ -70,6 +70,7 @@ class Transform:
         return self is other
 
     def __call__(self, x: Any) -> Any:
+        """The results for values."""
         if self._cache_size and x is self._cached[0]:
             return self._cached[1]
         y = self._call(x)
@@ -188,6 +189,7 @@ class ComposeTransform(Transform):
         return isinstance(other, ComposeTransform) and self.parts == other.parts
 
     def __call__(self, x: Any) -> Any:
+        """The results for values."""
         for part in self.parts:
             x = part(x)
         return x

@@ -75,7 +75,9 @@ def _gamma_density(y: Value, a: Value, x: Value) -> Value:
 def _gamma_slope(y: Value, a: Value, x: Value) -> Value:
     """The derivative by the shape: minus the density, times that of the quantile."""
     zero = _number(0, x)
-    inside = catalogue.logical_and(catalogue.greater(x, zero), catalogue.less(x, _number(math.inf, x)))
+    inside = catalogue.logical_and(
+        catalogue.greater(x, zero), catalogue.less(x, _number(math.inf, x))
+    )
     log = catalogue.log(catalogue.select(inside, x, _number(1, x)))
     mass = catalogue.exp(a * log - x - catalogue.lgamma(a))
     return catalogue.select(inside, -mass * log_gamma_slope(log, a), zero)
