@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
-from weft.distributions.count import Binomial
+from weft.distributions.count import Binomial, Probabilities
 from weft.distributions.distribution import Distribution
-from weft.distributions.probability import Probabilities
 from weft.distributions.utils import formula
 from weft.errors import ArgumentError, DTypeError
 from weft.ir.dtype import int64

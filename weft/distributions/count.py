@@ -7,13 +7,37 @@ from typing import Any
 
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
-from weft.distributions.distribution import parameter, require
-from weft.distributions.exp_family import ExponentialFamily
-from weft.distributions.probability import FromProbability, Probabilities
-from weft.distributions.utils import formula
+from weft.distributions.distribution import Distribution, ExponentialFamily, parameter, require
+from weft.distributions.utils import formula, lazy_property, logits_to_probs, probs_to_logits
 from weft.special import xlog1py
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson"]
+
+
+class Probabilities(Distribution):
+    """`probs` and `logits`, of which one is given and the other computed when it is needed."""
+
+    is_binary = True
+    _param = property(lambda self: self.probs if "probs" in self._given else self.logits)
+    param_shape = property(lambda self: self._param.shape)
+
+    @lazy_property
+    def logits(self) -> Any:
+        """The log odds; of several classes, log probabilities."""
+        return probs_to_logits(self.probs, self.is_binary)
+
+    @lazy_property
+    def probs(self) -> Any:
+        """The probabilities."""
+        return logits_to_probs(self.logits, self.is_binary)
+
+
+class FromProbability(Probabilities):
+    """A distribution with one probability as parameter."""
+
+    probs: Any = parameter(constraints.unit_interval, default=None)
+    logits: Any = parameter(constraints.real, default=None)
+    _log_bernoulli = formula(lambda d, x: draw.log_bernoulli_mass(d.logits, x))
 
 
 class Bernoulli(FromProbability, ExponentialFamily):

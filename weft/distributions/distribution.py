@@ -15,12 +15,13 @@ from weft.eager.functions.api import Size, Tensor
 from weft.eager.record.access import array_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, TracerError
+from weft.func import grad
 from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.warning import warn
 
-__all__ = ["Distribution"]
+__all__ = ["Distribution", "ExponentialFamily"]
 
 _REQUIRED: Any = inspect.Parameter.empty
 
@@ -142,7 +143,8 @@ class Distribution(_Declared):
     ) -> None:  # fmt: skip
         self._shaped(batch_shape, event_shape)
         try:
-            names = [name for name in self.arg_constraints if not self._is_derived(name)]
+            constraints = self.arg_constraints
+            names = [n for n in constraints if n in vars(self) or not self._follows(n)]
         except NotImplementedError:
             warn(f"{type(self).__name__}: has no arg_constraints, so that nothing is checked")
             names = []
@@ -151,11 +153,6 @@ class Distribution(_Declared):
 
     def _no(self, what: str) -> Any:
         raise NotImplementedError(f"{type(self).__name__}: has no {what}")
-
-    def _is_derived(self, name: str) -> bool:
-        """Whether it is a parameter that is computed when it is needed."""
-        found = inspect.getattr_static(type(self), name, None)
-        return isinstance(found, lazy_property) and name not in vars(self)
 
     def _shaped(self, batch_shape: Sequence[int], event_shape: Sequence[int] = ()) -> None:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
@@ -194,33 +191,35 @@ class Distribution(_Declared):
         inherited = {k: v for each in every if isinstance(each, dict) for k, v in each.items()}
         return {**inherited, **self.arg_constraints}
 
-    def _check_maker(self) -> None:
-        maker = next(c for c in type(self).__mro__ if "__init__" in vars(c))
-        if not maker.__module__.startswith("weft."):
-            raise NotImplementedError(f"{maker.__name__}: has its own constructor, but no expand")
-
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same distribution with parameters broadcast to `batch_shape`.
 
         Raises:
             NotImplementedError: a subclass has a constructor of its own and no `expand`.
         """
-        if _instance is None:
-            self._check_maker()
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        maker = next(c for c in type(self).__mro__ if "__init__" in vars(c))
+        if _instance is None and not maker.__module__.startswith("weft."):
+            raise NotImplementedError(f"{maker.__name__}: has its own constructor, but no expand")
         ranks = {name: c.event_dim for name, c in self._constraints().items()}
+        changed: dict[str, Any] = {}
         for name, value in vars(self).items():
-            kind = inspect.getattr_static(type(self), name, None)
             if isinstance(value, Distribution):
-                value = value.expand(batch_shape)
+                changed[name] = value.expand(batch_shape)
             elif name in ranks:
-                rank = value.ndim - ranks[name]
-                value = value.expand((*batch_shape, *value.shape[rank:]))
-            elif isinstance(kind, lazy_property):
-                continue  # computed again
-            vars(new).setdefault(name, value)
-        new._batch_shape = Size(batch_shape)
+                shape = (*batch_shape, *value.shape[value.ndim - ranks[name] :])
+                changed[name] = value.expand(shape)
+        return self._copied(batch_shape, _instance, **changed)
+
+    def _copied(self, batch_shape: Sequence[int], _instance: Any, **changed: Any) -> Any:
+        """A copy with other attributes, which computes again what follows from them."""
+        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
+        kept = {k: v for k, v in vars(self).items() if k in changed or not self._follows(k)}
+        vars(new).update({**kept, **changed, **vars(new)}, _batch_shape=Size(batch_shape))
         return new
+
+    def _follows(self, name: str) -> bool:
+        """Whether it is computed when it is needed."""
+        return isinstance(inspect.getattr_static(type(self), name, None), lazy_property)
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
@@ -324,3 +323,31 @@ def _constructor(defaults: dict[str, Any]) -> Any:
 
     __init__.__signature__ = signature  # type: ignore[attr-defined]
     return __init__
+
+
+class ExponentialFamily(Distribution):
+    """Distributions with densities `exp(<t(x), eta> - F(eta) + k(x))`.
+
+    A subclass that defines the natural parameters eta, `_natural_params`, the function F,
+    `_log_normalizer(*eta)`, and the mean of k, `_mean_carrier_measure`, has its entropy, and the KL
+    divergence of two of its instances, from the gradient of F.
+
+    Source: Nielsen and Nock, "Entropies and cross-entropies of exponential families", 2010.
+    """
+
+    _mean_carrier_measure = quantity(lambda d: d._no("_mean_carrier_measure"))
+    _natural_params = quantity(lambda d: d._no("_natural_params"))
+    _log_normalizer = formula(lambda d, *eta: d._no("_log_normalizer"))
+
+    def _means(self) -> tuple[Any, ...]:
+        """The means of t: the gradient of F."""
+        eta = self._natural_params
+        slope = grad(lambda *x: self._log_normalizer(*x).sum(), tuple(range(len(eta))))
+        return slope(*eta)
+
+    def _entropy(self) -> Any:
+        eta = self._natural_params
+        found = self._log_normalizer(*eta) - self._mean_carrier_measure
+        for p, mean in zip(eta, self._means(), strict=True):
+            found = found - (p * mean).reshape((*self._batch_shape, -1)).sum(-1)
+        return found

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 from weft.distributions import constraints
 from weft.distributions.distribution import Distribution
 from weft.distributions.utils import sum_rightmost
-from weft.eager.functions.api import Size
 from weft.errors import ArgumentError
 
 __all__ = ["Independent"]
@@ -17,13 +16,7 @@ __all__ = ["Independent"]
 class Independent(Distribution):
     """A distribution of which some batch axes belong to one value.
 
-    Args:
-        base_distribution: of the parts, which are independent.
-        reinterpreted_batch_ndims: how many of its last batch axes.
-        validate_args: see `Distribution`.
-
-    Raises:
-        ArgumentError: it has fewer batch axes.
+    Of `base_distribution`, the last `reinterpreted_batch_ndims` batch axes.
 
     >>> import weft as wf
     >>> normal = wf.distributions.Normal(wf.zeros(2, 3), 1.0)
@@ -57,11 +50,9 @@ class Independent(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same distribution with the other batch axes broadcast to `batch_shape`."""
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
         own = self._event_shape[: self.reinterpreted_batch_ndims]
-        vars(new).update(vars(self), base_dist=self.base_dist.expand((*batch_shape, *own)))
-        new._batch_shape = Size(batch_shape)
-        return new
+        base = self.base_dist.expand((*batch_shape, *own))
+        return self._copied(batch_shape, _instance, base_dist=base)
 
     @constraints.dependent_property
     def support(self) -> Any:

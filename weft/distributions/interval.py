@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
-from weft.distributions.distribution import Distribution, parameter, require
-from weft.distributions.exp_family import ExponentialFamily
-from weft.distributions.probability import FromProbability
+from weft.distributions.count import FromProbability
+from weft.distributions.distribution import Distribution, ExponentialFamily, parameter, require
 from weft.distributions.utils import EULER, clamp_probs, formula
 from weft.errors import ArgumentError
 from weft.special import expit, i0e, i1e

@@ -14,13 +14,11 @@ import weft.eager.functions.api as wf
 from weft import linalg
 from weft.distributions.categorical import Categorical, OneHotCategorical
 from weft.distributions.count import Bernoulli, Binomial, Geometric, Poisson
-from weft.distributions.distribution import Distribution
+from weft.distributions.distribution import Distribution, ExponentialFamily
 from weft.distributions.draw import betaln
-from weft.distributions.exp_family import ExponentialFamily
-from weft.distributions.half import HalfNormal
 from weft.distributions.independent import Independent
 from weft.distributions.interval import Beta, ContinuousBernoulli, Dirichlet, Uniform
-from weft.distributions.location_scale import Cauchy, Gumbel, Laplace
+from weft.distributions.location_scale import Cauchy, Gumbel, HalfNormal, Laplace, Normal
 from weft.distributions.multivariate_normal import (
     LowRankMultivariateNormal,
     MultivariateNormal,
@@ -28,7 +26,6 @@ from weft.distributions.multivariate_normal import (
     half_log_det,
     squared,
 )
-from weft.distributions.normal import Normal
 from weft.distributions.positive import Exponential, Gamma, Pareto
 from weft.distributions.transformed_distribution import TransformedDistribution
 from weft.distributions.utils import EULER, sum_rightmost

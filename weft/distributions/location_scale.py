@@ -1,16 +1,22 @@
-"""Distributions around a location."""
+"""Distributions around a location, and functions of their numbers."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
-from weft.distributions.distribution import Distribution, parameter
+from weft.distributions.distribution import Distribution, ExponentialFamily, parameter
+from weft.distributions.transformed_distribution import TransformedDistribution
+from weft.distributions.transforms import AbsTransform, ExpTransform, StickBreakingTransform
 from weft.distributions.utils import EULER, formula
+from weft.special import ndtr
 
-__all__ = ["Cauchy", "Gumbel", "Laplace", "StudentT"]
+__all__ = [
+    "Cauchy", "Gumbel", "HalfCauchy", "HalfNormal", "Laplace", "LogNormal", "LogisticNormal",
+    "Normal", "StudentT",
+]  # fmt: skip
 
 
 class _LocationScale(Distribution):
@@ -49,6 +55,92 @@ class Laplace(_LocationScale):
         lambda d, p: d.loc - d.scale * (p - 0.5).sign() * (-2 * (p - 0.5).abs()).log1p()
     )
     _entropy = formula(lambda d: 1 + (2 * d.scale).log())
+
+
+class Normal(ExponentialFamily):
+    """The normal distribution with mean `loc` and standard deviation `scale`.
+
+    >>> import weft as wf
+    >>> wf.distributions.Normal(0.0, 1.0).log_prob(wf.tensor(0.0))
+    tensor(-0.9189)
+    """
+
+    loc: Any = parameter(constraints.real)
+    scale: Any = parameter(constraints.positive)
+    support, has_rsample = constraints.real, True
+    mean = mode = property(lambda self: self.loc)
+    stddev = property(lambda self: self.scale)
+    variance = property(lambda self: self.scale**2)
+    _draw = formula(lambda d, shape: d.loc + wf.randn(shape, dtype=d.loc.dtype) * d.scale)
+    _log_prob = formula(lambda d, x: draw.log_normal_density(x - d.loc, d.scale))
+    _cdf = formula(lambda d, x: ndtr((x - d.loc) / d.scale))
+    _icdf = formula(lambda d, p: d.loc + d.scale * wf.erfinv(2 * p - 1) * math.sqrt(2))
+    _entropy = formula(lambda d: d.scale.log() + 0.5 * math.log(2 * math.pi * math.e))
+
+
+class LogNormal(TransformedDistribution):
+    """Numbers whose logarithm is normally distributed with mean `loc` and deviation `scale`."""
+
+    arg_constraints: ClassVar[Any] = Normal.arg_constraints
+    support = constraints.positive
+    loc = property(lambda self: self.base_dist.loc)
+    scale = property(lambda self: self.base_dist.scale)
+    mean = property(lambda self: (self.loc + self.scale**2 / 2).exp())
+    mode = property(lambda self: (self.loc - self.scale**2).exp())
+    variance = property(lambda d: (d.scale**2).expm1() * (2 * d.loc + d.scale**2).exp())
+    _entropy = formula(lambda d: d.base_dist.entropy() + d.loc)
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(
+            Normal(loc, scale, validate_args=validate_args), ExpTransform(), validate_args
+        )
+
+
+class LogisticNormal(TransformedDistribution):
+    """Shares, from numbers that are normally distributed, by breaking a stick."""
+
+    arg_constraints: ClassVar[Any] = Normal.arg_constraints
+    support = constraints.simplex
+    loc = property(lambda self: self.base_dist.base_dist.loc)
+    scale = property(lambda self: self.base_dist.base_dist.scale)
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        base: Any = Normal(loc, scale, validate_args=validate_args)
+        base = base if base.batch_shape else base.expand([1])
+        super().__init__(base, StickBreakingTransform(), validate_args)
+
+
+class _Half(TransformedDistribution):
+    arg_constraints: ClassVar[Any] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    whole: ClassVar[Any]
+    scale = property(lambda self: self.base_dist.scale)
+    mode = property(lambda self: wf.zeros_like(self.scale))
+    _cdf = formula(lambda d, x: 2 * d.base_dist.cdf(x) - 1)
+    _icdf = formula(lambda d, p: d.base_dist.icdf((p + 1) / 2))
+    _entropy = formula(lambda d: d.base_dist.entropy() - math.log(2))
+
+    def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
+        super().__init__(self.whole(0, scale, validate_args), AbsTransform(), validate_args)
+
+    def _log_prob(self, value: Any) -> Any:
+        found = self.base_dist.log_prob(value) + math.log(2)
+        return wf.where(value >= 0, found, -math.inf)
+
+
+class HalfNormal(_Half):
+    """The magnitude of a normally distributed number with mean 0 and deviation `scale`."""
+
+    whole = Normal
+    mean = property(lambda self: self.scale * math.sqrt(2 / math.pi))
+    variance = property(lambda self: self.scale**2 * (1 - 2 / math.pi))
+
+
+class HalfCauchy(_Half):
+    """The magnitude of a number from the Cauchy distribution around 0."""
+
+    whole = Cauchy
+    mean = variance = property(lambda self: wf.full_like(self.scale, math.inf))
 
 
 class Gumbel(_LocationScale):

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import weft.eager.functions.api as wf
 from weft import linalg
 from weft.distributions import constraints, draw
-from weft.distributions.distribution import Distribution
-from weft.distributions.exp_family import ExponentialFamily
+from weft.distributions.distribution import Distribution, ExponentialFamily
 from weft.distributions.interval import Beta
 from weft.distributions.multivariate_normal import OfCovariance, half_log_det, squared
 from weft.distributions.utils import broadcast_all

@@ -10,7 +10,6 @@ from weft.distributions import constraints
 from weft.distributions.categorical import Categorical
 from weft.distributions.distribution import Distribution
 from weft.distributions.utils import formula
-from weft.eager.functions.api import Size
 from weft.errors import ArgumentError
 
 __all__ = ["MixtureSameFamily"]
@@ -61,13 +60,11 @@ class MixtureSameFamily(Distribution):
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same distribution with parameters broadcast to `batch_shape`."""
         count = self._component_distribution.batch_shape[-1]
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
-        vars(new).update(
-            vars(self), _mixture_distribution=self._mixture_distribution.expand(batch_shape),
-            _component_distribution=self._component_distribution.expand((*batch_shape, count)),
-            _batch_shape=Size(batch_shape),
-        )  # fmt: skip
-        return new
+        parts = self._component_distribution.expand((*batch_shape, count))
+        weights = self._mixture_distribution.expand(batch_shape)
+        return self._copied(
+            batch_shape, _instance, _mixture_distribution=weights, _component_distribution=parts
+        )
 
     def _weights(self) -> Any:
         probs = self._mixture_distribution.probs

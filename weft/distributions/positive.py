@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
-from weft.distributions.distribution import Distribution, parameter
-from weft.distributions.exp_family import ExponentialFamily
+from weft.distributions.distribution import Distribution, ExponentialFamily, parameter
 from weft.distributions.transformed_distribution import TransformedDistribution
 from weft.distributions.transforms import PowerTransform
 from weft.distributions.utils import EULER, formula

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import weft.eager.functions.api as wf
 from weft.distributions import constraints, draw
 from weft.distributions.categorical import OfCategorical
-from weft.distributions.probability import FromProbability
+from weft.distributions.count import FromProbability
 from weft.distributions.transformed_distribution import TransformedDistribution
 from weft.distributions.transforms import ExpTransform, SigmoidTransform
 from weft.distributions.utils import broadcast_all, clamp_probs

@@ -20,14 +20,6 @@ __all__ = ["TransformedDistribution"]
 class TransformedDistribution(Distribution):
     """The distribution of `transforms[-1](...transforms[0](x))`, where x has another distribution.
 
-    Args:
-        base_distribution: of x.
-        transforms: one, or a list.
-        validate_args: see `Distribution`.
-
-    Raises:
-        ArgumentError: something else than transforms, or x has too few axes.
-
     >>> import weft as wf
     >>> D = wf.distributions
     >>> D.TransformedDistribution(D.Uniform(0.0, 1.0), [D.ExpTransform()]).cdf(wf.tensor(2.0))
@@ -70,14 +62,11 @@ class TransformedDistribution(Distribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
         """The same distribution with parameters broadcast to `batch_shape`."""
-        new: Any = type(self).__new__(type(self)) if _instance is None else _instance
         shape: Any = (*batch_shape, *self._event_shape)
         for t in reversed(self.transforms):
             shape = t.inverse_shape(shape)
         inner = shape[: len(shape) - len(self.base_dist.event_shape)]
-        vars(new).update({**vars(self), **vars(new)}, base_dist=self.base_dist.expand(inner))
-        new._batch_shape = Size(batch_shape)
-        return new
+        return self._copied(batch_shape, _instance, base_dist=self.base_dist.expand(inner))
 
     @constraints.dependent_property(is_discrete=False)
     def support(self) -> Any:
