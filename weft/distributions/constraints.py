@@ -125,6 +125,9 @@ class IndependentConstraint(Constraint):
         self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(str, vars(self).values()))})"
+
     def check(self, value: Any) -> Any:
         """Whether each value is valid."""
         return _all(self.base_constraint.check(value), self.reinterpreted_batch_ndims)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, dataclass_transform
@@ -10,7 +11,14 @@ import numpy as np
 
 import weft.eager.functions.api as wf
 from weft.distributions.constraints import is_dependent
-from weft.distributions.utils import NUMBERS, broadcast_all, formula, lazy_property, quantity
+from weft.distributions.utils import (
+    NUMBERS,
+    broadcast_all,
+    floating_kind,
+    formula,
+    lazy_property,
+    quantity,
+)
 from weft.eager.functions.api import Size, Tensor
 from weft.eager.record.access import array_of
 from weft.eager.tensor.dispatch import recorded
@@ -59,27 +67,41 @@ def require(value: Any, constraint: Any, text: str) -> Any:
         ArgumentError: it is computed and does not.
         OutOfRangeError: it does not, when it is computed.
     """
-    if isinstance(value, NUMBERS):
-        if not constraint.check(np.asarray(value)).all():
-            raise ArgumentError.here(f"{text}, got {value}")
-        return value
-    value = wf.as_tensor(value)
-    if value.lazy.array is not None:
-        array = array_of(value.lazy)
-        given = array if constraint.of_arrays and array.dtype.kind in "biuf" else value
+    if not isinstance(value, (Tensor, np.ndarray, *NUMBERS)):
+        return value  # which is refused later
+    x: Any = np.asarray(value) if isinstance(value, NUMBERS) else wf.as_tensor(value)
+    array = _array_of(x)
+    if array is not None:
+        given = array if constraint.of_arrays and array.dtype.kind in "biuf" else x
         try:
-            valid: Any = constraint.check(given)
-            # A tensor for an array: from bounds that may be pending
-            good = (given is array and isinstance(valid, Tensor)) or bool(valid.all())
-        except TracerError:  # from arguments of a traced function
-            good, valid = True, value
-        if not good:
-            found = array.reshape((-1, *array.shape[np.ndim(valid) :]))
-            first = found[np.argmin(np.asarray(valid).ravel())]
-            raise ArgumentError.here(f"{text}, got {first}")
-        if not isinstance(valid, Tensor):
+            valid: Any = _on_arrays(constraint).check(given)
+            pending = given is array and isinstance(valid, Tensor)  # bounds are
+            good = np.asarray(True if pending else valid)
+        except TracerError:  # bounds are arguments of a traced function
+            pending, good = True, np.asarray(True)
+        if not good.all():
+            found = array.reshape((-1, *array.shape[good.ndim :]))
+            raise ArgumentError.here(f"{text}, got {found[np.argmin(good.ravel())]}")
+        if not pending:
             return value
-    return _checked(value, constraint.check(value), text=text)
+    return _checked(wf.as_tensor(x), constraint.check(x), text=text)
+
+
+def _array_of(x: Any) -> Any:
+    """The array of a tensor that is computed; `None` if it is pending."""
+    if isinstance(x, np.ndarray):
+        return x
+    return None if x.lazy.array is None else array_of(x.lazy)
+
+
+def _on_arrays(constraint: Any) -> Any:
+    """The constraint with arrays for tensors that are computed."""
+    bounds = {k: _array_of(v) for k, v in vars(constraint).items() if isinstance(v, Tensor)}
+    known = {k: v for k, v in bounds.items() if v is not None}
+    if known:
+        constraint = copy.copy(constraint)
+        vars(constraint).update(known)
+    return constraint
 
 
 class Distribution(_Declared):
@@ -167,8 +189,7 @@ class Distribution(_Declared):
             )
         self._given = tuple(given)
         found = broadcast_all(*self._sound(validate_args, **given).values())
-        kinds = [x.dtype for x in found if x.dtype.is_floating]
-        kind = kinds[0] if kinds else wf.get_default_dtype()
+        kind = floating_kind(found)
         floats = [x if x.dtype.is_floating else x.to(kind) for x in found]
         vars(self).update(zip(given, floats, strict=True))
         self._shaped(found[0].shape)

@@ -98,12 +98,15 @@ class MultivariateNormal(OfCovariance):
         self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        if loc.ndim < 1:
-            raise ArgumentError.here("MultivariateNormal: expected a vector or rows of some as loc")
         name, matrix = self._one(
             covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
             scale_tril=scale_tril,
         )  # fmt: skip
+        if loc.ndim < 1 or loc.shape[-1:] * 2 != matrix.shape[-2:]:
+            raise ArgumentError.here(
+                f"MultivariateNormal: expected loc (..., n) and {name} (..., n, n), got "
+                f"{tuple(loc.shape)} and {tuple(matrix.shape)}"
+            )
         loc, matrix = self._sound(validate_args, **{"loc": loc, name: matrix}).values()
         batch = wf.broadcast_shapes(matrix.shape[:-2], loc.shape[:-1])
         self.loc = loc.expand((*batch, loc.shape[-1]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +24,7 @@ NUMBERS: Final = (int, float, np.integer, np.floating)
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     """Tensors, arrays and numbers as tensors of one shape.
 
-    A number takes the dtype of the first tensor, the default one if there is none.
+    A number takes the dtype of the first floating-point tensor, or the default one.
 
     Raises:
         ArgumentError: something else is given.
@@ -34,12 +34,17 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
             raise ArgumentError.here(
                 f"broadcast_all: expected tensors, arrays and numbers, got {type(value).__name__}"
             )
-    given = [wf.as_tensor(v) for v in values if not isinstance(v, NUMBERS)]
-    kind = given[0].dtype if given else wf.get_default_dtype()
-    whole = [
-        wf.tensor(v, dtype=kind) if isinstance(v, NUMBERS) else wf.as_tensor(v) for v in values
-    ]
-    return tuple(wf.broadcast_tensors(*whole)) if len(whole) > 1 else tuple(whole)
+    given = [v if isinstance(v, NUMBERS) else wf.as_tensor(v) for v in values]
+    kind = floating_kind(given)
+    whole: Any = [wf.tensor(v, dtype=kind) if isinstance(v, NUMBERS) else v for v in given]
+    alike = all([x.shape == whole[0].shape for x in whole])  # and computed values stay so
+    return tuple(whole if alike else wf.broadcast_tensors(*whole))
+
+
+def floating_kind(values: Iterable[Any]) -> Any:
+    """The dtype of the first floating-point tensor, or the default one."""
+    kinds = [x.dtype for x in values if isinstance(x, Tensor) and x.dtype.is_floating]
+    return kinds[0] if kinds else wf.get_default_dtype()
 
 
 def formula(of: Any) -> Any:
