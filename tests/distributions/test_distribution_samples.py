@@ -1,6 +1,7 @@
 """Samples of `weft.distributions`: their laws beside SciPy, gradients, seeds, transformations."""
 
 import math
+import os
 import subprocess
 import sys
 
@@ -213,11 +214,12 @@ def test_bits_do_not_depend_on_threads():
         "for _ in range(4):\n"
         "    x = D.Gamma(a, 1.0).rsample(); x.log().sum().backward()\n"
         "    y = D.VonMises(wf.zeros(500), wf.ones(500)).sample()\n"
-        "    print(hashlib.md5(b''.join(v.numpy().tobytes() for v in (x.detach(), a.grad, y))).hexdigest())"
+        "    arrays = [v.numpy().tobytes() for v in (x.detach(), a.grad, y)]\n"
+        "    print(hashlib.md5(b''.join(arrays)).hexdigest())"
     )
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], env={**__import__("os").environ, "WEFT_THREADS": n},
+            [sys.executable, "-c", code], env={**os.environ, "WEFT_THREADS": n},
             check=True, capture_output=True, text=True,
         ).stdout
         for n in ("1", "2")

@@ -9,7 +9,7 @@ import weft as wf  # noqa: E402
 
 R = np.random.default_rng(0)
 DATA = {
-    "states": R.normal(size=(32, 4)), "actions": R.integers(0, 3, 32), "returns": R.normal(size=32),
+    "states": R.normal(size=(32, 4)), "actions": R.integers(0, 4, 32), "returns": R.normal(size=32),
     "images": R.integers(0, 2, (16, 8)).astype(float), "noise": R.normal(size=(16, 2)),
     "points": np.exp(R.normal(size=(64, 2))) * 0.7 + 0.2, "inputs": R.normal(size=(24, 3)),
     "targets": R.normal(size=24), "draws": R.normal(size=(8, 3)),
@@ -64,7 +64,7 @@ def regression(t, p, d):
 
 
 PROGRAMS = {
-    actor_critic: {"w": (4, 8), "policy": (8, 3), "value": (8, 1)},
+    actor_critic: {"w": (4, 8), "policy": (8, 4), "value": (8, 1)},
     vae: {"encoder": (8, 6), "mean": (6, 2), "log_scale": (6, 2), "decoder": (2, 8)},
     flow: {"shift": (2,), "scale": (2,), "power": (2,), "scale2": (2,)},
     regression: {"center": (3,), "root": (3, 3), "a": ()},

@@ -19,6 +19,11 @@ __all__ = [
 ]  # fmt: skip
 
 
+def _above(x: Any, least: float) -> Any:
+    """The number where it is above another one, otherwise NaN."""
+    return wf.where(x > least, x, math.nan)
+
+
 class Exponential(ExponentialFamily):
     """The exponential distribution: waiting times of mean `1 / rate`."""
 
@@ -74,23 +79,12 @@ class InverseGamma(TransformedDistribution):
     concentration = property(lambda self: self.base_dist.concentration)
     rate = property(lambda self: self.base_dist.rate)
     mode = property(lambda self: self.rate / (self.concentration + 1))
+    mean = property(lambda d: d.rate / (d.concentration.clamp(min=1) - 1))
+    variance = property(lambda d: d.mean**2 / (d.concentration.clamp(min=2) - 2))
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None) -> None:
         base: Any = Gamma(concentration, rate, validate_args=validate_args)
         super().__init__(base, PowerTransform(-base.rate.new_ones(())), validate_args)
-
-    @property
-    def mean(self) -> Any:
-        """Infinite for a concentration up to 1."""
-        above = self.concentration > 1
-        return wf.where(above, self.rate / (wf.where(above, self.concentration, 2) - 1), math.inf)
-
-    @property
-    def variance(self) -> Any:
-        """Infinite for a concentration up to 2."""
-        a = wf.where(self.concentration > 2, self.concentration, 3)
-        found = self.rate**2 / ((a - 1) ** 2 * (a - 2))
-        return wf.where(self.concentration > 2, found, math.inf)
 
     def _entropy(self) -> Any:
         a = self.concentration
@@ -103,24 +97,11 @@ class FisherSnedecor(Distribution):
     df1: Any = parameter(constraints.positive)
     df2: Any = parameter(constraints.positive)
     support, has_rsample = constraints.positive, True
-
-    @property
-    def mean(self) -> Any:
-        """NaN for `df2` up to 2."""
-        df2 = wf.where(self.df2 > 2, self.df2, math.nan)
-        return df2 / (df2 - 2)
-
-    @property
-    def mode(self) -> Any:
-        """NaN for `df1` up to 2."""
-        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
-        return wf.where(self.df1 > 2, mode, math.nan)
-
-    @property
-    def variance(self) -> Any:
-        """NaN for `df2` up to 4."""
-        n, m = self.df1, wf.where(self.df2 > 4, self.df2, math.nan)
-        return 2 * m**2 * (n + m - 2) / (n * (m - 2) ** 2 * (m - 4))
+    mean = property(lambda d: d.df2 / (_above(d.df2, 2) - 2))
+    mode = property(lambda d: (_above(d.df1, 2) - 2) / d.df1 * d.df2 / (d.df2 + 2))
+    variance = property(
+        lambda d: 2 * d.mean**2 * (d.df1 + d.df2 - 2) / (d.df1 * (_above(d.df2, 4) - 4))
+    )
 
     def _draw(self, shape: Any) -> Any:
         logs = [draw.log_gamma(df / 2, shape) for df in (self.df1, self.df2)]
@@ -162,6 +143,8 @@ class Pareto(Distribution):
     alpha: Any = parameter(constraints.positive)
     has_rsample = True
     mode = property(lambda self: self.scale)
+    mean = property(lambda d: d.alpha * d.scale / (d.alpha.clamp(min=1) - 1))
+    variance = property(lambda d: d.mean**2 / (d.alpha * (d.alpha.clamp(min=2) - 2)))
     _log_prob = formula(lambda d, x: (d.alpha / x).log() + d.alpha * (d.scale / x).log())
     _cdf = formula(lambda d, x: -(d.alpha * (d.scale / x).log()).expm1())
     _icdf = formula(lambda d, p: d.scale * (-(-p).log1p() / d.alpha).exp())
@@ -169,18 +152,6 @@ class Pareto(Distribution):
     support = constraints.dependent_property(
         lambda self: constraints.greater_than_eq(self.scale), is_discrete=False, event_dim=0
     )
-
-    @property
-    def mean(self) -> Any:
-        """Infinite for `alpha` up to 1."""
-        a = self.alpha.clamp(min=1)
-        return a * self.scale / (a - 1)
-
-    @property
-    def variance(self) -> Any:
-        """Infinite for `alpha` up to 2."""
-        a = self.alpha.clamp(min=2)
-        return self.scale**2 * a / ((a - 1) ** 2 * (a - 2))
 
 
 class GeneralizedPareto(Distribution):
@@ -191,6 +162,10 @@ class GeneralizedPareto(Distribution):
     concentration: Any = parameter(constraints.real)
     has_rsample = True
     mode = property(lambda self: self.loc)
+    mean = property(lambda d: d.loc + d.scale / _above(1 - d.concentration, 0))
+    variance = property(
+        lambda d: (d.scale / (1 - d.concentration)) ** 2 / _above(1 - 2 * d.concentration, 0)
+    )
     _zero = property(lambda self: self.concentration.abs() < 1e-8)
     _safe = property(lambda self: wf.where(self._zero, 1.0, self.concentration))
     _cdf = formula(lambda d, x: -d.log_survival_function(x).expm1())
@@ -202,18 +177,6 @@ class GeneralizedPareto(Distribution):
         negative = self.concentration < 0
         end = self.loc - self.scale / wf.where(negative, self.concentration, -1.0)
         return constraints.interval(self.loc, wf.where(negative, end, math.inf))
-
-    @property
-    def mean(self) -> Any:
-        """NaN for a concentration of 1 or more."""
-        k = wf.where(self.concentration < 1, self.concentration, math.nan)
-        return self.loc + self.scale / (1 - k)
-
-    @property
-    def variance(self) -> Any:
-        """NaN for a concentration of 1/2 or more."""
-        k = wf.where(self.concentration < 0.5, self.concentration, math.nan)
-        return self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k))
 
     def log_survival_function(self, value: Any) -> Any:
         """The logarithm of the probability of larger values."""
