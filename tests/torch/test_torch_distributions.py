@@ -50,6 +50,22 @@ def hot(r, *shape):
     return np.eye(4)[r.integers(0, 4, shape or (3,))]
 
 
+def nine(r, *shape):
+    return r.multinomial(9, np.ones(4) / 4, shape).astype(float)
+
+
+def few(r):
+    return np.array([0.7, 1.5, 4.0])
+
+
+def inside(r, *shape):
+    return 0.2 * chance(r, *shape)
+
+
+def warm(r):
+    return np.array(0.7)
+
+
 def correlation_root(r, *shape):
     a = definite(r, *shape)
     d = np.sqrt(np.diagonal(a, axis1=-2, axis2=-1))
@@ -68,7 +84,9 @@ CASES = {
     "Binomial": ({"total_count": 5, "probs": chance}, counts),
     "Binomial logits": ({"total_count": 5, "logits": number}, counts),
     "Categorical": ({"probs": simplex}, lambda r, *s: r.integers(0, 4, s)),
-    "Categorical logits": ({"logits": lambda r: number(r, 3, 4)}, lambda r, *s: r.integers(0, 4, s)),
+    "Categorical logits": (
+        {"logits": lambda r: number(r, 3, 4)}, lambda r, *s: r.integers(0, 4, s),
+    ),
     "Cauchy": ({"loc": number, "scale": positive}, number),
     "Chi2": ({"df": positive}, positive),
     "ContinuousBernoulli": ({"probs": chance}, chance),
@@ -99,7 +117,7 @@ CASES = {
          "cov_diag": lambda r: positive(r, 3, 3)},
         lambda r, *s: number(r, *s, 3),
     ),
-    "Multinomial": ({"total_count": 9, "probs": simplex}, lambda r, *s: r.multinomial(9, np.ones(4) / 4, s).astype(float)),
+    "Multinomial": ({"total_count": 9, "probs": simplex}, nine),
     "MultivariateNormal": (
         {"loc": lambda r: number(r, 3, 3), "covariance_matrix": definite},
         lambda r, *s: number(r, *s, 3),
@@ -119,11 +137,11 @@ CASES = {
     "OneHotCategoricalStraightThrough": ({"logits": lambda r: number(r, 3, 4)}, hot),
     "Pareto": ({"scale": chance, "alpha": above}, lambda r, *s: positive(r, *s) + 1.0),
     "Poisson": ({"rate": positive}, counts),
-    "RelaxedBernoulli": ({"temperature": lambda r: np.array(0.7), "probs": chance}, chance),
-    "RelaxedBernoulli logits": ({"temperature": lambda r: np.array(0.7), "logits": number}, chance),
-    "RelaxedOneHotCategorical": ({"temperature": lambda r: np.array(0.7), "probs": simplex}, simplex),
-    "StudentT": ({"df": lambda r: np.array([0.7, 1.5, 4.0]), "loc": number, "scale": positive}, number),
-    "Uniform": ({"low": lambda r: -positive(r), "high": positive}, lambda r, *s: 0.2 * chance(r, *s)),
+    "RelaxedBernoulli": ({"temperature": warm, "probs": chance}, chance),
+    "RelaxedBernoulli logits": ({"temperature": warm, "logits": number}, chance),
+    "RelaxedOneHotCategorical": ({"temperature": warm, "probs": simplex}, simplex),
+    "StudentT": ({"df": few, "loc": number, "scale": positive}, number),
+    "Uniform": ({"low": lambda r: -positive(r), "high": positive}, inside),
     "VonMises": ({"loc": number, "concentration": positive}, number),
     "Weibull": ({"scale": positive, "concentration": lambda r: positive(r) + 1}, positive),
     "Wishart": ({"df": above, "covariance_matrix": lambda r: definite(r, 3)}, definite),
@@ -260,7 +278,7 @@ PAIRED = {
     "Bernoulli", "Beta", "Categorical", "Cauchy", "ContinuousBernoulli", "Dirichlet",
     "Exponential", "Gamma", "Geometric", "Gumbel", "HalfNormal", "HalfCauchy", "InverseGamma",
     "Laplace", "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "MultivariateNormal",
-    "Normal", "OneHotCategorical", "Pareto", "Poisson", "Uniform", "Binomial", "Wishart", "Chi2",
+    "Normal", "OneHotCategorical", "Pareto", "Poisson", "Uniform", "Binomial", "Wishart",
 }  # fmt: skip
 
 
@@ -389,7 +407,8 @@ CONSTRAINTS = {
     "lower_triangular": [[[1.0, 0.0], [2.0, -3.0]], [[1.0, 1.0], [2.0, 3.0]]],
     "lower_cholesky": [[[1.0, 0.0], [2.0, -3.0]], [[1.0, 0.0], [2.0, 3.0]]],
     "corr_cholesky": [[[1.0, 0.0], [0.6, 0.8]], [[1.0, 0.0], [0.6, 0.9]]],
-    "square": [[[1.0, 0.0], [2.0, -3.0]]], "symmetric": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 0], [1, 1]]],
+    "square": [[[1.0, 0.0], [2.0, -3.0]]],
+    "symmetric": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 0], [1, 1]]],
     "positive_semidefinite": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 2.0], [2.0, 1.0]]],
     "positive_definite": [[[1.0, 0.5], [0.5, 1.0]], [[1.0, 2.0], [2.0, 1.0]]],
     "greater_than(2)": [2.0, 3.0], "greater_than_eq(2)": [2.0, 1.0], "less_than(2)": [2.0, 1.0],
@@ -410,12 +429,8 @@ def test_constraints_and_their_transforms(name):
     assert kinds[0].event_dim == kinds[1].event_dim
     assert kinds[0].is_discrete == kinds[1].is_discrete
     rank = max(kinds[0].event_dim, 1)
-    free = np.random.default_rng(0).normal(size=(3, 3, 3)[-rank:] if "corr" not in name else (3,))
-    free = (
-        free
-        if "stack" not in name and "cat" not in name
-        else np.ones((2, 3) if "stack" in name else (3,))
-    )
+    sizes = {"corr_cholesky": (3,), "stack([positive, real], 0)": (2, 3)}
+    free = np.random.default_rng(0).normal(size=sizes.get(name, (3,) * rank))
     for way in ("transform_to", "biject_to"):
         found = []
         for kind, library in zip(kinds, (wf, torch), strict=True):
