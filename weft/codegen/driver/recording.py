@@ -35,9 +35,9 @@ SLOTS: Final = {
     "handle": ("shown", "window", "_grad", "_version", "views"),
 }  # fmt: skip
 """Fields of objects, whose offsets Python tells."""
-ITEMS: Final = tuple.__basicsize__
+ITEMS: Final = 24
 """Where the items of a tuple lie."""
-BYTES: Final = bytes.__basicsize__ - 1
+BYTES: Final = 32
 """Where the contents of `bytes` lie."""
 
 

@@ -1,8 +1,8 @@
 """Records a call and gives its tensor: natively, once native code is loaded.
 
 CPython's headers are not at hand, so the native function is told where objects have their fields;
-Python knows that. It is used only where all of this is as expected, and a first call has the same
-result as the function in Python.
+Python knows that. It is used only by interpreters of which all of this is known; the others use the
+function in Python, which does the same.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from weft.runtime.execution import driver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-VERSIONS: Final = ((3, 11), (3, 14))
-"""The first and the last of CPython whose objects are known to be laid out like this."""
+VERSIONS: Final = ((3, 11),)
+"""Those of CPython with which it is tested."""
 FASTCALL: Final = 0x80
 
 
@@ -67,12 +67,10 @@ class Recorder:
             setattr(table, name, id(x))
         method = _Method(b"record", entries.record, FASTCALL, None)
         own = bytes(table)
-        make = ctypes.PYFUNCTYPE(
-            ctypes.py_object, *[ctypes.c_void_p, ctypes.py_object] * 1, ctypes.c_void_p
-        )(("PyCFunction_NewEx", library))
-        native = make(ctypes.addressof(method), own, None)
-        self._kept = method, own, objects
-        self.made = native
+        takes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+        make = ctypes.PYFUNCTYPE(ctypes.py_object, *takes)(("PyCFunction_NewEx", library))
+        self._kept = method, objects
+        self.made = make(ctypes.addressof(method), own, None)
 
 
 class _Method(ctypes.Structure):
@@ -101,9 +99,10 @@ _DESCRIPTION: Final = object.__basicsize__ + 3 * ctypes.sizeof(ctypes.c_void_p)
 def _is_known() -> bool:
     return (
         sys.implementation.name == "cpython"
-        and VERSIONS[0] <= sys.version_info[:2] <= VERSIONS[1]
+        and sys.version_info[:2] in VERSIONS
         and ctypes.sizeof(ctypes.c_void_p) == 8
-        and object.__basicsize__ == 16
+        and (object.__basicsize__, tuple.__basicsize__) == (16, recording.ITEMS)
+        and bytes.__basicsize__ - 1 == recording.BYTES
         and not sysconfig.get_config_var("Py_GIL_DISABLED")
     )
 
