@@ -16,7 +16,7 @@ from weft.eager.record.placed_tier import OverDevices
 from weft.eager.record.stitch import stitched
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
-from weft.errors import CompileError, NoCompilerError
+from weft.errors import NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.host_part import HostPart
@@ -156,15 +156,13 @@ def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> s
     if is_compiled_at_once():
         return "this program from the first run on, as is asked for"
     try:
-        parts = routine(graph, outputs, feeds, current()).at()
+        parts = routine(graph, outputs, feeds, current()).parts
     except NoRoutineError:
         return "this program from the first run on: the library has no loops or branches"
-    except CompileError:
-        return "this program from the first run on: the library lacks a kernel"
-    calls = sum([isinstance(part, HostPart) for part in parts.routine.parts])
+    calls = sum([isinstance(part, HostPart) for part in parts])
     python = f" and {calls} calls of Python" if calls else ""
-    launches = f"{len(parts.codes)} launches{python}"
-    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {launches}; then this program"
+    what = f"{len(parts) - calls} groups of kernels{python}"
+    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:
