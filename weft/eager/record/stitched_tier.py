@@ -17,7 +17,7 @@ from weft.eager.record.placed_tier import OverDevices
 from weft.eager.record.stitch import stitched
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
-from weft.errors import NoCompilerError
+from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.library.host_part import HostPart
@@ -171,13 +171,15 @@ def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> s
     if is_compiled_at_once([t for node in graph.nodes for t in node.types]):
         return "this program from the first run on, as is asked for"
     try:
-        parts = routine(graph, outputs, feeds, current()).parts
+        parts = routine(graph, outputs, feeds, current()).at()
     except NoRoutineError:
         return "this program from the first run on: the library has no loops or branches"
-    calls = sum([isinstance(part, HostPart) for part in parts])
+    except CompileError:
+        return "this program from the first run on: the library lacks a kernel"
+    calls = sum([isinstance(part, HostPart) for part in parts.routine.parts])
     python = f" and {calls} calls of Python" if calls else ""
-    what = f"{len(parts) - calls} groups of kernels{python}"
-    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
+    launches = f"{len(parts.codes)} launches{python}"
+    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {launches}; then this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:
