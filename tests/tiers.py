@@ -18,7 +18,7 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.eager.record import memory_pool, program_cache, stitched_runs, tier_choice
+from weft.eager.record import memory_pool, program_cache, stitched_tier, tier_choice
 from weft.eager.tensor.dispatch import record, wrap
 from weft.errors import MismatchError
 from weft.ir.dtype import as_dtype
@@ -39,11 +39,11 @@ def in_tier(name: str, threads: int = 1) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch, config.override(threads=threads):
         if name != BOTH:
-            patch.setattr(stitched_runs, "STITCHED_RUNS", 1 << 30)
-            patch.setattr(stitched_runs, "STITCHED_RUNS_OF_MANY", 1 << 30)
+            patch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
+            patch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 1 << 30)
         empty = memory_pool.empty
         patch.setattr(memory_pool, "empty", lambda *kind: _unwritten(empty(*kind)))
-        for cache in (tier_choice._tiers, stitched_runs._shapes, program_cache._met):
+        for cache in (tier_choice._tiers, stitched_tier._shapes, program_cache._met):
             cache.clear()
         with config.override(compile=name == COMPILED):
             yield
