@@ -74,9 +74,14 @@ def modules_of(root: str) -> Iterator[ModuleType]:
             if info.ispkg and hasattr(module, "__path__"):
                 pending.append(module)
     for name, value in sorted(vars(package).items()):  # made by the library as it starts
-        if isinstance(value, ModuleType) and value.__name__ == f"{root}.{name}" and name[0] != "_":
-            if not hasattr(value, "__file__") and value.__name__ in sys.modules:
-                yield value
+        own = isinstance(value, ModuleType) and value.__name__ == f"{root}.{name}"
+        if (
+            own
+            and name[0] != "_"
+            and not hasattr(value, "__file__")
+            and value.__name__ in sys.modules
+        ):
+            yield value
 
 
 def public(module: ModuleType, root: str) -> list[str]:
@@ -96,7 +101,7 @@ def public(module: ModuleType, root: str) -> list[str]:
 
 
 def listing(root: str) -> list[str]:
-    """Lines: `module`, then ` name` for each of its names; a class with members is like a module."""
+    """Lines: a module or class with members, then a space and a name for each of its names."""
     lines: dict[str, list[str]] = {}
     for module in modules_of(root):
         lines[module.__name__] = public(module, root)

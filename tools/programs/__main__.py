@@ -100,7 +100,11 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
 def stop(err: str) -> str:
     """The line that tells why a program stopped."""
     lines = [line for line in err.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"^([\w.]+(Error|Exception|Exit|Interrupt)\b|weft)", line)]
+    told = [
+        line
+        for line in lines
+        if re.match(r"^([\w.]+(Error|Exception|Exit|Interrupt)\b|weft)", line)
+    ]
     return (told or lines or ["no output"])[-1][:300]
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 import weft
-from weft.as_torch.supplied import pytree
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
+from weft.as_torch.supplied import pytree
 from weft.eager.record.state import trace
 from weft.errors import ConfigError
 from weft.nn.module.hook import GLOBAL

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import IO
 
 from weft.as_torch import table
-from weft.as_torch.finder import install
 from weft.as_torch.uses import Use, uses
 from weft.errors import ConfigError
 
@@ -40,9 +39,7 @@ class Source:
             raise ConfigError(f"run: expected Python, got {self.path}: {error}") from None
 
 
-def report(
-    scripts: Sequence[str], packages: Sequence[str], is_module: bool, out: IO[str]
-) -> int:  # fmt: skip
+def report(scripts: Sequence[str], packages: Sequence[str], is_module: bool, out: IO[str]) -> int:
     """Write the names that programs use and Weft lacks, a line each, and how many there are.
 
     Args:
@@ -57,7 +54,6 @@ def report(
     Raises:
         ConfigError: there is no such program or package, or it is not Python.
     """
-    install()
     pending = [_script(s, is_module and i == 0) for i, s in enumerate(scripts)]
     pending += [source for name in packages for source in _package(name)]
     done: set[Path] = set()

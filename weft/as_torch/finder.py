@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import multiprocessing.spawn
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -88,7 +87,7 @@ def _is_question() -> bool:
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
         frame = frame.f_back
-    return frame is not None and frame.f_globals is vars(importlib.util)
+    return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
 def install() -> None:

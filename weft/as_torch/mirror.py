@@ -81,7 +81,9 @@ def names_of(module: str) -> set[str]:
     """The names of a module of another library that Weft has."""
     below = f"{module}."
     named = [path.removeprefix(below) for path in (*table.modules(), *table.names())]
-    known = {n for path, n in zip((*table.modules(), *table.names()), named, strict=True) if path != n}
+    known = {
+        n for path, n in zip((*table.modules(), *table.names()), named, strict=True) if path != n
+    }
     known = {name for name in known if "." not in name}
     for place in table.modules()[module]:
         weft = importlib.import_module(place)

@@ -37,8 +37,8 @@ def run(script: str, arguments: Sequence[str], is_module: bool = False) -> int:
     Raises:
         ConfigError: there is no such script or module.
     """
-    install()
     code, spec, path = _of_module(script) if is_module else _of_script(script)
+    install()
     sys.argv = [path, *arguments]
     main = ModuleType("__main__")
     main.__file__, main.__spec__, main.__builtins__ = path, spec, builtins  # type: ignore[attr-defined]
@@ -72,7 +72,7 @@ def _compiled(source: bytes, path: str) -> CodeType:
     try:
         return compile(source, path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        sys.excepthook(type(error), error, None)
+        sys.excepthook(type(error), error.with_traceback(None), None)
         raise SystemExit(1) from None
 
 
@@ -93,8 +93,7 @@ def _of_module(name: str) -> tuple[CodeType, ModuleSpec, str]:
 def _told(error: BaseException) -> int:
     """Tell an exception as Python does, from the program's first line on; the exit status."""
     trace: TracebackType | None = error.__traceback__
-    own = trace.tb_next if trace is not None else None
-    error.__traceback__ = own
+    own = error.__traceback__ = _users(trace.tb_next if trace is not None else None)
     why = _why(error)
     if why:
         error.add_note(why)
@@ -106,15 +105,24 @@ def _told(error: BaseException) -> int:
     return 1
 
 
+def _users(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback up to where a name was looked up."""
+    at = trace
+    while at is not None and at.tb_next is not None:
+        if at.tb_next.tb_frame.f_globals.get("__name__") == "weft.as_torch.mirror":
+            at.tb_next = None
+            break
+        at = at.tb_next
+    return trace
+
+
 def _why(error: BaseException) -> str:
     """What is known of a method or attribute that Weft lacks; of a package that is missing."""
     if isinstance(error, AttributeError) and error.obj is not None:
         kind = error.obj if isinstance(error.obj, type) else type(error.obj)
         names = [name for name in _CLASSES if kind is found(name)]
         return "; ".join([table.missing(f"{name}.{error.name}") for name in names])
-    if isinstance(error, ModuleNotFoundError) and error.name:
-        root = error.name.partition(".")[0]
-        if root not in table.LIBRARIES:
-            return f"weft run: {root} is not installed in {sys.prefix}"
+    package = error.name if isinstance(error, ModuleNotFoundError) else None
+    if package and "." not in package and package not in table.LIBRARIES:
+        return f"weft run: {package} is not installed in {sys.prefix}"
     return ""
-

@@ -41,7 +41,9 @@ def modules() -> dict[str, tuple[str, ...]]:
     >>> modules()["torch.nn.modules.container"]
     ('weft.nn',)
     """
-    rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("modules.txt")]}
+    rows = {
+        name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("modules.txt")]
+    }
     rows = dict.fromkeys(_parents(later()), "") | rows | _aliased(rows)
     return {name: tuple(to.split()) for name, to in rows.items()}
 
@@ -96,8 +98,8 @@ def reason(path: str) -> str:
 def missing(path: str) -> str:
     """The message of an error about a name that Weft lacks.
 
-    >>> missing("torch.jit.load")
-    'torch.jit.load: Weft has none: there is no TorchScript: build the model in Python and load its state_dict'
+    >>> missing("torch.set_default_tensor_type")
+    'torch.set_default_tensor_type: Weft has none: write torch.set_default_dtype(torch.float32)'
     """
     why = reason(path)
     return f"{path}: Weft has none: {why}" if why else f"{path}: Weft has none"

@@ -6,7 +6,6 @@ import ast
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
-
 from typing import Any, Final
 
 from weft.as_torch import table
@@ -51,7 +50,9 @@ def _names(tree: ast.Module) -> dict[str, str]:
     named: dict[str, set[str]] = {}
     for name, path in _bindings(tree):
         named.setdefault(name, set()).add(path)
-    return {name: path for name, paths in named.items() for path in paths if len(paths) == 1 if path}
+    return {
+        name: path for name, paths in named.items() for path in paths if len(paths) == 1 if path
+    }
 
 
 def _bindings(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -182,20 +183,18 @@ class _Reader(ast.NodeVisitor):
         self.uses.append(Use(node.lineno, _missing(path)))
 
     def _tensors(self, scope: ast.FunctionDef | ast.Module) -> set[str]:
+        """Names that a function or file binds once, to what returns a tensor."""
         bound: dict[str, list[ast.expr | None]] = {}
-        for node in _inside(scope):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                target = node.targets[0]
-                if isinstance(target, ast.Name):
-                    bound.setdefault(target.id, []).append(node.value)
-                    continue
-            for inner in ast.walk(node) if isinstance(node, ast.stmt) else ():
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-                        bound.setdefault(inner.id, []).append(None)
-        return {
-            name for name, values in bound.items() if len(values) == 1 if self._makes(values[0])
-        }
+        for node in _own_nodes(scope):
+            match node:
+                case ast.Assign([ast.Name(name)], value):
+                    bound.setdefault(name, []).append(value)
+                case ast.Name(name, ast.Store()):
+                    bound.setdefault(name, []).append(None)
+                case _:
+                    pass
+        # An assignment is seen twice: with its value, and as the name that it stores
+        return {n for n, values in bound.items() if len(values) == 2 and self._makes(values[0])}
 
     def _makes(self, node: ast.expr | None) -> bool:
         """Whether an expression is a call that returns a tensor."""
@@ -208,18 +207,14 @@ class _Reader(ast.NodeVisitor):
         return self._makes(node) or (isinstance(node, ast.Name) and node.id in self.tensors)
 
 
-def _inside(scope: ast.FunctionDef | ast.Module) -> Iterator[ast.stmt]:
-    """The simple statements of a function or file, and compound ones that bind names."""
-    pending: list[ast.stmt] = list(scope.body)
+def _own_nodes(scope: ast.FunctionDef | ast.Module) -> Iterator[ast.AST]:
+    """The nodes of a function or file, parents first, without those of functions inside."""
+    pending: list[ast.AST] = list(scope.body)
     while pending:
-        node = pending.pop()
-        blocks = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
-        if isinstance(node, ast.If | ast.With | ast.Try | ast.While) and not isinstance(
-            node, ast.With
-        ):
-            pending += [inner for block in blocks for inner in block]
-            continue
+        node = pending.pop(0)
         yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            pending += ast.iter_child_nodes(node)
 
 
 def _missing(path: str) -> str:

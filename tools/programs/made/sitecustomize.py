@@ -1,3 +1,4 @@
+# ruff: noqa: D102, PLC0415 - Python loads this before packages can be imported
 """Data that are made, in place of what programs download: loaded by Python where it starts.
 
 Images are random, of the size and classes of the data set that they stand for, and few. Packages
@@ -29,6 +30,8 @@ def made(name):
 
     class Made(torch.utils.data.Dataset):
         def __init__(self, root="", *args, transform=None, target_transform=None, **options):
+            functions = [value for value in args if callable(value)]
+            transform = transform or next(iter(functions), None)
             random = np.random.default_rng(0)
             data = random.integers(0, 256, (ROWS, height, width, *depth), dtype=np.uint8)
             self.targets = [int(y) for y in random.integers(0, classes, ROWS)]

@@ -1,1 +1,1 @@
-"""What only programs for PyTorch ask for: versions, compilers that give the function back, types."""
+"""What only programs for PyTorch ask for: versions, compilers that give functions back."""

@@ -25,7 +25,8 @@ class Tracer:
 
     def __init__(self, *arguments: object, **options: object) -> None:
         raise NotImplementedError(
-            "torch.fx.Tracer: Weft does not trace Python: weft.func.explain shows what a call computes"
+            "torch.fx.Tracer: Weft does not trace Python: weft.func.explain shows what a call "
+            "computes"
         )
 
 

@@ -45,8 +45,8 @@ def load_state_dict_from_url(
     path = Path(model_dir or Path(get_dir(), "checkpoints"), name)
     if not path.exists():
         raise StateError.here(
-            f"torch.hub: expected {path}, which is missing: Weft downloads nothing; put the file of "
-            f"{url} there"
+            f"torch.hub: expected {path}, which is missing: Weft downloads nothing; put the "
+            f"file of {url} there"
         )
     return load_file(path)
 

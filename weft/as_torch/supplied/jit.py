@@ -1,4 +1,4 @@
-"""`torch.jit`: `script` and `trace` give the function or module back, as Weft compiles by itself."""
+"""`torch.jit`: `script` and `trace` give functions and modules back: Weft compiles by itself."""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from weft.as_torch.supplied.same import no, nothing, same
 from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
-    "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Library", "custom_op", "define", "get_ctx", "handle_torch_function", "has_torch_function",
+    "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Library", "custom_op",
+    "define", "get_ctx", "handle_torch_function", "has_torch_function",
     "has_torch_function_unary", "has_torch_function_variadic", "impl", "impl_abstract",
     "is_tensor_like", "load_library", "register_autocast", "register_autograd", "register_fake",
     "register_kernel", "register_vmap", "triton_op", "wrap_triton",

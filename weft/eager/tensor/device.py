@@ -59,8 +59,9 @@ class Device:
         trace.now.device = trace.now.devices.pop()
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Device) and self.type == other.type
-        return same and self.index == other.index
+        if not isinstance(other, Device):
+            return False
+        return (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))
