@@ -23,6 +23,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 400
+"""The limit of a program."""
 
 
 def programs() -> list[dict[str, Any]]:
@@ -74,6 +75,7 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
     if framework == "weft":
         paths.append(str(HERE.parent.parent))
     env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
+    env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
@@ -113,11 +115,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tools.programs")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
-    parser.add_argument("--only", default="", help="part of a repository's or script's name")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     folder = given.folder.resolve()
-    wanted = [p for p in programs() if given.only in f"{p['repository']}/{p['script']}"]
+    names = [(p, f"{p['repository']}/{p['script']}") for p in programs()]
+    wanted = [p for p, name in names if any(part in name for part in given.only)]
     if given.framework == "torch":
         wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
     file = folder / f"{given.framework}.json"

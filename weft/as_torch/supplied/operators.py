@@ -6,10 +6,13 @@ imported; their Python functions run as they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
+from functools import update_wrapper
 from typing import Any, NoReturn
 
-from weft.as_torch.supplied.same import no, nothing, same
+from weft.as_torch.supplied.same import given, no, nothing, same
+from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
 
 __all__ = [
@@ -21,7 +24,7 @@ __all__ = [
 ]  # fmt: skip
 
 DisableTorchFunctionSubclass = nullcontext
-_made: set[str] = set()
+_made: dict[str, CustomOp] = {}
 
 
 class DispatchKeySet(frozenset[str]):
@@ -71,47 +74,75 @@ def impl(qualname: Any, types: Any, func: Any = None, **options: Any) -> Any:
 register_kernel = impl
 
 
+class CustomOp:
+    """A function of the program that is an operator: it runs as it is, with the given gradient."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._gradient: Any = None
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._gradient is None:
+            return self._function(*arguments)
+        return self._gradient.apply(*arguments)
+
+    def register_autograd(self, backward: Any, /, *, setup_context: Any = None) -> None:
+        """Set the gradient: `backward(ctx, *gradients)`, and what keeps values for it."""
+
+        def forward(*arguments: Any) -> Any:
+            return self._function(*arguments)
+
+        def keep(ctx: Any, inputs: Any, output: Any) -> None:
+            if setup_context is not None:
+                setup_context(ctx=ctx, inputs=inputs, output=output)
+
+        methods = {"forward": forward, "setup_context": keep, "backward": backward}
+        statics = {name: staticmethod(method) for name, method in methods.items()}
+        self._gradient = type(self._function.__name__, (Function,), statics)
+
+    register_fake = register_kernel = staticmethod(given)
+
+
+class _Namespace:
+    """The operators of a program whose names begin alike: `torch.ops.NAMESPACE`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> CustomOp:
+        op = _made.get(f"{self._name}::{name}")
+        if op is None:
+            raise AttributeError(f"torch.ops.{self._name}.{name}: there is no such operator")
+        return op
+
+
 def custom_op(name: str, fn: Any = None, /, **options: Any) -> Any:
-    """A decorator that returns the function, which runs as it is."""
-    _made.add(name)
-
-    def given(function: Any) -> Any:
-        function.register_fake = same
-        function.register_kernel = lambda *types, **more: same
-        function.register_autograd = refuse_gradient
-        return function
-
+    """A decorator that makes a function an operator."""
     del options
-    return given if fn is None else given(fn)
+
+    def made(function: Any) -> CustomOp:
+        return _made.setdefault(name, CustomOp(function))
+
+    return made if fn is None else made(fn)
 
 
+def register_autograd(op: Any, backward: Any, /, **options: Any) -> None:
+    """Set the gradient of an operator of `custom_op`; a compiled operator is not there."""
+    found = op if isinstance(op, CustomOp) else _made.get(op)
+    if found is not None:
+        found.register_autograd(backward, setup_context=options.get("setup_context"))
+
+
+register_vmap = nothing
 triton_op = custom_op
 wrap_triton = same
 
 
-def refuse_gradient(*arguments: Any, **options: Any) -> NoReturn:
-    """Refused: gradients that are registered apart are not known.
-
-    Raises:
-        NotImplementedError: always.
-    """
-    del arguments, options
-    raise NotImplementedError(
-        "torch.library.register_autograd: Weft has none: write a torch.autograd.Function"
-    )
-
-
-def register_autograd(op: Any, backward: Any, /, **options: Any) -> None:
-    """Has no effect for a compiled operator, which is not there.
-
-    Raises:
-        NotImplementedError: it is an operator of `custom_op`.
-    """
-    if not isinstance(op, str) or op in _made:
-        refuse_gradient(backward, **options)
-
-
-register_vmap = register_autograd
+def __getattr__(name: str) -> _Namespace:
+    if not any(known.startswith(f"{name}::") for known in _made):
+        raise AttributeError(f"torch.ops.{name}: there are no such operators")
+    return _Namespace(name)
 
 
 def get_ctx() -> NoReturn:
