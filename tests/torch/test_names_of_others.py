@@ -5,11 +5,13 @@ import importlib
 
 import pytest
 
+import weft as wf
 from tools.compat.listing import read
 from tools.compat.page import pages
 from weft.as_torch import table
 from weft.as_torch.mirror import found, has
 from weft.as_torch.uses import uses
+from weft.errors import ArgumentError, ConfigError
 
 OPTIONAL = ("tqdm",)
 
@@ -94,3 +96,48 @@ def test_names_that_are_given_raise_where_they_are_used():
         given("x")
     with pytest.raises(AttributeError, match=r"torch\.jit\.load\.foo: Weft has none"):
         _ = given.foo
+
+
+def test_an_operator_of_a_program_has_its_gradient():
+    operators = importlib.import_module("weft.as_torch.supplied.operators")
+    square = operators.custom_op("mine::square", mutates_args=())(lambda x: x * x)
+    x = wf.tensor([2.0], requires_grad=True)
+    operators.mine.square(x).sum().backward()
+    assert x.grad.tolist() == [4.0]
+    operators.register_autograd(
+        "mine::square", lambda ctx, g: 3 * g * ctx.saved_tensors[0],
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )  # fmt: skip
+    x.grad = None
+    square(x).sum().backward()
+    assert x.grad.tolist() == [6.0]
+    operators.register_autograd("compiled::op", abs)  # has no effect: there is no such operator
+    with pytest.raises(AttributeError, match=r"torch\.ops\.mine\.cube: there is no such operator"):
+        _ = operators.mine.cube
+
+
+def test_nested_structures():
+    tree = importlib.import_module("weft.as_torch.supplied.pytree")
+
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    tree.register_pytree_node(Pair, lambda p: ([p.a, p.b], None), lambda parts, _: Pair(*parts))
+    found = tree.tree_map(lambda x, y: x + y, {"p": Pair(1, [2])}, {"p": Pair(10, [20])})
+    assert (found["p"].a, found["p"].b) == (11, [22])
+    leaves, spec = tree.tree_flatten([(1, None), {"a": 2}])
+    assert leaves == [1, None, 2] and spec.num_leaves == 3
+    assert tree.tree_unflatten("xyz", spec) == [("x", "y"), {"a": "z"}]
+
+
+def test_data_parallel_on_one_device():
+    net = wf.nn.Linear(2, 1)
+    whole = wf.nn.DataParallel(net, device_ids=[0])
+    x = wf.ones(3, 2)
+    assert whole(x).tolist() == net(x).tolist() and whole.module is net
+    assert sorted(whole.state_dict()) == ["module.bias", "module.weight"]
+    with pytest.raises(ArgumentError, match=r"DataParallel: expected at most one device, got \[0, 1"):
+        wf.nn.DataParallel(net, device_ids=[0, 1])
+    with pytest.raises(ConfigError, match="expected 'cpu', the only device here, got 'cuda'"):
+        wf.nn.DataParallel(net, device_ids=["cuda"])

@@ -14,7 +14,7 @@ ROWS = int(os.environ.get("MADE_ROWS", "128"))
 SETS = {  # name: (image mode, size, classes)
     "MNIST": ("L", (28, 28), 10), "FashionMNIST": ("L", (28, 28), 10),
     "CIFAR10": ("RGB", (32, 32), 10), "CIFAR100": ("RGB", (32, 32), 100),
-    "ImageFolder": ("RGB", (64, 64), 10), "VOCDetection": ("RGB", (64, 64), 20),
+    "ImageFolder": ("RGB", (64, 64), 2), "VOCDetection": ("RGB", (64, 64), 20),
     "Omniglot": ("L", (105, 105), 20), "STL10": ("RGB", (96, 96), 10),
 }  # fmt: skip
 

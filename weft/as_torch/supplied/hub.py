@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlparse
 
 from weft.errors import StateError
 from weft.serialization import load as load_file
 
 __all__ = [
-    "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
+    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
     "load_url", "set_dir",
 ]  # fmt: skip
 
+HASH_REGEX: Final = re.compile(r"-([a-f0-9]*)\.")
+"""The part of a file's name that has its digest."""
 _places: dict[str, str] = {}
 
 
