@@ -12,8 +12,8 @@ from weft.errors import StateError
 from weft.serialization import load as load_file
 
 __all__ = [
-    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url",
-    "load_url", "set_dir",
+    "HASH_REGEX", "download_url_to_file", "get_dir", "help", "list", "load",
+    "load_state_dict_from_url", "load_url", "set_dir",
 ]  # fmt: skip
 
 HASH_REGEX: Final = re.compile(r"-([a-f0-9]*)\.")
