@@ -97,7 +97,7 @@ class CustomOp:
             if setup_context is not None:
                 setup_context(ctx=ctx, inputs=inputs, output=output)
 
-        methods = {"forward": forward, "setup_context": keep, "backward": backward}
+        methods: dict[str, Any] = {"forward": forward, "setup_context": keep, "backward": backward}
         statics = {name: staticmethod(method) for name, method in methods.items()}
         self._gradient = type(self._function.__name__, (Function,), statics)
 
