@@ -141,3 +141,12 @@ def test_data_parallel_on_one_device():
         wf.nn.DataParallel(net, device_ids=[0, 1])
     with pytest.raises(ConfigError, match="expected 'cpu', the only device here, got 'cuda'"):
         wf.nn.DataParallel(net, device_ids=["cuda"])
+
+
+def test_a_method_of_each_tensor():
+    xs, ys = [wf.ones(1), wf.ones(2)], [wf.full((1,), 2.0), wf.full((2,), 4.0)]
+    assert [x.tolist() for x in found("torch._foreach_add")(xs, ys)] == [[3.0], [5.0, 5.0]]
+    assert found("torch._foreach_lerp_")(xs, ys, 0.5) is None
+    assert [x.tolist() for x in xs] == [[1.5], [2.5, 2.5]]
+    for name in [name for name in table.names() if "_foreach_" in name]:
+        assert hasattr(wf.Tensor, name.removeprefix("torch._foreach_"))
