@@ -73,6 +73,9 @@ EXCEPTIONS = {
     "utils/tensorboard/writer.py:SummaryWriter.add_graph(use_strict_trace)": ALWAYS,
     "utils/tensorboard/writer.py:SummaryWriter.add_pr_curve_raw(num_thresholds)": "as given",
     "utils/tensorboard/writer.py:SummaryWriter.add_pr_curve_raw(weights)": "part of what is given",
+    "torchmetrics/collection.py:MetricCollection.__init__(compute_groups)": HINT,
+    "torchmetrics/collection.py:MetricCollection.items(copy_state)": HINT,
+    "torchmetrics/collection.py:MetricCollection.values(copy_state)": HINT,
 }
 for name in (
     "empty",

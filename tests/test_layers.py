@@ -57,7 +57,7 @@ LAYERS = [
     ("weft.datasets",),
     ("weft.utils",),
     ("weft.nn",),
-    ("weft.optim", "weft.serialization"),
+    ("weft.optim", "weft.serialization", "weft.torchmetrics"),
     ("weft.distributed",),
     ("weft.models",),
     ("weft.train",),

@@ -23,7 +23,7 @@ _LAZY = {
         "accelerator", "amp", "autograd", "backends", "checkpoint", "cluster", "cuda", "data",
         "datasets", "distributed", "distributions", "fft", "func", "horovod", "linalg", "metrics",
         "models", "multiprocessing", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse",
-        "special", "table", "tf1", "train", "utils",
+        "special", "table", "tf1", "torchmetrics", "train", "utils",
     ),
     "weft.fft": ("istft", "stft"),
     "weft.func": (

@@ -187,6 +187,7 @@ from weft import sparse as sparse
 from weft import special as special
 from weft import table as table
 from weft import tf1 as tf1
+from weft import torchmetrics as torchmetrics
 from weft import train as train
 from weft import utils as utils
 from weft.fft import istft as istft

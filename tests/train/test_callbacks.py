@@ -25,7 +25,7 @@ def test_a_run_continues_from_the_folder_it_was_saved_to(tmp_path):
         folder = tmp_path / kind
         options = {"default_root_dir": tmp_path}
         every = 3 if kind == "middle" else None
-        save = c.ModelCheckpoint(folder, "val_loss", every_n_train_steps=every)
+        save = c.ModelCheckpoint(folder, monitor="val_loss", every_n_train_steps=every)
         if kind == "at once":
             trainer = quiet(max_epochs=4, **options)
             trainer.fit(module, batches(5), batches(2))
@@ -33,7 +33,7 @@ def test_a_run_continues_from_the_folder_it_was_saved_to(tmp_path):
             continue
         quiet(max_epochs=2, callbacks=save, **options).fit(module, batches(5), batches(2))
         module = Classifier()
-        save = c.ModelCheckpoint(folder, "val_loss")
+        save = c.ModelCheckpoint(folder, monitor="val_loss")
         trainer = quiet(max_epochs=4, callbacks=save, **options)
         path = folder if kind == "folder" else "last"
         trainer.fit(module, batches(5), batches(2), ckpt_path=path)
@@ -51,20 +51,25 @@ def test_the_default_folder_is_found_by_the_next_run(tmp_path):
     trainer = wf.train.Trainer(max_epochs=2, **options)
     trainer.fit(Classifier(), batches(2), ckpt_path="last")
     assert trainer.global_step == 4
-    assert sorted(p.name for p in (tmp_path / "weft_runs").iterdir()) == ["version_0", "version_1"]
+    assert sorted(p.name for p in (tmp_path / "lightning_logs").iterdir()) == [
+        "version_0",
+        "version_1",
+    ]
     module = Classifier.load_from_checkpoint(Path(trainer.log_dir) / "checkpoints")
     np.testing.assert_array_equal(weights(module), weights(trainer.module))
 
 
-@pytest.mark.parametrize(("top", "kept"), [(1, [1, 4]), (2, [1, 3, 4]), (-1, [1, 2, 3, 4])])
+@pytest.mark.parametrize(("top", "kept"), [(1, [1]), (2, [1, 3]), (-1, [1, 2, 3, 4])])
 def test_the_best_of_a_run_are_kept_and_found(tmp_path, top, kept):
-    save = c.ModelCheckpoint(tmp_path, "figure", keep=1, save_top_k=top)
+    save = c.ModelCheckpoint(tmp_path, "{step}", monitor="figure", save_top_k=top)
     module = Scripted([1.0, 4.0, 2.0, 3.0])
     assert save.best_model_path == ""
     quiet(max_epochs=4, callbacks=save).fit(module, batches(1))
-    assert sorted(p.name for p in tmp_path.glob("step-*")) == [f"step-{n}" for n in kept]
+    last = "step=4.ckpt" if top == -1 else "last.ckpt"
+    names = dict.fromkeys([*[f"step={n}.ckpt" for n in kept], last])
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(names)
     assert (save.best_model_path, save.last_model_path) == (
-        str(tmp_path / "step-1"), str(tmp_path / "step-4"),
+        str(tmp_path / "step=1.ckpt"), str(tmp_path / last),
     )  # fmt: skip
     trained = Scripted.load_from_checkpoint(save.best_model_path)
     assert (weights(trained) != weights(module)).any()
@@ -76,11 +81,12 @@ def test_what_cannot_be_saved_or_found(tmp_path):
     save = c.ModelCheckpoint(tmp_path / "a", monitor="f1")
     with pytest.raises(UnknownKeyError, match="expected the metric 'f1' to be logged"):
         quiet(callbacks=save).fit(Classifier(), batches(1), batches(1))
-    assert Path(save.last_model_path).name == "step-1"
+    assert Path(save.last_model_path).name == "last.ckpt"
+    trainer = quiet(callbacks=c.ModelCheckpoint(tmp_path / "b"))
     with pytest.raises(DataError, match="expected saved states in"):
-        quiet(callbacks=c.ModelCheckpoint(tmp_path / "b")).fit(
-            Classifier(), batches(1), ckpt_path="last"
-        )
+        trainer.fit(Classifier(), batches(1), ckpt_path="best")
+    with pytest.warns(UserWarning, match="expected saved states in.*the run begins anew"):
+        trainer.fit(Classifier(), batches(1), ckpt_path="last")
 
 
 class Scripted(Classifier):

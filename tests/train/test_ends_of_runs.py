@@ -59,8 +59,6 @@ class Stops(c.Callback):
     ("options", "hooks", "validates"),
     [
         ({"max_steps": 3, "max_epochs": None}, {}, True),
-        ({"max_time": 0.0}, {}, True),
-        ({"callbacks": [Stops()]}, {}, True),
         ({"limit_val_batches": 0}, {}, True),
         ({}, {"validation_step": None}, True),
         ({}, {}, False),
@@ -77,6 +75,18 @@ def test_a_metric_that_was_not_logged_yet_is_a_warning(tmp_path, options, hooks,
         trainer.fit(module, X, X[:2] if validates else None)
     check_last(save, trainer, module)
     assert save.best_model_path == ""
+
+
+@pytest.mark.parametrize(("options", "step"), [({"max_time": 0.0}, 1), ({}, 3)])
+def test_a_stop_within_an_epoch_is_validated_first(tmp_path, options, step):
+    save = c.ModelCheckpoint(tmp_path, "{step}", monitor="vl")
+    trainer, module = quiet(callbacks=[Stops(), save], **options), Figures()
+    trainer.fit(module, X, X[:2])
+    assert (trainer.global_step, save.best_model_path) == (
+        step,
+        str(tmp_path / f"step={step}.ckpt"),
+    )
+    check_last(save, trainer, module)
 
 
 class Planted(Exception):
@@ -154,18 +164,18 @@ def test_nothing_is_saved_of_a_step_that_failed(tmp_path):
     save = c.ModelCheckpoint(tmp_path, every_n_train_steps=2)
     with pytest.raises(Planted):
         quiet(callbacks=save).fit(Broken(), X)
-    assert Path(save.last_model_path).name == "step-4"
+    assert Path(save.last_model_path).name == "epoch=0-step=4.ckpt"
 
 
 def test_the_best_is_that_of_its_own_validation(tmp_path):
-    save = c.ModelCheckpoint(tmp_path, monitor="vl", every_n_train_steps=2)
+    save = c.ModelCheckpoint(tmp_path, "{step}", monitor="vl", every_n_train_steps=2)
     trainer, module = quiet(callbacks=save, val_check_interval=2), Figures((5.0, 1.0, 3.0))
     trainer.fit(module, X, X[:1])
-    assert (Path(save.best_model_path).name, save.best_model_score) == ("step-4", 1.0)
-    save = c.ModelCheckpoint(tmp_path / "3", monitor="vl", every_n_train_steps=3)
+    assert (Path(save.best_model_path).name, save.best_model_score) == ("step=4.ckpt", 1.0)
+    save = c.ModelCheckpoint(tmp_path / "3", "{step}", monitor="vl", every_n_train_steps=3)
     quiet(callbacks=save, val_check_interval=2).fit(Figures((5.0, 1.0, 3.0)), X, X[:1])
     # saved at 3 and 6, and after the validation at 4, whose metric no checkpoint had
-    assert (Path(save.best_model_path).name, save.best_model_score) == ("step-4", 1.0)
+    assert (Path(save.best_model_path).name, save.best_model_score) == ("step=4.ckpt", 1.0)
 
 
 def test_metrics_of_training_epochs_are_known_in_time(tmp_path):
@@ -183,7 +193,7 @@ def test_metrics_of_training_epochs_are_known_in_time(tmp_path):
     assert trainer.current_epoch == 2 and stop.stopped_epoch == 1
     assert seen == [5.0, 11.0]  # the last step's, until the epoch's is known
     assert trainer.callback_metrics["ts"].item() == np.mean(range(6, 12))
-    assert save.best_model_path.endswith("step-12")
+    assert save.best_model_path.endswith("step=12.ckpt")
 
 
 def scheduled(make, **options):
@@ -322,10 +332,10 @@ def given_later(name):
         (lambda: quiet(fast_dev_run=float("inf")), ArgumentError, "Trainer: expected fast_dev_run"),
         (lambda: quiet(log_every_n_steps=(0,)), ArgumentError, "expected log_every_n_steps"),
         (lambda: quiet(limit_train_batches="a"), ArgumentError, "expected limit_train_batches"),
-        (lambda: quiet(val_check_interval=None), ArgumentError, "expected val_check_interval"),
+        (lambda: quiet(val_check_interval=[]), ArgumentError, "expected val_check_interval"),
         (lambda: wf.train.seed_everything([]), ArgumentError, "seed_everything: expected seed"),
         (lambda: wf.train.seed_everything(-1.5), ArgumentError, "an integer, got -1.5"),
-        (lambda: c.Timer(1.0).time_elapsed("validate"), ArgumentError, "Timer: expected stage"),
+        (lambda: c.Timer(1.0).time_elapsed("predict"), ArgumentError, "Timer: expected stage"),
         (lambda: given_later("enable_checkpointing"), StateError, "Trainer.enable_checkpointing"),
         (lambda: quiet().test(Figures(test_step=None), X), ArgumentError, "define test_step"),
     ],
@@ -442,14 +452,20 @@ def test_a_metric_belongs_to_the_weights_until_the_next_update(tmp_path):
     module = Figures((5.0, 4.0, 3.0))
     module.on_train_batch_start = lambda batch, i: -1 if (module.current_epoch, i) == (1, 1) else 0
     save = c.ModelCheckpoint(
-        tmp_path, monitor="vl", every_n_epochs=2, save_on_train_epoch_end=True, save_top_k=-1
+        tmp_path,
+        "{step}",
+        monitor="vl",
+        every_n_epochs=2,
+        save_on_train_epoch_end=True,
+        save_top_k=-1,
     )
     trainer = quiet(
         max_epochs=4, accumulate_grad_batches=3, callbacks=[save], enable_checkpointing=True,
         val_check_interval=0.5,
     )  # fmt: skip
     trainer.fit(module, X, [X[0]])
-    assert sorted(path.name for path in tmp_path.glob("step-*")) == ["step-2", "step-6"]
+    names = ["step=2.ckpt", "step=6.ckpt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert save.best_model_score == 3.0
 
 

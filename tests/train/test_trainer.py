@@ -228,7 +228,7 @@ def test_a_table_of_figures(tmp_path):
     assert [bool(row["val_loss"]) for row in rows] == [False, True, False, True]
     assert float(rows[-1]["loss_epoch"]) == trainer.callback_metrics["loss"].item()
     assert wf.train.loggers.CSVLogger(tmp_path).version == 1
-    assert '"lr": 0.05' in Path(logger.log_dir, "hparams.json").read_text()
+    assert "lr: 0.05" in Path(logger.log_dir, "hparams.yaml").read_text()
 
 
 def test_evaluation_over_several_loaders_and_predictions():

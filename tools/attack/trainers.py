@@ -33,7 +33,6 @@ from tools.attack.training_plan import (
 )
 from tools.attack.verdict import PLAIN, WRONG, Case, Verdict
 from weft.errors import WeftError
-from weft.formats.checkpoint_folder.layout import step_of
 from weft.train import Module, Trainer
 from weft.train.callbacks import Callback, EarlyStopping, ModelCheckpoint
 from weft.train.saving import read
@@ -98,7 +97,9 @@ class Run:
         told: dict[str, Any] = plan.checkpoint | {
             "monitor": METRICS.get(plan.checkpoint["monitor"])
         }
-        self.saving = ModelCheckpoint(folder, keep=None, save_top_k=-1, background=False, **told)
+        self.saving = ModelCheckpoint(
+            folder, "{step}", save_top_k=-1, background=False, enable_version_counter=False, **told
+        )
         self.stopping: EarlyStopping | None = None
         callbacks: list[Any] = [Ends(plan, self.seen), self.saving]
         if plan.stopping is not None:
@@ -158,8 +159,13 @@ def last_is_saved(run: Run) -> str:
 
 
 def saved_by(run: Run) -> list[Path]:
-    """The folders of all checkpoints."""
-    return sorted((run.saving.dirpath or Path()).glob("step-*"))
+    """The files of all checkpoints that were compared."""
+    return sorted(Path(run.saving.dirpath or "").glob("step=*.ckpt"))
+
+
+def step_of(path: Path) -> int:
+    """The step in a file's name."""
+    return int(path.stem.partition("=")[2])
 
 
 def best_is_best(run: Run) -> str:
@@ -168,8 +174,8 @@ def best_is_best(run: Run) -> str:
     if metric != "val":
         return ""
     saved = {step_of(path) for path in saved_by(run)}
-    values = {s: v for s, v in run.seen.validated if s in saved and not math.isnan(v)}
-    known = {s: v for s, v in values.items() if s in saved}
+    worst = math.inf if mode == "min" else -math.inf
+    known = {s: worst if math.isnan(v) else v for s, v in run.seen.validated if s in saved}
     path = step_of(Path(run.saving.best_model_path)) if run.saving.best_model_path else None
     if not known:
         return "" if path is None else f"step {path} is best, but no checkpoint has a metric"
@@ -196,15 +202,15 @@ def rates_follow(run: Run) -> str:
 
 def resumes(run: Run, folder: Path, random: np.random.Generator) -> str:
     """A run that goes on from any checkpoint ends as the whole run."""
-    folders = saved_by(run)
-    if not folders:
+    files = saved_by(run)
+    if not files:
         return ""
-    chosen = folders[int(random.integers(len(folders)))]
+    chosen = files[int(random.integers(len(files)))]
     first, state = step_of(chosen), read(chosen)
     done = state["loops"]["progress"]["total_batches"] == run.trainer.progress.total_batches
     if run.trainer.should_stop and done:
         return ""  # a run that goes on after it was stopped trains on
-    again = Run(replace(run.plan), folder / "again", str(chosen))
+    again = Run(replace(run.plan), folder / "whole", str(chosen))
     expected, found = run.state(), again.state()
     names = ("weights", "step") if done else found  # after max_steps, an epoch is not ended again
     for name in names:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
+import numpy as np
+
 from weft.eager.functions.api import Tensor
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
 from weft.ir.dtype import float64
 from weft.metrics.metric import Merge, Metric, Totals, given
+from weft.ops.metric.mean import quotient
+from weft.ops.metric.moment import pair_sums
 
 __all__ = ["MeanAbsoluteError", "MeanSquaredError"]
+
+
+_pair_sums = recorded(pair_sums, differentiable=False)
 
 
 def _difference(name: str, preds: Any, target: Any) -> Tensor:
@@ -69,3 +77,81 @@ class MeanAbsoluteError(Metric):
     def value(self, totals: Totals) -> float:
         """The mean; NaN if nothing was counted."""
         return totals["total"].item() / totals["count"].item() if totals["count"] else math.nan
+
+
+class Moments(Metric):
+    """A figure of sums over pairs of predictions and targets, in float64.
+
+    Args:
+        figure: of the number of pairs and five sums; see `weft.ops.metric.moment`.
+        outputs: the size of the last dimension, whose entries are counted apart; 1 counts all.
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"sums": "sum"}
+
+    def __init__(self, figure: Callable[..., Any], outputs: int = 1) -> None:
+        super().__init__()
+        self.figure, self.outputs = figure, outputs
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Predicted and true numbers of one shape."""
+        _difference(type(self).__name__, preds, target)
+        shape = (-1,) if self.outputs == 1 else (-1, self.outputs)
+        x, y = (given(v).to(float64).reshape(*shape) for v in (preds, target))
+        return {"sums": _pair_sums(x, y)}
+
+    def value(self, totals: Totals) -> Any:
+        """The figure; of each output if there are several."""
+        return self.figure(*totals["sums"])
+
+
+class Summed(Metric):
+    """A figure of totals that a function gives for each batch.
+
+    Args:
+        part: of predictions and targets: totals by `"total"` and `"count"`.
+        figure: of these totals; their quotient by default.
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "sum", "count": "sum"}
+
+    def __init__(
+        self, part: Callable[..., tuple[Any, Any]], figure: Callable[..., Any] | None = None
+    ) -> None:
+        super().__init__()
+        self._part, self._figure = part, figure or quotient
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Predictions and targets."""
+        return dict(zip(self.merges, self._part(preds, target), strict=True))
+
+    def value(self, totals: Totals) -> Any:
+        """The figure."""
+        return self._figure(totals["total"], totals["count"])
+
+
+class Pairs(Metric):
+    """A figure of all pairs of predictions and targets, which are kept until `reset`.
+
+    Args:
+        figure: of arrays of predictions and targets.
+        outputs: the size of the last dimension, whose entries are compared apart.
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"preds": "concatenate", "target": "concatenate"}
+
+    def __init__(self, figure: Callable[..., Any], outputs: int = 1) -> None:
+        super().__init__()
+        self.figure, self.outputs = figure, outputs
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Predicted and true numbers of one shape."""
+        _difference(type(self).__name__, preds, target)
+        return {"preds": given(preds).clone(), "target": given(target).clone()}
+
+    def value(self, totals: Totals) -> Any:
+        """The figure; of each output if there are several."""
+        x, y = totals["preds"], totals["target"]
+        if self.outputs == 1:
+            return self.figure(x.reshape(-1), y.reshape(-1))
+        return np.array([self.figure(x[..., i], y[..., i]) for i in range(self.outputs)])

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
-import numpy as np
-
 from weft.errors import ArgumentError
-from weft.train.batches import is_number
+from weft.train.batches import is_number, whole
 from weft.train.callbacks.callback import Callback
-from weft.train.callbacks.model_checkpoint import ModelCheckpoint
+from weft.train.callbacks.model_checkpoint import Checkpoint, ModelCheckpoint
+from weft.train.callbacks.model_summary import ModelSummary
 from weft.train.callbacks.progress_bar import ProgressBar
 from weft.train.callbacks.timer import Timer
-from weft.train.loggers import CSVLogger, Logger
+from weft.train.loggers import CSVLogger, Logger, TensorBoardLogger
+from weft.train.progress import seconds_of
 
 LIMITS: Final = {
     "fit": "limit_train_batches", "validate": "limit_val_batches",
@@ -26,22 +29,6 @@ def epochs_of(given: int | None, max_steps: int, max_time: Any) -> int:
     if given is not None:
         return given
     return 1000 if max_steps == -1 and max_time is None else -1
-
-
-def whole(name: str, value: Any, least: int) -> int:
-    """A trainer's argument that is an integer; whole floats are converted.
-
-    Raises:
-        ArgumentError: it is none, or less than `least`.
-    """
-    number = isinstance(value, int | np.integer) or (
-        isinstance(value, float | np.floating) and float(value).is_integer()
-    )
-    if not number or value < least:
-        raise ArgumentError.here(
-            f"Trainer: expected {name} as an integer from {least} on, got {value!r}"
-        )
-    return int(value)
 
 
 def check_clipping(gradient_clip_val: Any, gradient_clip_algorithm: str | None) -> None:
@@ -67,6 +54,11 @@ def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
     Raises:
         ArgumentError: an argument is out of range.
     """
+    if isinstance(interval, str | timedelta | Mapping):
+        seconds_of(interval)
+        if every_n_epoch is not None:
+            whole("check_val_every_n_epoch", every_n_epoch, 1)
+        return
     if not is_number(interval) or interval <= 0 or (isinstance(interval, float) and interval > 1):
         raise ArgumentError.here(
             "Trainer: expected val_check_interval as a part from 0.0 to 1.0 or a number of "
@@ -84,22 +76,65 @@ def check_interval(interval: float | int, every_n_epoch: int | None) -> None:
 def loggers_of(given: Any, folder: str) -> list[Logger]:
     """Loggers as a list: empty for false, one that writes to `folder` for true or by default."""
     if given is None or given is True:
-        return [CSVLogger(folder)]
+        known = any([importlib.util.find_spec(n) for n in ("tensorboard", "tensorboardX")])
+        return [TensorBoardLogger(folder) if known else CSVLogger(folder)]
     if given is False:
         return []
     return list(given) if isinstance(given, list | tuple) else [given]
 
 
-def callbacks_of(given: Any, max_time: Any, checkpoints: bool, bar: bool) -> list[Any]:
+def callbacks_of(
+    given: Any, max_time: Any, checkpoints: bool, bar: bool, summary: bool
+) -> list[Any]:
     """Callbacks as a list, with the default ones unless disabled; checkpoint callbacks last."""
     found = [] if given is None else [given] if isinstance(given, Callback) else list(given)
     found += [] if max_time is None else [Timer(max_time)]
-    for kind, wanted in ((ProgressBar, bar), (ModelCheckpoint, checkpoints)):
-        if wanted and not any(isinstance(c, kind) for c in found):
+    wanted = ((ProgressBar, bar), (ModelSummary, summary), (ModelCheckpoint, checkpoints))
+    for kind, is_wanted in wanted:
+        if is_wanted and not any(isinstance(c, kind) for c in found):
             found.append(kind())
     return in_order(found)
 
 
 def in_order(callbacks: list[Any]) -> list[Any]:
-    """Callbacks, with those that write checkpoints moved to the end."""
-    return sorted(callbacks, key=lambda c: isinstance(c, ModelCheckpoint))
+    """Callbacks: those that change the run first, and those that write checkpoints last."""
+    return sorted(callbacks, key=lambda c: isinstance(c, Checkpoint))
+
+
+def check_unused(plugins: Any, model_registry: Any) -> None:
+    """Refuse arguments that nothing here could act on.
+
+    Raises:
+        ArgumentError: one is given.
+    """
+    if plugins:
+        raise ArgumentError.here(
+            f"Trainer: expected plugins=None, got {plugins!r}; precision and strategy have "
+            f"arguments of their own"
+        )
+    if model_registry is not None:
+        raise ArgumentError.here(
+            f"Trainer: expected model_registry=None, got {model_registry!r}: there is no registry"
+        )
+
+
+def check_bare(logger: Any, checkpoints: Any, bar: Any, profiler: Any) -> None:
+    """Refuse what `barebones=True` leaves out.
+
+    Raises:
+        ArgumentError: some of it is asked for.
+    """
+    told = {"logger": logger, "enable_checkpointing": checkpoints, "enable_progress_bar": bar}
+    odd = [name for name, value in {**told, "profiler": profiler}.items() if value]
+    if odd:
+        raise ArgumentError.here(f"Trainer: barebones=True leaves out what is given: {odd}")
+
+
+def print_figures(found: list[dict[str, Any]], stage: str) -> None:
+    """Print the metrics of an evaluation as a table, one for each loader."""
+    for number, figures in enumerate(found):
+        names = {name: str(value) for name, value in figures.items()}
+        width = max(map(len, names), default=0)
+        print(f"{stage} metrics" + (f", loader {number}" if len(found) > 1 else ""))
+        for name, value in names.items():
+            print(f"  {name:<{width}}  {value}")

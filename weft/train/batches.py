@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -57,7 +57,7 @@ def count_of(loader: Any, limit: Limit, name: str) -> float:
     Raises:
         ArgumentError: a fraction of a loader without a length, or a limit out of range.
     """
-    known = _length(loader)
+    known = length_of(loader)
     check_limit(limit, name)
     if limit is None:
         return known
@@ -98,28 +98,31 @@ def is_number(x: Any) -> bool:
     return isinstance(x, int | float | np.integer | np.floating) and x == x
 
 
-def _length(loader: Any) -> float:
+def whole(name: str, value: Any, least: int) -> int:
+    """A trainer's argument that is an integer; whole floats are converted.
+
+    Raises:
+        ArgumentError: it is none, or less than `least`.
+    """
+    number = isinstance(value, int | np.integer) or (
+        isinstance(value, float | np.floating) and float(value).is_integer()
+    )
+    if not number or value < least:
+        raise ArgumentError.here(
+            f"Trainer: expected {name} as an integer from {least} on, got {value!r}"
+        )
+    return int(value)
+
+
+def length_of(loader: Any) -> float:
+    """The number of batches of a loader; infinite if it has no length."""
     try:
         return len(loader)
     except TypeError:  # no length, or the loader does not know it
         return math.inf
 
 
-def as_loaders(given: Any) -> list[Any]:
-    """Evaluation loaders as a list: one, or several in a list.
-
-    A list of batches is one loader; so is anything that is not a list.
-    """
-    if given is None:
-        return []
-    if isinstance(given, list | tuple):
-        several: Sequence[Any] = given
-        if several and all(_is_loader(x) for x in several):
-            return list(several)
-    return [given]
-
-
-def _is_loader(x: Any) -> bool:
+def is_loader(x: Any) -> bool:
     """Whether something yields batches and is not a batch itself; a list of tuples does."""
     if isinstance(x, list):
         return bool(x) and all(isinstance(item, tuple | list | Mapping) for item in x)

@@ -12,16 +12,24 @@ from weft.errors import ArgumentError
 from weft.train.batches import count_of, tensors
 from weft.train.events import defines
 from weft.train.hooks import Hooks
+from weft.train.signature import step_of
+from weft.utils.data import SequentialSampler
 
 NAMES: Final = {"validate": "validation", "test": "test", "predict": "predict"}
 
 
 def received(trainer: Any, module: Any, batch: Any, number: int) -> Any:
     """A loader's batch as tensors, with the module's batch hooks."""
-    batch = tensors(module.on_before_batch_transfer(batch, number))
+    hooks = trainer.transfers
+    if hook := hooks.get("on_before_batch_transfer"):
+        batch = hook(batch, number)
+    if hook := hooks.get("transfer_batch_to_device"):
+        batch = hook(batch, module.device, number)
+    batch = tensors(batch)
     if trainer.precision.converts:
         batch = trainer.precision.convert(batch)
-    return module.on_after_batch_transfer(batch, number)
+    hook = hooks.get("on_after_batch_transfer")
+    return batch if hook is None else hook(batch, number)
 
 
 class EvaluationLoop:
@@ -33,24 +41,37 @@ class EvaluationLoop:
         stage: `"validate"`, `"test"` or `"predict"`.
         loaders: each yields batches.
         limit: of batches per loader.
+
+    Attributes:
+        keeps: whether the results of steps are kept.
+        predictions: the results of each loader's batches; of the loader's, if there is one.
+        items: of each loader, the items of the data set in each batch, if they are known.
+        counts: of batches, of each loader.
     """
 
     def __init__(
         self, trainer: Any, module: Any, stage: str, loaders: list[Any], limit: Any
     ) -> None:
-        self._trainer, self._module, self._loaders = trainer, module, loaders
-        self._name = NAMES[stage]
+        self._trainer, self._module, self.loaders = trainer, module, loaders
+        self.stage, self._name = stage, NAMES[stage]
         self._results = trainer.results_of(stage)
-        self._predicts = stage == "predict"
-        self._step = getattr(module, f"{self._name}_step")
-        if self._step is None:
+        self._predicts = self.keeps = stage == "predict"
+        if getattr(module, f"{self._name}_step") is None:
             raise ArgumentError.here(
                 f"Trainer.{stage}: expected {type(module).__name__} to define {self._name}_step, "
                 f"got None"
             )
+        self._step = step_of(module, f"{self._name}_step", len(loaders) > 1)
         self._steps = 0  # batches of all passes
         option = f"limit_{'val' if stage == 'validate' else stage}_batches"
+        self.outputs: list[list[Any]] = []
+        self.items: list[list[list[int]]] = []
         self.counts = [count_of(loader, limit, option) for loader in loaders]
+
+    @property
+    def predictions(self) -> list[Any]:
+        """The results of steps, by loader if there are several."""
+        return self.outputs[0] if len(self.outputs) == 1 else self.outputs
 
     def run(self, most: float | None = None) -> list[Any]:
         """Run the pass.
@@ -69,7 +90,9 @@ class EvaluationLoop:
                 trainer.events.tell(f"on_{name}_start")
                 self._results.reset()
                 trainer.events.tell(f"on_{name}_epoch_start")
-                found = [self._pass(i, most) for i in range(len(self._loaders))]
+                self.outputs, self.items = [], []
+                for i in range(len(self.loaders)):
+                    self._pass(i, most)
                 trainer.events.tell(f"on_{name}_epoch_end")
                 figures = self._close()
                 trainer.events.tell(f"on_{name}_end")
@@ -77,7 +100,7 @@ class EvaluationLoop:
             trainer.results = before
         if defines(module, f"on_{name}_model_train", Hooks):
             getattr(module, f"on_{name}_model_train")()
-        return found if self._predicts else self._of_each_loader(figures)
+        return self.outputs if self._predicts else self._of_each_loader(figures)
 
     @contextlib.contextmanager
     def _evaluating(self) -> Iterator[None]:
@@ -92,18 +115,23 @@ class EvaluationLoop:
             for m, mode in modes:
                 m.training = mode
 
-    def _pass(self, number: int, most: float | None) -> list[Any]:
+    def _pass(self, number: int, most: float | None) -> None:
         """All batches of a loader."""
         count = self.counts[number] if most is None else min(self.counts[number], most)
         stop = None if count == float("inf") else int(count)
         events, name = self._trainer.events, self._name
         starts, ends = events.of(f"on_{name}_batch_start"), events.of(f"on_{name}_batch_end")
-        several = (number,) if len(self._loaders) > 1 else ()
+        several = (number,) if len(self.loaders) > 1 else ()
         self._trainer.loader_number = number if several else None
         outputs: list[Any] = []
-        for i, batch in enumerate(itertools.islice(self._loaders[number], stop)):
+        items: list[list[int]] = []
+        self.outputs.append(outputs)
+        self.items.append(items)
+        rows = _rows(self.loaders[number]) if self._predicts else iter(())
+        for i, batch in enumerate(itertools.islice(self.loaders[number], stop)):
             batch = received(self._trainer, self._module, batch, number)
             self._trainer.begin_batch(batch)
+            items += itertools.islice(rows, 1)
             for call in starts:
                 call(batch, i, *several)
             with self._trainer.precision.forward():
@@ -113,10 +141,11 @@ class EvaluationLoop:
             self._trainer.end_batch()
             self._trainer.write_evaluation_step(self._results, self._steps)
             self._steps += 1
-            if self._predicts:
+            if self.keeps:
                 outputs.append(output)
+            if self._trainer.received_sigterm:
+                break
         self._trainer.loader_number = None
-        return outputs
 
     def _close(self) -> dict[str, Any]:
         """Send the pass's metrics to callbacks and loggers."""
@@ -129,8 +158,15 @@ class EvaluationLoop:
         return figures
 
     def _of_each_loader(self, figures: dict[str, Any]) -> list[dict[str, Any]]:
-        if len(self._loaders) == 1:
+        if len(self.loaders) == 1:
             return [figures]
-        ends = [f"/dataloader_idx_{i}" for i in range(len(self._loaders))]
+        ends = [f"/dataloader_idx_{i}" for i in range(len(self.loaders))]
         shared = {k: v for k, v in figures.items() if not k.endswith(tuple(ends))}
         return [{**shared, **{k: v for k, v in figures.items() if k.endswith(e)}} for e in ends]
+
+
+def _rows(loader: Any) -> Iterator[list[int]]:
+    """The items of a data set in each batch of a loader, if its order is known before."""
+    in_order = isinstance(getattr(loader, "sampler", None), SequentialSampler)
+    batches = getattr(loader, "batch_sampler", None) if in_order else None
+    return iter(()) if batches is None else map(list, batches)

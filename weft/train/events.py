@@ -53,16 +53,20 @@ class Events:
         module: gets events without the trainer; callbacks get it as second argument.
         callbacks: in order; those with `monitors` act on metrics.
         bases: the classes of callbacks and modules with the empty methods.
+        profiler: measures the calls, if it is given and active.
     """
 
     def __init__(
-        self, trainer: Any, module: Any, callbacks: Sequence[Any], bases: tuple[type, type]
-    ) -> None:
+        self, trainer: Any, module: Any, callbacks: Sequence[Any], bases: tuple[type, type],
+        profiler: Any = None,
+    ) -> None:  # fmt: skip
+        self._profiler = profiler if profiler is not None and profiler.is_active else None
         self._calls: dict[str, tuple[Call, ...]] = {}
         self._late: dict[str, tuple[Call, ...]] = {}
         for name in EVENTS:
             early, late = self._split(name, trainer, module, callbacks, bases[0])
             own = [getattr(module, name)] if defines(module, name, bases[1]) else []
+            own = [self._measured(call, module, name) for call in own]
             self._calls[name] = (*early, *own, *late)
             if late:
                 self._late[name] = tuple(late)
@@ -76,9 +80,16 @@ class Events:
         for callback in callbacks:
             if defines(callback, name, base):
                 call = partial(getattr(callback, name), trainer, module)
+                call = self._measured(call, callback, name)
                 is_late = name in LATE and getattr(callback, "monitors", False)
                 (late if is_late else early).append(call)
         return early, late
+
+    def _measured(self, call: Call, listener: Any, name: str) -> Call:
+        if self._profiler is None:
+            return call
+        kind = "Callback" if hasattr(listener, "state_key") else "LightningModule"
+        return self._profiler.measured(call, f"[{kind}]{type(listener).__qualname__}.{name}")
 
     def of(self, name: str) -> tuple[Call, ...]:
         """The calls for an event; loops fetch them once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,12 +12,11 @@ from weft.errors import ArgumentError, DataError, UnknownKeyError
 from weft.host.interrupt import Uninterrupted
 from weft.ir.node import at_user_line
 from weft.ops.warning import warn
-from weft.train.batches import Batches, tensors
+from weft.train.batches import Batches, is_number, tensors
 from weft.train.evaluation_loop import EvaluationLoop, received
-from weft.train.events import defines
-from weft.train.hooks import Hooks
 from weft.train.optimization import Step
 from weft.train.optimizers import Schedule
+from weft.train.progress import seconds_of
 
 
 def _of_trainer(name: str) -> Any:
@@ -43,10 +43,30 @@ class FitLoop:
     """
 
     __slots__ = (
-        "_by_epoch", "_by_step", "_ends", "_every", "_first", "_is_resumed", "_may_validate",
-        "_module", "_moves", "_progress", "_starts", "_step", "_trainer", "_validated",
-        "at_epoch_end", "batches", "is_consistent", "is_last_batch", "is_running",
-        "validates_next", "validation", "validations",
+        "_by_epoch",
+        "_by_step",
+        "_clock",
+        "_ends",
+        "_every",
+        "_first",
+        "_is_resumed",
+        "_may_validate",
+        "_module",
+        "_moves",
+        "_progress",
+        "_seconds",
+        "_starts",
+        "_step",
+        "_trainer",
+        "_validated",
+        "at_epoch_end",
+        "batches",
+        "is_consistent",
+        "is_last_batch",
+        "is_running",
+        "validates_next",
+        "validation",
+        "validations",
     )  # fmt: skip
 
     max_epochs = _of_trainer("max_epochs")
@@ -64,10 +84,7 @@ class FitLoop:
         events = trainer.events
         self._starts = events.of("on_train_batch_start")
         self._ends = events.of("on_train_batch_end")
-        hooks = [f"on_{n}_batch_transfer" for n in ("before", "after")]
-        self._moves = trainer.precision.converts or any(
-            [defines(module, name, Hooks) for name in hooks]
-        )
+        self._moves = trainer.precision.converts or bool(trainer.transfers)
         self._every = self._validation_interval()
         self._may_validate = validation is not None and self._every != math.inf
         self.at_epoch_end = False
@@ -108,6 +125,10 @@ class FitLoop:
     def _validation_interval(self) -> float:
         """Batches between validations; infinite: validate when the loader ends."""
         interval, count = self._trainer.val_check_interval, self.batches.most
+        self._clock = time.monotonic()
+        self._seconds = None if is_number(interval) else seconds_of(interval)
+        if self._seconds is not None:
+            return 1
         if isinstance(interval, int):
             if self._trainer.check_val_every_n_epoch is not None and interval > count:
                 raise ArgumentError.here(
@@ -170,10 +191,10 @@ class FitLoop:
 
     def _epoch(self) -> None:
         trainer, progress = self._trainer, self._progress
-        if trainer.stops_on_nan:
-            self._step.watch.begin()
         trainer.results = trainer.results_of("fit")
+        trainer.reload_loaders()
         trainer.events.tell("on_train_epoch_start")
+        self._step.begin_epoch()
         left, ended = False, self.batches.has_ended()
         self._catch_up(ended)
         if progress.batch < self.batches.most and not ended:
@@ -241,15 +262,22 @@ class FitLoop:
     def _after_batch(self, output: Any, batch: Any, closed: bool) -> None:
         trainer, progress = self._trainer, self._progress
         self.validates_next = self._may_validate and self._validates()
-        for call in self._ends:
-            call(output, batch, progress.batch - 1)
+        if self._ends:
+            outputs = _outputs(output)
+            for call in self._ends:
+                call(outputs, batch, progress.batch - 1)
         trainer.end_batch()
-        if closed and trainer.loggers and trainer.logs_at(progress.global_step):
+        if closed and trainer.loggers and trainer.logs_at(progress.windows):
             trainer.write_step()
-        if self.validates_next:
+        if self.validates_next or self._validates_before_stop():
             self._validate()
         if closed and self._by_step:
             self._step_by_figures(self._by_step, progress.windows)
+
+    def replace_batches(self, batches: Batches) -> None:
+        """Train on other batches from the next epoch on."""
+        self.batches = batches
+        self._every = self._validation_interval()
 
     def repeat_steps(self) -> None:
         """Call `training_step` for the batches of an epoch, without updates and logging."""
@@ -258,9 +286,7 @@ class FitLoop:
         most = None if self.batches.most == math.inf else int(self.batches.most)
         for index, batch in enumerate(itertools.islice(self.batches.loader, most)):
             with trainer.precision.forward():
-                self._module.training_step(
-                    self._received(batch) if self._moves else tensors(batch), index
-                )
+                self._step.forward(self._received(batch) if self._moves else tensors(batch), index)
         trainer.results = results
 
     def _received(self, batch: Any) -> Any:
@@ -275,7 +301,16 @@ class FitLoop:
             return progress.total_batches % self._every == 0
         if (progress.epoch + 1) % trainer.check_val_every_n_epoch:
             return False
+        if self._seconds is not None:
+            return time.monotonic() - self._clock >= self._seconds
         return progress.batch % self._every == 0
+
+    def _validates_before_stop(self) -> bool:
+        """Whether validation follows because a stop was requested within the epoch."""
+        trainer, every = self._trainer, self._trainer.check_val_every_n_epoch
+        if not (trainer.should_stop and self.validation is not None and self._may_stop()):
+            return False
+        return every is None or (self._progress.epoch + 1) % every == 0
 
     def _validate(self) -> None:
         if self.validation is not None:
@@ -284,6 +319,7 @@ class FitLoop:
                 self.validation.run()
             finally:
                 self._trainer.validating = False
+                self._clock = time.monotonic()
 
     def note_validation(self) -> None:
         """Count a validation, whose metrics are known now."""
@@ -413,3 +449,10 @@ class FitLoop:
             for schedule, seen in zip(self._trainer.schedules, state["seen"], strict=True):
                 schedule.seen = int(seen)
             self._is_resumed = True
+
+
+def _outputs(output: Any) -> dict[str, Any]:
+    """What hooks get of a step: a dictionary, with the loss if there is one."""
+    if output is None:
+        return {}
+    return output if isinstance(output, dict) else {"loss": output}

@@ -22,16 +22,6 @@ class Hooks(Data):
         """Additional callbacks; they replace the trainer's of the same class."""
         return []
 
-    # -- data
-
-    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        """The batch from the loader; returns the batch to use."""
-        return batch
-
-    def on_after_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
-        """The batch after conversion to tensors; returns the batch to use."""
-        return batch
-
     # -- fit
 
     def on_fit_start(self) -> None:
@@ -74,6 +64,9 @@ class Hooks(Data):
 
     def on_validation_model_eval(self) -> None:
         """Put the module in evaluation mode."""
+
+    def on_validation_model_zero_grad(self) -> None:
+        """Before validation within a run; gradients are dropped after each update anyway."""
 
     def on_validation_model_train(self) -> None:
         """After validation; restores the modules' modes."""

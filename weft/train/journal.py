@@ -9,13 +9,12 @@ import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
 from weft.errors import ArgumentError
-from weft.metrics import Metric
 from weft.train.batches import size_of
 from weft.train.progress import Progress
-from weft.train.results import Results
+from weft.train.results import METRICS, Results
 from weft.train.strategy import Strategy
 
-LOGGABLE: Final = (Tensor, float, int, Metric)
+LOGGABLE: Final = (Tensor, float, int, *METRICS)
 
 
 class Journal:
@@ -25,6 +24,8 @@ class Journal:
         results: of the running loop; `None` between runs.
         loader_number: the index of the loader being evaluated.
     """
+
+    in_fit = False  # whether a fit is running
 
     def __init__(self) -> None:
         self.progress = Progress()
@@ -143,12 +144,20 @@ class Journal:
             end = "" if number is None else f"/dataloader_idx_{number}"
             self._write(results.step_figures(end=end), step)
 
+    @property
+    def _place(self) -> int:
+        """The step of logged values: batches with an update before, and between runs so far."""
+        done = self.progress.windows
+        return max(done - 1, 0) if self.in_fit else done
+
     def _write(self, figures: Mapping[str, Any], step: int | None = None) -> None:
         if not figures:
             return
         self._logged.update(figures)
         numbers = {k: v for k, v in figures.items() if np.ndim(v) == 0}
-        place = max(self.progress.global_step - 1, 0) if step is None else step
+        place = self._place if step is None else step
+        if "step" in numbers:  # a module that logs it says where the others are
+            place = int(numbers.pop("step"))
         for logger in self.loggers:
             logger.log_metrics({"epoch": self.progress.epoch, **numbers}, place)
 

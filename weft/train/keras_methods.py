@@ -137,7 +137,7 @@ class KerasMethods:
         )
         x, y, sample_weight = self._nested(x), self._nested(y), self._nested(sample_weight)
         data = self._batches("test", x, y, sample_weight, batch_size or 32, False, steps)
-        passes = trainer.test(module, data)
+        passes = trainer.test(module, data, verbose=False)
         if not passes:
             raise DataError.here("evaluate: expected data, got no batches")
         (figures,) = passes
@@ -178,7 +178,7 @@ class KerasMethods:
     def _new_trainer(self, verbose: Any, **options: Any) -> Trainer:
         quiet: dict[str, Any] = {
             "logger": False, "enable_checkpointing": False, "num_sanity_val_steps": 0,
-            "enable_progress_bar": verbose not in (0, "0"),
+            "enable_progress_bar": verbose not in (0, "0"), "enable_model_summary": False,
         }  # fmt: skip
         self._trainer = self.trainer_class(**{**quiet, **options})
         return self._trainer

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, Self
 
+from weft.eager.functions.api import as_tensor, device, stack
 from weft.errors import ArgumentError, StateError
+from weft.host.nested import NESTED
+from weft.ir.dtype import DType, float32
 from weft.nn import Module as NNModule
 from weft.train.gradient import clip, parameters_of
 from weft.train.hooks import Hooks
+from weft.train.hyperparameters import NAME, HasHyperparameters, constructed, read_file
 from weft.train.saving import read
 
 
-class Hyperparameters(dict[str, Any]):
-    """A module's arguments, read as items or as attributes.
-
-    >>> found = Hyperparameters(lr=0.1)
-    >>> found.lr, found["lr"]
-    (0.1, 0.1)
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(f"hparams: expected one of {list(self)}, got {name!r}") from None
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self[name] = value
-
-
-class Module(Hooks, NNModule):
+class Module(HasHyperparameters, Hooks, NNModule):
     """A model that defines how it is trained: steps, losses, optimizers.
 
     A subclass defines `training_step` and `configure_optimizers`, and optionally `validation_step`,
@@ -40,8 +26,13 @@ class Module(Hooks, NNModule):
     `"loss"`, and with `"items"` if the loss is the mean over something other than the batch's rows,
     such as tokens.
 
+    Steps take (batch, batch_idx, dataloader_idx), or fewer of these. Lightning's name of the class
+    is `LightningModule`.
+
     Attributes:
         automatic_optimization: whether the trainer calls `backward`, `step` and `zero_grad`.
+        strict_loading: whether checkpoints must have all keys of the module, and no others.
+        example_input_array: an input, or a tuple of arguments, for the graph in loggers.
 
     >>> import weft as wf
     >>> class Line(wf.train.Module):
@@ -63,11 +54,13 @@ class Module(Hooks, NNModule):
     320
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.automatic_optimization = True
+        self.strict_loading = True
+        self.example_input_array: Any = None
         self._trainer: weakref.ref[Any] | None = None
-        self._hparams = Hyperparameters()
+        self._toggled: list[Any] = []
 
     # -- what a subclass defines
 
@@ -120,6 +113,27 @@ class Module(Hooks, NNModule):
         return self.trainer.current_epoch if self._trainer else 0
 
     @property
+    def device(self) -> Any:
+        """Where the first parameter or buffer is; the processor without any."""
+        first = next((x for owned in (self.parameters(), self.buffers()) for x in owned), None)
+        return device("cpu") if first is None else first.device
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the first floating parameter; float32 without any."""
+        return next((p.dtype for p in self.parameters() if p.dtype.is_floating), float32)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the module is on a GPU: never."""
+        return False
+
+    @property
+    def local_rank(self) -> int:
+        """The rank of this process on its machine."""
+        return self.trainer.local_rank if self._trainer else 0
+
+    @property
     def global_rank(self) -> int:
         """The rank of this process."""
         return self.trainer.strategy.rank if self._trainer else 0
@@ -140,12 +154,35 @@ class Module(Hooks, NNModule):
         if self.global_rank == 0:
             print(*args, **kwargs)
 
+    def all_gather(self, data: Any, group: Any = None, sync_grads: bool = False) -> Any:
+        """Tensors of all processes, with a first dimension for processes; `data` if there is one.
+
+        Args:
+            data: a tensor or number, or nested containers of them.
+            group: all processes: `None`.
+            sync_grads: whether gradients flow back to the other processes.
+
+        Raises:
+            ArgumentError: a group, or gradients among several processes.
+        """
+        strategy = self.trainer.strategy
+        if group is not None or (sync_grads and strategy.world_size > 1):
+            raise ArgumentError.here(
+                "all_gather: expected group=None and, with several processes, sync_grads=False; "
+                "weft.collectives has groups and gradients"
+            )
+        if strategy.world_size == 1:
+            return data
+        return NESTED.mapped(lambda x: stack([as_tensor(y) for y in strategy.gather(x)]), data)
+
     # -- logging
 
     def log(
         self, name: str, value: Any, prog_bar: bool = False, logger: bool | None = None,
         on_step: bool | None = None, on_epoch: bool | None = None, reduce_fx: Any = "mean",
-        batch_size: int | None = None, add_dataloader_idx: bool = True, sync_dist: bool = False,
+        enable_graph: bool = False, sync_dist: bool = False, sync_dist_group: Any = None,
+        add_dataloader_idx: bool = True, batch_size: int | None = None,
+        metric_attribute: str | None = None, rank_zero_only: bool = False,
     ) -> None:  # fmt: skip
         """Log a value: a number, a tensor of one element, or a metric.
 
@@ -160,25 +197,40 @@ class Module(Hooks, NNModule):
             reduce_fx: `"mean"` (weighted by batch size), `"sum"`, `"min"`, `"max"` or `"last"`.
             batch_size: the weight in the mean; by default that of the batch's first tensor.
             add_dataloader_idx: whether the name includes the loader's index if there are several.
+            enable_graph: taken for programs that give it: logged values have no gradients.
             sync_dist: whether the epoch's value is reduced over all processes; a metric's always
                 is.
+            sync_dist_group: all processes: `None`.
+            metric_attribute: taken for programs that give it: a metric is found without its name.
+            rank_zero_only: whether the other processes do not log it.
+
+        Raises:
+            ArgumentError: the value is not one number, or a group of processes.
         """
+        if sync_dist_group is not None:
+            raise ArgumentError.here(
+                f"log: expected sync_dist_group=None, all processes, got {sync_dist_group!r}"
+            )
         trainer = None if self._trainer is None else self._trainer()
-        if trainer is not None:
+        if trainer is not None and (trainer.is_global_zero or not rank_zero_only):
             trainer.log(
                 name, value, prog_bar, logger, on_step, on_epoch, reduce_fx, batch_size,
                 add_dataloader_idx, sync_dist,
             )  # fmt: skip
 
-    def log_dict(self, dictionary: Mapping[str, Any], **options: Any) -> None:
-        """Log several values; see `log`."""
+    def log_dict(self, dictionary: Any, *options: Any, **named: Any) -> None:
+        """Log the values of a dictionary, or the metrics of a collection; see `log`."""
         for name, value in dictionary.items():
-            self.log(name, value, **options)
+            self.log(name, value, *options, **named)
 
     # -- optimization
 
-    def optimizers(self) -> Any:
-        """The optimizers, for manual optimization: one, or a list of several."""
+    def optimizers(self, use_pl_optimizer: bool = True) -> Any:
+        """The optimizers, for manual optimization: one, or a list of several.
+
+        Args:
+            use_pl_optimizer: the same either way: the optimizers themselves count their updates.
+        """
         found = self.trainer.optimizers
         return found[0] if len(found) == 1 else found
 
@@ -187,13 +239,13 @@ class Module(Hooks, NNModule):
         found = [x.scheduler for x in self.trainer.schedules]
         return None if not found else found[0] if len(found) == 1 else found
 
-    def manual_backward(self, loss: Any, **options: Any) -> None:
-        """`loss.backward()`, with the loss scaled if the precision requires it."""
-        self.trainer.manual_backward(loss, **options)
+    def manual_backward(self, loss: Any, *args: Any, **options: Any) -> None:
+        """`loss.backward()`, with the events of a backward pass."""
+        self.trainer.manual_backward(loss, *args, **options)
 
-    def backward(self, loss: Any) -> None:
+    def backward(self, loss: Any, *args: Any, **options: Any) -> None:
         """The backward pass of automatic optimization."""
-        loss.backward()
+        loss.backward(*args, **options)
 
     def optimizer_step(
         self, epoch: int, batch_idx: int, optimizer: Any, optimizer_closure: Any = None
@@ -251,6 +303,15 @@ class Module(Hooks, NNModule):
             p.requires_grad_(True)
         self._toggled = []
 
+    @contextlib.contextmanager
+    def toggled_optimizer(self, optimizer: Any) -> Iterator[None]:
+        """A block in which only this optimizer's parameters require gradients."""
+        self.toggle_optimizer(optimizer)
+        try:
+            yield
+        finally:
+            self.untoggle_optimizer(optimizer)
+
     def freeze(self) -> None:
         """Disable gradients, and set evaluation mode."""
         self.requires_grad_(False).eval()
@@ -259,59 +320,29 @@ class Module(Hooks, NNModule):
         """Enable gradients, and set training mode."""
         self.requires_grad_(True).train()
 
-    # -- hyperparameters
-
-    @property
-    def hparams(self) -> Hyperparameters:
-        """The hyperparameters that `save_hyperparameters` stored."""
-        return self._hparams
-
-    def save_hyperparameters(self, *args: Any, ignore: Sequence[str] | str = ()) -> None:
-        """Store the constructor's arguments: they are saved with checkpoints and logged.
-
-        Args:
-            args: names of some of them, or one dictionary; all by default.
-            ignore: names to leave out.
-
-        Raises:
-            ArgumentError: called outside of a constructor.
-        """
-        if args and isinstance(args[0], Mapping):
-            found = dict(args[0])
-        else:
-            found = _arguments_of_constructor(self, inspect.currentframe())
-        left_out = {ignore} if isinstance(ignore, str) else set(ignore)
-        names = [x for x in args if isinstance(x, str)] or list(found)
-        self._hparams.update({k: found[k] for k in names if k in found and k not in left_out})
+    # -- checkpoints
 
     @classmethod
-    def load_from_checkpoint(cls, checkpoint_path: Any, strict: bool = True, **kwargs: Any) -> Self:
+    def load_from_checkpoint(
+        cls, checkpoint_path: Any, map_location: Any = None, hparams_file: Any = None,
+        strict: bool | None = None, weights_only: bool | None = None, **kwargs: Any,
+    ) -> Self:  # fmt: skip
         """A module from a checkpoint of `Trainer.save_checkpoint` or `ModelCheckpoint`.
 
         Args:
             checkpoint_path: a file, the folder of a checkpoint, or that of a `ModelCheckpoint`,
                 whose last one is loaded.
-            strict: whether all keys must match.
+            map_location: taken for programs that give one: there is one device.
+            hparams_file: a file `hparams.yaml`, whose entries are used in place of the saved ones.
+            strict: whether all keys must match; by default the module's `strict_loading`.
+            weights_only: the same either way, as nothing in a checkpoint is executed.
             kwargs: constructor arguments that replace the saved ones.
         """
         state = read(checkpoint_path)
-        module = cls(**{**state.get("hyper_parameters", {}), **kwargs})
+        saved = read_file(hparams_file) or state.get("hyper_parameters", {})
+        module = constructed(cls, saved, state.get(NAME), kwargs)
+        module.configure_model()
         module.on_load_checkpoint(state)
+        strict = module.strict_loading if strict is None else strict
         module.load_state_dict(state["state_dict"], strict=strict)
         return module
-
-
-def _arguments_of_constructor(module: Any, frame: Any) -> dict[str, Any]:
-    """The arguments of the outermost running `__init__` of `module`."""
-    found: Any = None
-    while frame is not None:
-        values = frame.f_locals
-        if frame.f_code.co_name == "__init__" and values.get("self") is module:
-            found = frame
-        frame = frame.f_back
-    if found is None:
-        raise ArgumentError.here("save_hyperparameters: expected a call inside of the constructor")
-    arguments = inspect.getargvalues(found)
-    values = arguments.locals
-    rest = dict(values[arguments.keywords]) if arguments.keywords else {}
-    return {**{k: values[k] for k in arguments.args if k != "self"}, **rest}

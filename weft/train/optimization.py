@@ -11,6 +11,7 @@ from weft.train.batches import size_of
 from weft.train.events import defines
 from weft.train.gradient import Window, parameters_of, scale_gradients
 from weft.train.nan_watch import NanWatch
+from weft.train.signature import step_of
 
 
 class Step:
@@ -29,7 +30,7 @@ class Step:
         self._trainer, self._module = trainer, module
         self._progress = trainer.progress
         self._precision = trainer.precision
-        self._training_step: Callable[[Any, int], Any] = module.training_step
+        self._training_step: Callable[[Any, int], Any] = step_of(module, "training_step")
         self.window = Window()
         self._accumulate: int = trainer.accumulate_grad_batches
         self._batch: Any = None
@@ -86,6 +87,13 @@ class Step:
                 "Trainer.fit: accumulate_grad_batches is of automatic optimization; count batches "
                 "in training_step"
             )
+
+    def begin_epoch(self) -> None:
+        """Read what callbacks may change between epochs."""
+        self._accumulate = self._trainer.accumulate_grad_batches
+        self._parameters = [] if self._optimizer is None else parameters_of(self._optimizer)
+        if self._trainer.stops_on_nan:
+            self.watch.begin()
 
     def __call__(self, batch: Any, index: int, is_last: bool) -> Any:
         """Train on a batch; returns the result of `training_step`.
@@ -197,6 +205,10 @@ class Step:
         self._update()
         return True
 
+    def forward(self, batch: Any, index: int) -> Any:
+        """`training_step` alone."""
+        return self._training_step(batch, index)
+
     def _again(self, batch: Any, index: int) -> Any:
         """Recompute the step's loss and gradients, for a report."""
         self._forget()
@@ -207,11 +219,11 @@ class Step:
         self._forget()
         return loss
 
-    def backward(self, loss: Any, **options: Any) -> None:
+    def backward(self, loss: Any, *args: Any, **options: Any) -> None:
         """The backward pass of manual optimization."""
         for call in self._on_backward:
             call(loss)
-        loss.backward(**options)
+        loss.backward(*args, **options)
         for call in self._on_after_backward:
             call()
 

@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
+
+from weft.errors import ArgumentError
+
+
+def seconds_of(given: Any) -> float:
+    """A duration in seconds: `"DD:HH:MM:SS"`, a `timedelta`, its arguments, or seconds.
+
+    Raises:
+        ArgumentError: it is none of these.
+    """
+    if isinstance(given, timedelta):
+        return given.total_seconds()
+    if isinstance(given, Mapping):
+        return timedelta(**given).total_seconds()
+    if isinstance(given, str) and (found := re.fullmatch(r"(\d+):(\d+):(\d+):(\d+)", given)):
+        days, hours, minutes, seconds = map(int, found.groups())
+        return timedelta(days, seconds, 0, 0, minutes, hours).total_seconds()
+    if isinstance(given, int | float):
+        return float(given)
+    raise ArgumentError.here(
+        f"Timer: expected 'DD:HH:MM:SS', a timedelta, its arguments or seconds, got {given!r}"
+    )
 
 
 @dataclass

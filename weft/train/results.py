@@ -15,8 +15,10 @@ from typing import Any, Final
 from weft.eager.functions.api import Tensor
 from weft.errors import ArgumentError
 from weft.metrics import Metric
+from weft.torchmetrics import Metric as TorchMetric
 from weft.train.strategy import Strategy
 
+METRICS: Final = (Metric, TorchMetric)
 MOST_WAITING: Final = 64  # values; then they are read, whether computed or not
 
 REDUCTIONS: Final[dict[str, Callable[[float, float], float]]] = {
@@ -65,7 +67,7 @@ class Entry:
     def take(self, value: Any, weight: Callable[[], float]) -> None:
         """Store a value; `weight()` is its weight in the mean."""
         self.last = value
-        if self.on_epoch and not isinstance(value, Metric):
+        if self.on_epoch and not isinstance(value, METRICS):
             waiting = self._waiting
             if waiting and (is_known(waiting[0][0]) or len(waiting) >= MOST_WAITING):
                 self._reduce_waiting()
@@ -94,12 +96,18 @@ class Entry:
     def step_figure(self) -> Any:
         """The last value, read."""
         value = self.last
-        return value.compute() if isinstance(value, Metric) else number(value, self.name)
+        if isinstance(value, METRICS):
+            batch = getattr(value, "_forward_cache", None)
+            value = value.compute() if batch is None else batch
+        return number(value, self.name)
 
     def epoch_figure(self) -> Any:
         """The epoch's value; `None` if nothing was logged in it."""
-        if isinstance(self.last, Metric):
-            return self._of_all_ranks(self.last).compute() if self.last.updates else None
+        if isinstance(self.last, METRICS):
+            if not self.last.updates:
+                return None
+            figure = self._of_all_ranks(self.last).compute()
+            return number(figure, self.name) if isinstance(figure, Tensor) else figure
         self._reduce_waiting()
         total, weight = self._total, self._weight
         if self.sync_dist and self._strategy.world_size > 1:
@@ -114,10 +122,12 @@ class Entry:
         reduced = functools.reduce(REDUCTIONS[self.reduce_fx], totals) if totals else None
         return reduced, sum(weight for _, weight in parts)
 
-    def _of_all_ranks(self, metric: Metric) -> Metric:
+    def _of_all_ranks(self, metric: Any) -> Any:
         """A metric reduced over all ranks."""
         if self._strategy.world_size == 1:
             return metric
+        if isinstance(metric, TorchMetric):
+            return metric.of_ranks(self._strategy.gather(metric.metric_state))
         whole = copy.deepcopy(metric)
         whole.reset()
         for state in self._strategy.gather(metric.state_dict()):
@@ -131,7 +141,7 @@ class Entry:
         """Start the next epoch."""
         self._waiting.clear()
         self._total, self._weight = None, 0.0
-        if isinstance(self.last, Metric) and self.on_epoch:
+        if isinstance(self.last, METRICS) and self.on_epoch:
             self.last.reset()
 
     def state_dict(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -10,22 +11,26 @@ from typing import Any
 
 from weft import config
 from weft.checkpoint import RandomState
-from weft.errors import ArgumentError
+from weft.eager.tensor.autograd.anomaly import is_anomaly_enabled, set_detect_anomaly
+from weft.errors import ArgumentError, DataError
+from weft.ops.warning import warn
 from weft.serialization import save
 from weft.train.arguments import in_order
-from weft.train.batches import Batches, Limit, as_loaders, count_of
+from weft.train.batches import Batches, Limit, count_of
 from weft.train.callbacks.callback import Callback
 from weft.train.callbacks.model_checkpoint import ModelCheckpoint
-from weft.train.datamodule import DataModule
+from weft.train.combined_loader import evaluation_loaders, train_loader
+from weft.train.datamodule import Data, DataModule
 from weft.train.evaluation_loop import EvaluationLoop
 from weft.train.events import Events, defines
 from weft.train.fit_loop import FitLoop
-from weft.train.interruption import Interruption
+from weft.train.interruption import Interruption, SIGTERMException
 from weft.train.journal import Journal
 from weft.train.module import Module
 from weft.train.optimization import Step
 from weft.train.optimizers import Optimizers, optimizers_of
 from weft.train.precision import Precision
+from weft.train.profilers import Profiler
 from weft.train.saving import read, restore, restore_weights, snapshot
 
 
@@ -56,6 +61,9 @@ class Runs(Journal):
 
     Attributes:
         module: the last run module.
+        ckpt_path: the checkpoint of the last run, as it was given.
+        evaluation: the running or last evaluation loop outside of `fit`.
+        transfers: the hooks of batches that are defined, by name.
         stage: `"fit"`, `"validate"`, `"test"` or `"predict"`.
         fit_loop: the training loop; `None` before the first `fit`.
         evaluates_checkpoint: whether the running evaluation has the weights of a checkpoint.
@@ -68,6 +76,10 @@ class Runs(Journal):
     limits: dict[str, Limit]
     overfit_batches: float | int
     num_sanity_val_steps: int
+    reload_dataloaders_every_n_epochs: int
+    detect_anomaly: bool
+    enable_autolog_hparams: bool
+    profiler: Profiler
     deterministic: bool
     default_root_dir: str
 
@@ -79,6 +91,10 @@ class Runs(Journal):
         self.module: Any = None
         self.datamodule: Any = None
         self.fit_loop: Any = None
+        self.evaluation: Any = None
+        self.transfers: dict[str, Callable[..., Any]] = {}
+        self.ckpt_path: Any = None
+        self.status = "initializing"
         self.stage = ""
         self.evaluates_checkpoint = False
         self._running = False
@@ -95,11 +111,39 @@ class Runs(Journal):
         """The first `ModelCheckpoint`, or `None`."""
         return next((c for c in self.callbacks if isinstance(c, ModelCheckpoint)), None)
 
-    def save_checkpoint(self, filepath: Any, weights_only: bool = False) -> None:
-        """Save a checkpoint to a file."""
+    def save_checkpoint(
+        self, filepath: Any, weights_only: bool | None = None, storage_options: Any = None
+    ) -> None:
+        """Save a checkpoint to a file.
+
+        Args:
+            weights_only: whether what only resuming needs is left out.
+            storage_options: of plugins, of which there are none: `None`.
+
+        Raises:
+            ArgumentError: storage options; or no run has begun.
+        """
+        if storage_options is not None:
+            raise ArgumentError.here(
+                f"save_checkpoint: expected storage_options=None, got {storage_options!r}"
+            )
+        if self.module is None:
+            raise ArgumentError.here("save_checkpoint: expected a run before it, got none")
         path = Path(filepath)
         path.parent.mkdir(parents=True, exist_ok=True)
-        save(snapshot(self, weights_only), path)
+        if self.is_global_zero:
+            save(snapshot(self, bool(weights_only) or self.fit_loop is None), path)
+        self.strategy.barrier("save_checkpoint")
+
+    @property
+    def is_global_zero(self) -> bool:
+        """Whether this process writes files and prints."""
+        return self.strategy.is_global_zero
+
+    @property
+    def received_sigterm(self) -> bool:
+        """Whether SIGTERM came in this run."""
+        return self.interruption.terminates
 
     # -- all runs
 
@@ -111,6 +155,9 @@ class Runs(Journal):
             )
         self.module, self.datamodule, self.stage = model, datamodule, stage
         model.trainer = self
+        if datamodule is not None:
+            datamodule.trainer = self
+        self.transfers = self._transfers(model, datamodule)
         own = model.configure_callbacks() or []
         own = list(own) if isinstance(own, list | tuple) else [own]
         kinds = {type(c) for c in own}
@@ -119,7 +166,17 @@ class Runs(Journal):
         for owner in (datamodule, model):
             if owner is not None:
                 owner.prepare_data()
-        self.events = Events(self, model, self.callbacks, (Callback, Module))
+        self.events = Events(self, model, self.callbacks, (Callback, Module), self.profiler)
+
+    def _transfers(self, *owners: Any) -> dict[str, Callable[..., Any]]:
+        """The hooks of batches that the module or the data module defines; the last one's win."""
+        names = [f"on_{n}_batch_transfer" for n in ("before", "after")]
+        return {
+            name: getattr(owner, name)
+            for name in (*names, "transfer_batch_to_device")
+            for owner in owners
+            if owner is not None and hasattr(owner, name) and defines(owner, name, Data)
+        }
 
     def _guarded(self, run: Callable[[], Any]) -> Any:
         """Run, and emit the events of exceptions and of the end."""
@@ -127,11 +184,13 @@ class Runs(Journal):
         if self.deterministic:
             config.change("deterministic", True)
         self.interruption = Interruption()
-        self._running = True
+        self._running, self.status = True, "running"
+        self.in_fit = self.stage == "fit"
         try:
-            self._set_up()
-            with self.interruption:
-                found = run()
+            with set_detect_anomaly(self.detect_anomaly or is_anomaly_enabled()):
+                self._set_up()
+                with self.interruption:
+                    found = run()
         except BaseException as error:
             self._end_failed(error)
             raise
@@ -140,8 +199,9 @@ class Runs(Journal):
             self.optimization.count_with(None)
             self.strategy.end()
             self.results, self.validating, self.sanity_checking = None, False, False
-            self._running = self.evaluates_checkpoint = False
+            self._running = self.evaluates_checkpoint = self.in_fit = False
             self.end_batch()
+        self.status = "finished"
         self._finish("success")
         return found
 
@@ -158,7 +218,10 @@ class Runs(Journal):
 
     def _end_failed(self, error: BaseException) -> None:
         """Tell all listeners, and save the last state, which an error outside of steps leaves."""
+        self.status = "interrupted"
         calls = [partial(call, error) for call in self.events.of("on_exception")]
+        if hasattr(self.datamodule, "on_exception"):
+            calls.append(partial(self.datamodule.on_exception, error))
         loop = self.fit_loop
         alone = self.strategy.world_size == 1  # other ranks do not save
         if loop is not None and loop.can_be_saved and alone and isinstance(error, Exception):
@@ -178,6 +241,7 @@ class Runs(Journal):
         if self.datamodule is not None:
             calls.append(partial(self.datamodule.teardown, self.stage))
         calls += [partial(logger.finalize, status) for logger in self.loggers]
+        calls.append(partial(self.profiler.teardown, self.stage))
         found = attempt(calls, error)
         if error is None and found is not None:
             raise found
@@ -190,7 +254,7 @@ class Runs(Journal):
         """
         for callback in self.callbacks:
             if isinstance(callback, ModelCheckpoint):
-                callback.save_last(self, tolerant)
+                callback.keep_last(self, tolerant)
 
     def _loader(self, given: Any, stage: str) -> Any:
         """The given loaders, or those of the data module or the module."""
@@ -203,31 +267,52 @@ class Runs(Journal):
     # -- training
 
     def _fit(self, train: Any, val: Any, ckpt_path: Any) -> None:
-        loader = self._loader(train, "fit")
+        self._given = train
+        loader = train_loader(self._loader(train, "fit"))
         if loader is None:
             raise ArgumentError.here(
                 "Trainer.fit: expected train_dataloaders, or a module that defines "
                 "train_dataloader, got neither"
             )
-        loaders = as_loaders(self._loader(val, "validate"))
+        loaders = evaluation_loaders(self._loader(val, "validate"))
         limit = self.limits["validate"]
         if self.overfit_batches:
             loader, limit = self._overfitted(loader), self.overfit_batches
         self._train_count = count_of(loader, self.limits["fit"], "limit_train_batches")
         self._prepare(Batches(loader, self._train_count), loaders, limit)
-        if ckpt_path is not None:
-            restore(self, self._read(ckpt_path))
+        state = None if ckpt_path is None else self._read_to_go_on(ckpt_path)
+        if state is not None:
+            restore(self, state)
         self.events.tell("on_fit_start")
-        for logger in self.loggers:
-            if self.module.hparams:
-                logger.log_hyperparams(self.module.hparams)
-        if ckpt_path is None:
+        self._log_hyperparameters()
+        if state is None:
             self.module.zero_grad()
             self._sanity_check()
         self.fit_loop.run()
         if self.interruption.came:
             self._end_interrupted()
         self.events.tell("on_fit_end")
+
+    def _log_hyperparameters(self) -> None:
+        """Give loggers the hyperparameters, and the graph of the module's example input."""
+        owners = [x for x in (self.datamodule, self.module) if getattr(x, "logs_hparams", False)]
+        found = {k: v for x in owners for k, v in x.hparams.items()}
+        found = found if self.enable_autolog_hparams else {}
+        for logger in self.loggers:
+            if found:
+                logger.log_hyperparams(found)
+            logger.log_graph(self.module)
+            logger.save()
+
+    def reload_loaders(self) -> None:
+        """Ask the data module or the module for new loaders, if it is time for that."""
+        every, loop = self.reload_dataloaders_every_n_epochs, self.fit_loop
+        due = every and self.progress.epoch and self.progress.epoch % every == 0
+        if due and not self.progress.batch and self._given is None and not self.overfit_batches:
+            loader = train_loader(self._loader(None, "fit"))
+            loop.replace_batches(
+                Batches(loader, count_of(loader, self.limits["fit"], "limit_train_batches"))
+            )
 
     def _overfitted(self, loader: Any) -> list[Any]:
         """The first batches, the same ones in each epoch."""
@@ -263,10 +348,11 @@ class Runs(Journal):
         """Save a checkpoint, print how to resume, and raise KeyboardInterrupt.
 
         Raises:
-            KeyboardInterrupt: always.
+            KeyboardInterrupt: after Ctrl-C.
+            SIGTERMException: after SIGTERM.
         """
         if self.checkpoint_callback is None:
-            where = Path(self.log_dir or self.default_root_dir) / "interrupted.safetensors"
+            where = Path(self.log_dir or self.default_root_dir) / "interrupted.ckpt"
             self.save_checkpoint(where)
         else:
             where = self.checkpoint_callback.save_now(self)
@@ -275,31 +361,68 @@ class Runs(Journal):
             f"to go on: trainer.fit(model, ..., ckpt_path={str(where)!r})",
             file=sys.stderr,
         )
+        if self.interruption.terminates:
+            raise SIGTERMException(128 + signal.SIGTERM)
         raise KeyboardInterrupt
 
     # -- evaluation
 
     def _evaluate(
-        self, stage: str, model: Any, dataloaders: Any, ckpt_path: Any, datamodule: Any
-    ) -> list[Any]:
+        self, stage: str, model: Any, dataloaders: Any, ckpt_path: Any, datamodule: Any,
+        keeps: bool = True,
+    ) -> list[Any]:  # fmt: skip
+        given = model
         model = self.module if model is None else model
+        if model is None:
+            raise ArgumentError.here(f"Trainer.{stage}: expected a model, as none was run before")
         dataloaders, datamodule = told_apart(dataloaders, datamodule)
         self._attach(model, datamodule or self.datamodule, stage)
-        return self._guarded(lambda: self._evaluated(stage, dataloaders, ckpt_path))
+        if given is None and ckpt_path is None and self.fit_loop is not None:
+            ckpt_path = self._best()
+        return self._guarded(lambda: self._evaluated(stage, dataloaders, ckpt_path, keeps))
 
-    def _evaluated(self, stage: str, given: Any, ckpt_path: Any) -> list[Any]:
+    def _best(self) -> Any:
+        """`"best"`, if this run has a checkpoint: what is evaluated without a model."""
+        callback = self.checkpoint_callback
+        return "best" if callback is not None and callback.best_model_path else None
+
+    def _evaluated(self, stage: str, given: Any, ckpt_path: Any, keeps: bool) -> list[Any]:
         self.evaluates_checkpoint = ckpt_path is not None
         if ckpt_path is not None:
             restore_weights(self, self._read(ckpt_path))
-        loaders = as_loaders(self._loader(given, stage))
+        loaders = evaluation_loaders(self._loader(given, stage))
         if not loaders:
             raise ArgumentError.here(f"Trainer.{stage}: expected dataloaders, got none")
         self.validating = stage == "validate"
         loop = EvaluationLoop(self, self.module, stage, loaders, self.limits[stage])
-        return loop.run() if any(loop.counts) else []
+        writers = [getattr(c, "keeps_predictions", False) for c in self.callbacks]
+        loop.keeps, self.evaluation = stage == "predict" and (keeps or any(writers)), loop
+        found = loop.run() if any(loop.counts) else []
+        if self.interruption.came:
+            self.interruption.end()
+            raise (
+                SIGTERMException(128 + signal.SIGTERM)
+                if self.received_sigterm
+                else (KeyboardInterrupt())
+            )
+        return found
+
+    def _read_to_go_on(self, path: Any) -> Mapping[str, Any] | None:
+        """The state to go on from; without a last one the run begins anew, with a warning."""
+        try:
+            return self._read(path)
+        except DataError as error:
+            if path != "last":
+                raise
+            warn(f"Trainer.fit: ckpt_path='last': {error}; the run begins anew")
+            self.ckpt_path = None
+            return None
 
     def _read(self, path: Any) -> Mapping[str, Any]:
         """The state in a file, in a folder of checkpoints, or of the last or best one."""
+        self.ckpt_path = path
         if path not in ("last", "best"):
             return read(path)
-        return (self.checkpoint_callback or ModelCheckpoint()).read(self, path)
+        where = (self.checkpoint_callback or ModelCheckpoint()).find(self, path)
+        self.ckpt_path = str(where)
+        return read(where)

@@ -13,6 +13,7 @@ from weft.formats.checkpoint_folder.layout import MANIFEST, step_of
 from weft.metrics import Metric
 from weft.ops.warning import warn
 from weft.serialization import load
+from weft.train.hyperparameters import NAME, plain
 from weft.version import __version__
 
 Guard = Callable[[], contextlib.AbstractContextManager[Any]]
@@ -32,8 +33,10 @@ def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -
         "epoch": trainer.current_epoch,
         "global_step": trainer.global_step,
         "state_dict": module.state_dict(),
-        "hyper_parameters": _plain(module.hparams),
+        **_hyperparameters(module, ""),
     }
+    if trainer.datamodule is not None:
+        found.update(_hyperparameters(trainer.datamodule, "datamodule_"))
     if not weights_only:
         found.update(trainer.optimization.state_dict())
         found["loops"] = trainer.fit_loop.state_dict()
@@ -54,6 +57,15 @@ def snapshot(trainer: Any, weights_only: bool = False, tolerant: bool = False) -
             callback.on_save_checkpoint(trainer, module, found)
     with guard():
         module.on_save_checkpoint(found)
+    return found
+
+
+def _hyperparameters(owner: Any, prefix: str) -> dict[str, Any]:
+    """The entries of a module's hyperparameters, or of a data module's."""
+    told = plain(getattr(owner, "hparams", {}))
+    found: dict[str, Any] = {f"{prefix}hyper_parameters": told} if told else {}
+    if getattr(owner, NAME, None):
+        found[f"{prefix}{NAME}"] = owner.hparams_name
     return found
 
 
@@ -109,10 +121,14 @@ def read(path: Any) -> dict[str, Any]:
     Raises:
         DataError: there is no such file, or it is not a trainer's checkpoint.
     """
-    if not Path(path).exists():
+    where = Path(path)
+    if not where.exists():
         raise DataError.here(f"checkpoint: expected a file, got {str(path)!r}")
-    found = restored(Path(path)) if Path(path).is_dir() else None
-    state: Any = load(path) if found is None else found.state
+    if where.is_dir():
+        files = sorted(where.glob("*.ckpt"), key=lambda p: p.stat().st_mtime_ns)
+        where = files[-1] if files else where
+    found = restored(where) if where.is_dir() else None
+    state: Any = load(where) if found is None else found.state
     if not isinstance(state, dict) or "state_dict" not in state:
         raise DataError.here(
             f"checkpoint: expected a state that a trainer saved, got {str(path)!r}"
@@ -149,16 +165,3 @@ def _inside(name: str, value: Any) -> list[tuple[str, Metric]]:
 def _gradients(module: Any) -> dict[str, Any]:
     """Accumulated gradients."""
     return {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-
-
-def _plain(hparams: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyperparameters that can be saved."""
-    return {k: v for k, v in hparams.items() if _is_plain(v)}
-
-
-def _is_plain(x: Any) -> bool:
-    if isinstance(x, Mapping):
-        return all(isinstance(k, str) and _is_plain(v) for k, v in x.items())
-    if isinstance(x, list | tuple):
-        return all(_is_plain(v) for v in x)
-    return x is None or isinstance(x, bool | int | float | str)

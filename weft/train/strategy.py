@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from weft.eager.functions.api import device
 from weft.errors import ArgumentError
 
 Array = np.ndarray[Any, Any]
@@ -21,6 +22,18 @@ class Strategy:
 
     rank: int = 0
     world_size: int = 1
+    local_rank: int = 0
+    node_rank: int = 0
+
+    @property
+    def root_device(self) -> Any:
+        """Where steps are made."""
+        return device("cpu")
+
+    @property
+    def global_rank(self) -> int:
+        """The rank of this process."""
+        return self.rank
 
     @property
     def is_global_zero(self) -> bool:
@@ -50,25 +63,66 @@ class Strategy:
         """Wait for all ranks."""
 
 
+class CPUAccelerator:
+    """The processor, which every strategy uses."""
+
+    name = "cpu"
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether there is one: always."""
+        return True
+
+
+class DDPStrategy(Strategy):
+    """Several processes with a copy of the module each; of one process, a run as any other.
+
+    Args:
+        options: Lightning's, which are about how processes exchange gradients.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = options
+
+
+class SingleDeviceStrategy(DDPStrategy):
+    """One process on one device."""
+
+
+class FSDPStrategy(DDPStrategy):
+    """Several processes with a part of the module each; of one process, a run as any other."""
+
+
+class DeepSpeedStrategy(DDPStrategy):
+    """Several processes with a part of the module each; of one process, a run as any other."""
+
+
+NAMES: Final = ("auto", "single", "single_device", "ddp", "ddp_spawn", "ddp_fork", "ddp_notebook",
+                "ddp_find_unused_parameters_true", "ddp_find_unused_parameters_false", "fsdp",
+                "fsdp_cpu_offload", "dp", "deepspeed")  # fmt: skip
+"""Lightning's names of strategies; in one process, they are all the same."""
+
+
 def strategy_of(given: Any, devices: Any, accelerator: Any, num_nodes: int) -> Strategy:
     """The strategy that a trainer's arguments name.
 
     Raises:
         ArgumentError: no strategy supports the accelerator or the number of processes.
     """
-    if accelerator not in ("auto", "cpu"):
+    if accelerator not in ("auto", "cpu", None) and not isinstance(accelerator, CPUAccelerator):
         raise ArgumentError.here(
             f"Trainer: expected accelerator 'cpu' or 'auto', got {accelerator!r}"
         )
-    if isinstance(given, Strategy):
+    own = type(given) not in (DDPStrategy, SingleDeviceStrategy, FSDPStrategy, DeepSpeedStrategy)
+    if isinstance(given, Strategy) and own:
         return given
-    if given not in ("auto", "single"):
+    if not isinstance(given, Strategy) and not str(given).startswith(NAMES):
         raise ArgumentError.here(
-            f"Trainer: expected strategy 'auto', 'single' or a Strategy, got {given!r}"
+            f"Trainer: expected strategy of {NAMES} or a Strategy, got {given!r}"
         )
-    if devices not in ("auto", 1, "1", [0]) or num_nodes != 1:
+    if devices not in ("auto", None, 1, "1", [0], "0,") or num_nodes != 1:
         raise ArgumentError.here(
             f"Trainer: expected devices 1 and num_nodes 1, got {devices!r} and {num_nodes!r}; one "
             f"process uses all cores, and several need their own Strategy"
         )
-    return Strategy()
+    return given if isinstance(given, Strategy) else Strategy()

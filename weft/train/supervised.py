@@ -251,6 +251,7 @@ def fit(
         "logger": False,
         "enable_checkpointing": False,
         "num_sanity_val_steps": 0,
+        "enable_model_summary": False,
     }
     trainer = Trainer(max_epochs=epochs, callbacks=[*callbacks, history], **{**quiet, **options})
     trainer.fit(

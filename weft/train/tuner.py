@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import math
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,6 +28,29 @@ class LRFinder:
     lr: list[float] = field(default_factory=list[float])
     loss: list[float] = field(default_factory=list[float])
 
+    @property
+    def results(self) -> dict[str, list[float]]:
+        """Rates and losses by name."""
+        return {"lr": self.lr, "loss": self.loss}
+
+    def plot(self, suggest: bool = False, show: bool = False, ax: Any = None) -> Any:
+        """Draw losses over rates, with matplotlib; returns the figure.
+
+        Args:
+            suggest: whether the suggested rate is marked.
+            show: whether the figure is shown at once.
+            ax: where to draw; a new figure by default.
+        """
+        pyplot = importlib.import_module("matplotlib.pyplot")
+        axes = pyplot.subplots()[1] if ax is None else ax
+        axes.plot(self.lr, self.loss)
+        axes.set(xscale="log", xlabel="Learning rate", ylabel="Loss")
+        if suggest and (rate := self.suggestion()) is not None:
+            axes.plot(rate, self.loss[self.lr.index(rate)], "o", color="red")
+        if show:
+            pyplot.show()
+        return axes.get_figure()
+
     def suggestion(self, skip_begin: int = 10, skip_end: int = 1) -> float | None:
         """The rate at which the loss falls most steeply; `None` if too few were tried.
 
@@ -41,6 +65,14 @@ class LRFinder:
             return None
         slopes = np.gradient(losses[known], np.log(np.array(rates)[known]))
         return float(np.array(rates)[known][int(slopes.argmin())])
+
+
+def _check_method(name: str, method: str, loaders: Any) -> None:
+    if method != "fit" or loaders is not None:
+        raise ArgumentError.here(
+            f"{name}: expected method='fit' and loaders of the module or the data module, got "
+            f"{method!r} and {type(loaders).__name__}"
+        )
 
 
 class _Sweep(Callback):
@@ -83,7 +115,8 @@ class Tuner:
         self._trainer = trainer
 
     def lr_find(
-        self, model: Any, train_dataloaders: Any = None, datamodule: Any = None,
+        self, model: Any, train_dataloaders: Any = None, val_dataloaders: Any = None,
+        dataloaders: Any = None, datamodule: Any = None, method: str = "fit",
         min_lr: float = 1e-8, max_lr: float = 1.0, num_training: int = 100,
         mode: str = "exponential", early_stop_threshold: float | None = 4.0,
         update_attr: bool = True, attr_name: str = "",
@@ -91,6 +124,9 @@ class Tuner:
         """Raise the rate from `min_lr` to `max_lr` in `num_training` steps.
 
         Args:
+            val_dataloaders: taken for programs that give it: the search does not validate.
+            dataloaders: none: those of evaluation.
+            method: `"fit"`.
             mode: `"exponential"` or `"linear"`.
             early_stop_threshold: stop once the loss is this many times the best one.
             update_attr: whether to set the module's rate to the suggestion.
@@ -101,6 +137,7 @@ class Tuner:
 
         Source: Smith, "Cyclical Learning Rates for Training Neural Networks", 2015.
         """
+        _check_method("lr_find", method, dataloaders)
         if mode not in ("exponential", "linear"):
             raise ArgumentError.here(
                 f"lr_find: expected mode 'exponential' or 'linear', got {mode!r}"
@@ -120,8 +157,10 @@ class Tuner:
         return sweep.found
 
     def scale_batch_size(
-        self, model: Any, datamodule: Any = None, mode: str = "power", steps_per_trial: int = 3,
-        init_val: int = 2, max_trials: int = 25, batch_arg_name: str = "batch_size",
+        self, model: Any, train_dataloaders: Any = None, val_dataloaders: Any = None,
+        dataloaders: Any = None, datamodule: Any = None, method: str = "fit", mode: str = "power",
+        steps_per_trial: int = 3, init_val: int = 2, max_trials: int = 25,
+        batch_arg_name: str = "batch_size", max_val: int | None = None,
     ) -> int:  # fmt: skip
         """Find the largest batch size that fits into memory and that the data fills.
 
@@ -129,9 +168,17 @@ class Tuner:
         result is a power of two times `init_val`; with `mode="binsearch"`, sizes in between are
         tried too.
 
+        Args:
+            train_dataloaders: none, as their batches have a size already.
+            val_dataloaders: taken for programs that give it: the search does not validate.
+            dataloaders: none: those of evaluation.
+            method: `"fit"`.
+            max_val: the largest size that is tried.
+
         Raises:
             ArgumentError: the mode is unknown, or there is no such attribute.
         """
+        _check_method("scale_batch_size", method, dataloaders or train_dataloaders)
         owner = next((x for x in (model, datamodule) if hasattr(x, batch_arg_name)), None)
         if owner is None or mode not in ("power", "binsearch"):
             raise ArgumentError.here(
@@ -146,7 +193,7 @@ class Tuner:
 
         low, high = 0, init_val
         for _ in range(max_trials):
-            if not fits(high):
+            if high > (max_val or high) or not fits(high):
                 break
             low, high = high, 2 * high
         while mode == "binsearch" and high - low > 1:

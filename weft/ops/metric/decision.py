@@ -11,7 +11,7 @@ from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.elementwise.combination import safe_quotient
-from weft.ops.shape.creation import full, iota
+from weft.ops.shape.creation import full, iota, ones_like
 from weft.ops.shape.diagonal import diagonal
 from weft.ops.shape.reshape import dimension
 
@@ -88,6 +88,38 @@ def confusion(labels: Value, predictions: Value, weights: Value, *, classes: int
     outside = constant_of(classes * classes, labels.dtype)
     pairs = catalogue.select(both, labels * classes + predictions, outside)
     return occurrences(pairs, weights, size=classes * classes)
+
+
+def class_counts(
+    predictions: Value, labels: Value, weights: Value, *, size: int
+) -> tuple[Value, Value]:
+    """Of each class, how often it was right, predicted and true, and of all: (4, size).
+
+    And the weight of predictions and labels that are no classes.
+    """
+    right = weights * catalogue.cast(catalogue.equal(predictions, labels), dtype=weights.dtype)
+    said, true = (occurrences(x, weights, size=size) for x in (predictions, labels))
+    rows = [occurrences(labels, right, size=size)[:-1], said[:-1], true[:-1]]
+    rows.append(ones_like(rows[0]) * catalogue.sum(weights))
+    return stacked(rows), said[-1] + true[-1]
+
+
+def label_counts(predictions: Value, labels: Value, weights: Value) -> tuple[Value, Value]:
+    """Of each label (N, ...), how often it was right, predicted and true, and of all: (4, ...).
+
+    And the weight of labels that are neither 0 nor 1.
+    """
+    said, true, false = (
+        weights * catalogue.cast(catalogue.equal(x, y), dtype=weights.dtype)
+        for x, y in ((predictions, 1), (labels, 1), (labels, 0))
+    )
+    rows = [catalogue.sum(x, axes=(0,)) for x in (said * true, said, true, weights)]
+    return stacked(rows), catalogue.sum(weights) - catalogue.sum(true + false)
+
+
+def stacked(rows: Sequence[Value]) -> Value:
+    """Values of one shape as one, with a first dimension for them."""
+    return catalogue.concatenate(*[catalogue.expand_dims(x, axis=0) for x in rows], axis=0)
 
 
 def _inside(numbers: Value, size: Any) -> Value:

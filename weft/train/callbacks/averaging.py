@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.eager.functions.api import no_grad, tensor
@@ -11,7 +11,7 @@ from weft.optim.ema import ExponentialMovingAverage
 from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
 from weft.train.callbacks.callback import Callback
 
-__all__ = ["EMA", "StochasticWeightAveraging"]
+__all__ = ["EMA", "EMAWeightAveraging", "StochasticWeightAveraging"]
 
 
 class EMA(Callback):
@@ -45,9 +45,9 @@ class EMA(Callback):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Start with the current weights, or with restored averages."""
         self._is_applied = False
-        self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
+        self.restart(pl_module)
         self._step = trainer.global_step
-        if self._saved is not None:
+        if self._saved is not None and self._average is not None:
             for own, saved in zip(self._average.averages, self._saved["averages"], strict=True):
                 own.copy_(saved)
             self._saved = None
@@ -60,6 +60,10 @@ class EMA(Callback):
             self._step = trainer.global_step
             if self._step % self.every == 0:
                 self._average.update()
+
+    def restart(self, pl_module: Any) -> None:
+        """Average from the weights as they are now on."""
+        self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
 
     def _swap(self, trainer: Any, pl_module: Any) -> None:
         average = self._average
@@ -114,6 +118,37 @@ class EMA(Callback):
         self._saved = state_dict
 
 
+class EMAWeightAveraging(EMA):
+    """`EMA` by Lightning's name.
+
+    Args:
+        device: taken for programs that give it: averages are where the weights are.
+        use_buffers: taken for programs that give it: buffers are not averaged.
+        decay: as for `EMA`.
+        update_every_n_steps: as for `EMA`.
+        update_starting_at_step: the first update that is averaged.
+        update_starting_at_epoch: the first epoch whose updates are averaged.
+    """
+
+    def __init__(
+        self, device: Any = None, use_buffers: bool = True, decay: float = 0.999,
+        update_every_n_steps: int = 1, update_starting_at_step: int | None = None,
+        update_starting_at_epoch: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(decay, update_every_n_steps)
+        self._from = update_starting_at_step or 0, update_starting_at_epoch or 0
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Update the averages after a step, if averaging has begun."""
+        step, epoch = self._from
+        if trainer.global_step > step and trainer.current_epoch >= epoch:
+            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
+        else:
+            self.restart(pl_module)
+
+
 class StochasticWeightAveraging(Callback):
     """Averages the weights of the last epochs, at a constant learning rate.
 
@@ -122,11 +157,14 @@ class StochasticWeightAveraging(Callback):
     statistics by a pass of `training_step` over the training data.
 
     Args:
-        swa_lrs: the learning rate to anneal to.
+        swa_lrs: the learning rate to anneal to, or a list with that of each group.
         swa_epoch_start: the first epoch at that rate, counted from 1 (int), or a fraction of all
             epochs (float).
         annealing_epochs: the number of epochs of annealing.
         annealing_strategy: `"cos"` or `"linear"`.
+        avg_fn: gives the new average from the old one, a weight and the number averaged so far; by
+            default that of the mean.
+        device: taken for programs that give it: averages are where the weights are.
 
     Raises:
         ArgumentError: a fraction without `max_epochs`; not one optimizer; or batch normalization
@@ -137,10 +175,12 @@ class StochasticWeightAveraging(Callback):
     """
 
     def __init__(
-        self, swa_lrs: float, swa_epoch_start: int | float = 0.8, annealing_epochs: int = 10,
-        annealing_strategy: Any = "cos",
+        self, swa_lrs: float | list[float], swa_epoch_start: int | float = 0.8,
+        annealing_epochs: int = 10, annealing_strategy: Any = "cos",
+        avg_fn: Callable[[Any, Any, int], Any] | None = None, device: Any = None,
     ) -> None:  # fmt: skip
         self._lr, self._from = swa_lrs, swa_epoch_start
+        self._average = avg_fn or (lambda average, p, count: average + (p - average) / (count + 1))
         self._annealing = annealing_epochs, annealing_strategy
         self.n_averaged = 0
         self._epoch = -1  # of the last averaged weights
@@ -204,8 +244,7 @@ class StochasticWeightAveraging(Callback):
                 self._averages = values
             else:
                 pairs = zip(self._averages, values, strict=True)
-                count = self.n_averaged + 1
-                self._averages = [a + (p - a) / count for a, p in pairs]
+                self._averages = [self._average(a, p, self.n_averaged) for a, p in pairs]
         self.n_averaged += 1
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:

@@ -11,9 +11,11 @@ class Callback:
 
     Attributes:
         monitors: whether it acts on metrics, so that it is called last at the end of an epoch.
+        keeps_predictions: whether it needs all predictions at the end of `predict`.
     """
 
     monitors: ClassVar[bool] = False
+    keeps_predictions: bool = False
 
     @property
     def state_key(self) -> str:

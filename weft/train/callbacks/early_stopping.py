@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, ClassVar
 
 from weft.errors import ArgumentError, UnknownKeyError
 from weft.ir.node import at_user_line
 from weft.ops.warning import warn
 from weft.train.callbacks.callback import Callback
+
+__all__ = ["EarlyStopping", "EarlyStoppingReason"]
+
+
+class EarlyStoppingReason(Enum):
+    """Why training stopped."""
+
+    NOT_STOPPED = 0
+    STOPPING_THRESHOLD = 1
+    DIVERGENCE_THRESHOLD = 2
+    PATIENCE_EXHAUSTED = 3
+    NON_FINITE_METRIC = 4
 
 
 class EarlyStopping(Callback):
@@ -29,6 +42,11 @@ class EarlyStopping(Callback):
         divergence_threshold: stop as soon as it is this bad.
         check_on_train_epoch_end: check after training epochs (true) or validations (false).
         verbose: whether to print why training stops.
+        log_rank_zero_only: taken for programs that give it: only rank 0 prints.
+
+    Attributes:
+        stopping_reason: why it stopped, as a member of `EarlyStoppingReason`.
+        stopping_reason_message: the same in words; also `reason`, which is empty before.
 
     Raises:
         UnknownKeyError: the metric was not logged. It is a warning as long as no validation has
@@ -41,7 +59,7 @@ class EarlyStopping(Callback):
         self, monitor: str, min_delta: float = 0.0, patience: int = 3, verbose: bool = False,
         mode: str = "min", strict: bool = True, check_finite: bool = True,
         stopping_threshold: float | None = None, divergence_threshold: float | None = None,
-        check_on_train_epoch_end: bool | None = None,
+        check_on_train_epoch_end: bool | None = None, log_rank_zero_only: bool = False,
     ) -> None:  # fmt: skip
         if mode not in ("min", "max"):
             raise ArgumentError.here(f"EarlyStopping: expected mode 'min' or 'max', got {mode!r}")
@@ -55,6 +73,12 @@ class EarlyStopping(Callback):
         self.stopped_epoch = 0
         self.best_score = math.inf if mode == "min" else -math.inf
         self.reason = ""
+        self.stopping_reason = EarlyStoppingReason.NOT_STOPPED
+
+    @property
+    def stopping_reason_message(self) -> str | None:
+        """Why it stopped; `None` before."""
+        return self.reason or None
 
     @property
     def state_key(self) -> str:
@@ -99,20 +123,28 @@ class EarlyStopping(Callback):
 
     def _judge(self, x: float) -> str:
         """Why to stop; empty to go on."""
+        kind = EarlyStoppingReason
         if self.check_finite and not math.isfinite(x):
-            return f"{self.monitor} is {x}"
+            return self._stop(kind.NON_FINITE_METRIC, f"{self.monitor} is {x}")
         sign = 1 if self.mode == "min" else -1
-        if self.stopping_threshold is not None and sign * x < sign * self.stopping_threshold:
-            return f"{self.monitor} = {x:.6g} is better than {self.stopping_threshold:.6g}"
-        if self.divergence_threshold is not None and sign * x > sign * self.divergence_threshold:
-            return f"{self.monitor} = {x:.6g} is worse than {self.divergence_threshold:.6g}"
+        told = f"{self.monitor} = {x:.6g} is"
+        good, bad = self.stopping_threshold, self.divergence_threshold
+        if good is not None and sign * x < sign * good:
+            return self._stop(kind.STOPPING_THRESHOLD, f"{told} better than {good:.6g}")
+        if bad is not None and sign * x > sign * bad:
+            return self._stop(kind.DIVERGENCE_THRESHOLD, f"{told} worse than {bad:.6g}")
         if sign * x < sign * self.best_score - self.min_delta:
             self.best_score, self.wait_count = x, 0
             return ""
         self.wait_count += 1
         if self.wait_count < self.patience:
             return ""
-        return f"{self.monitor} did not get better than {self.best_score:.6g} {self.patience} times"
+        text = f"did not get better than {self.best_score:.6g} {self.patience} times"
+        return self._stop(kind.PATIENCE_EXHAUSTED, f"{self.monitor} {text}")
+
+    def _stop(self, reason: EarlyStoppingReason, text: str) -> str:
+        self.stopping_reason = reason
+        return text
 
     def state_dict(self) -> dict[str, Any]:
         """The best value, and the number of checks without improvement."""

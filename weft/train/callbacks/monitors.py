@@ -15,41 +15,61 @@ __all__ = ["LearningRateMonitor", "ThroughputMonitor"]
 class LearningRateMonitor(Callback):
     """Logs the learning rate of each group: `lr-Adam`, or `lr-Adam/pg1` if there are several.
 
+    A schedule's `name` takes the place of `lr-Adam`.
+
     They are also in `trainer.callback_metrics`.
 
     Args:
         logging_interval: `"step"`, `"epoch"`, or `None` for the intervals of the schedules.
+        log_momentum: whether momentum (of Adam: the first beta) is logged as well.
+        log_weight_decay: whether weight decay is logged as well.
+        log_key_prefix: before each name.
+
+    Attributes:
+        lrs: all logged values by name.
 
     Raises:
         ArgumentError: the interval is unknown.
     """
 
-    def __init__(self, logging_interval: str | None = None) -> None:
+    def __init__(
+        self, logging_interval: str | None = None, log_momentum: bool = False,
+        log_weight_decay: bool = False, log_key_prefix: str | None = None,
+    ) -> None:  # fmt: skip
         if logging_interval not in (None, "step", "epoch"):
             raise ArgumentError.here(
                 "LearningRateMonitor: expected logging_interval 'step', 'epoch' or None, got "
                 f"{logging_interval!r}"
             )
-        self.logging_interval = logging_interval
+        self.logging_interval, self._prefix = logging_interval, log_key_prefix or ""
+        self.log_momentum, self.log_weight_decay = log_momentum, log_weight_decay
+        self.lrs: dict[str, list[float]] = {}
 
     def rates(self, trainer: Any) -> dict[str, float]:
-        """The learning rates by name."""
+        """The learning rates by name, and what else is logged of the groups."""
         found: dict[str, float] = {}
+        named = {id(s.scheduler.optimizer): s.name for s in trainer.schedules if s.name}
         for optimizer in trainer.optimizers:
-            name = base = f"lr-{type(optimizer).__name__}"
-            number = 1
+            base = named.get(id(optimizer), f"lr-{type(optimizer).__name__}")
+            name, number = base, 1
             while name in found or f"{name}/pg1" in found:
                 name, number = f"{base}-{number}", number + 1
             groups = optimizer.param_groups
             for i, group in enumerate(groups):
-                found[name if len(groups) == 1 else f"{name}/pg{i + 1}"] = float(group["lr"])
-        return found
+                key = name if len(groups) == 1 else f"{name}/pg{i + 1}"
+                found[key] = float(group["lr"])
+                if self.log_momentum:
+                    betas = group.get("betas", (group.get("momentum", 0.0),))
+                    found[f"{key}-momentum"] = float(betas[0])
+                if self.log_weight_decay:
+                    found[f"{key}-weight_decay"] = float(group.get("weight_decay", 0.0))
+        return {f"{self._prefix}{k}": v for k, v in found.items()}
 
     def on_train_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
     ) -> None:
         """Log the rates of this step."""
-        if trainer.logs_at(trainer.global_step + 1):
+        if trainer.logs_at(trainer.progress.windows + 1):
             self._log(trainer, "step")
 
     def on_train_epoch_start(self, trainer: Any, pl_module: Any) -> None:
@@ -60,7 +80,10 @@ class LearningRateMonitor(Callback):
         """Log, if rates are logged at this interval: of steps, or of epochs."""
         own = {s.interval for s in trainer.schedules} or {"step", "epoch"}
         if interval in (own if self.logging_interval is None else {self.logging_interval}):
-            trainer.log_rates(self.rates(trainer), trainer.global_step)
+            rates = self.rates(trainer)
+            for name, rate in rates.items():
+                self.lrs.setdefault(name, []).append(rate)
+            trainer.log_rates(rates, trainer.progress.windows)
 
 
 class ThroughputMonitor(Callback):
@@ -97,7 +120,7 @@ class ThroughputMonitor(Callback):
             return
         self._batches += 1
         self._items += self._size_of(batch)
-        if trainer.logs_at(trainer.global_step):
+        if trainer.logs_at(trainer.progress.windows):
             seconds = max(time.perf_counter() - self._begin, 1e-9)
             self.batches_per_second = self._batches / seconds
             self.items_per_second = self._items / seconds
@@ -107,7 +130,7 @@ class ThroughputMonitor(Callback):
                         "batches_per_second": self.batches_per_second,
                         "items_per_second": self.items_per_second,
                     },
-                    max(trainer.global_step - 1, 0),
+                    max(trainer.progress.windows - 1, 0),
                 )
             self._start()
 

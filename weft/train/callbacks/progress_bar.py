@@ -19,6 +19,8 @@ from rich.progress import (
 
 from weft.train.callbacks.callback import Callback
 
+__all__ = ["ProgressBar", "RichProgressBar", "RichProgressBarTheme", "TQDMProgressBar"]
+
 
 class ProgressBar(Callback):
     """Shows epoch, batches, remaining time, rate, loss, and values logged with `prog_bar=True`.
@@ -29,10 +31,16 @@ class ProgressBar(Callback):
     Args:
         refresh_rate: seconds between updates.
         console: where to print; standard error by default.
+        leave: whether a finished bar stays.
+        style: the color of the bar.
     """
 
-    def __init__(self, refresh_rate: float = 0.1, console: Console | None = None) -> None:
-        self._refresh = refresh_rate
+    def __init__(
+        self, refresh_rate: float = 0.1, console: Console | None = None, leave: bool = True,
+        style: str = "bar.complete",
+    ) -> None:  # fmt: skip
+        self._refresh, self._leave, self._style = refresh_rate, leave, style
+        self._is_enabled = True
         self._console = console
         self._bar: Progress | None = None
         self._task: Any = None
@@ -40,6 +48,27 @@ class ProgressBar(Callback):
         self._begin = 0.0
         self._last: Any = None  # the result of the last step
         self._loss = math.nan
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether it shows anything."""
+        return self._is_enabled
+
+    def enable(self) -> None:
+        """Show it."""
+        self._is_enabled = True
+
+    def disable(self) -> None:
+        """Show nothing."""
+        self._is_enabled = False
+
+    def get_metrics(self, trainer: Any, pl_module: Any) -> dict[str, Any]:
+        """What is shown beside the bar: the loss, and values logged with `prog_bar=True`."""
+        return {"loss": self._loss, **trainer.progress_bar_metrics}
+
+    def print(self, *args: Any, **options: Any) -> None:
+        """Print above the bar."""
+        self.console.print(*args, **options)
 
     @property
     def console(self) -> Console:
@@ -52,15 +81,17 @@ class ProgressBar(Callback):
         """Start a new bar."""
         self._begin = time.perf_counter()
         self._last, self._loss = None, math.nan
-        if not self.console.is_terminal:
+        if not (self._is_enabled and self.console.is_terminal):
             return
         total = trainer.num_training_batches
         self._close()
         columns = (
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TextColumn("{task.description}"), BarColumn(complete_style=self._style),
+            MofNCompleteColumn(),
             TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[text]}"),
         )  # fmt: skip
-        self._bar = Progress(*columns, console=self.console, auto_refresh=False)
+        self._bar = Progress(*columns, console=self.console, auto_refresh=False,
+            transient=not self._leave)  # fmt: skip
         self._bar.start()
         self._task = self._bar.add_task(
             f"epoch {trainer.current_epoch}", total=None if total == math.inf else total, text=""
@@ -76,7 +107,9 @@ class ProgressBar(Callback):
             self._next = now + self._refresh
             self._look(before)
             if self._bar is not None:
-                text = self._text(trainer, (batch_idx + 1) / max(now - self._begin, 1e-9))
+                text = self._text(
+                    trainer, pl_module, (batch_idx + 1) / max(now - self._begin, 1e-9)
+                )
                 self._bar.update(self._task, completed=batch_idx + 1, text=text, refresh=True)
 
     def _look(self, outputs: Any) -> None:
@@ -85,17 +118,20 @@ class ProgressBar(Callback):
         if loss is not None and hasattr(loss, "item"):
             self._loss = float(loss.item())
 
-    def _text(self, trainer: Any, rate: float) -> str:
-        figures = {"loss": self._loss, **trainer.progress_bar_metrics}
-        shown = [f"{k} {v:.4g}" for k, v in figures.items() if not math.isnan(v)]
-        return " ".join([f"{rate:.1f}/s", *shown])
+    def _text(self, trainer: Any, pl_module: Any, rate: float) -> str:
+        figures = self.get_metrics(trainer, pl_module)
+        return " ".join(
+            [f"{rate:.1f}/s", *[_shown(k, v) for k, v in figures.items() if _is_known(v)]]
+        )
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Print the epoch's line."""
+        if not self._is_enabled:
+            return
         self._look(self._last)
         seconds = max(time.perf_counter() - self._begin, 1e-9)
         done = trainer.progress.batch
-        text = self._text(trainer, done / seconds)
+        text = self._text(trainer, pl_module, done / seconds)
         if self._bar is not None:
             self._bar.update(self._task, completed=done, text=text, refresh=True)
             self._close()
@@ -113,3 +149,58 @@ class ProgressBar(Callback):
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+
+class TQDMProgressBar(ProgressBar):
+    """The same bar by Lightning's name.
+
+    Args:
+        refresh_rate: 0 shows nothing; any other number is the bar's own rate.
+        process_position: taken for programs that give it: there is one bar.
+        leave: whether a finished bar stays.
+    """
+
+    def __init__(
+        self, refresh_rate: int = 1, process_position: int = 0, leave: bool = True
+    ) -> None:
+        super().__init__(leave=leave)
+        self._is_enabled = refresh_rate > 0
+
+
+class RichProgressBarTheme:
+    """Colors by Lightning's names, of which that of the bar is used.
+
+    Args:
+        styles: `progress_bar="green"` and the like.
+    """
+
+    def __init__(self, **styles: Any) -> None:
+        self.progress_bar = styles.get("progress_bar", "bar.complete")
+
+
+class RichProgressBar(ProgressBar):
+    """The same bar by Lightning's name.
+
+    Args:
+        refresh_rate: 0 shows nothing; any other number is the bar's own rate.
+        leave: whether a finished bar stays.
+        theme: colors.
+        console_kwargs: of rich's `Console`.
+    """
+
+    def __init__(
+        self, refresh_rate: int = 1, leave: bool = True, theme: RichProgressBarTheme | None = None,
+        console_kwargs: dict[str, Any] | None = None,
+    ) -> None:  # fmt: skip
+        console = None if console_kwargs is None else Console(**console_kwargs)
+        theme = theme or RichProgressBarTheme()
+        super().__init__(console=console, leave=leave, style=str(theme.progress_bar))
+        self._is_enabled = refresh_rate > 0
+
+
+def _is_known(value: Any) -> bool:
+    return not (isinstance(value, float) and math.isnan(value))
+
+
+def _shown(name: str, value: Any) -> str:
+    return f"{name} {value}" if isinstance(value, str) else f"{name} {float(value):.4g}"

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import csv
-import json
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from weft.train.loggers.logger import Logger
+from weft.train.loggers.logger import VersionedLogger
 
 ROWS: Final = 100  # buffered in memory
 
 
-class CSVLogger(Logger):
-    """Writes `metrics.csv`, and the module's hyperparameters to `hparams.json`.
+class CSVLogger(VersionedLogger):
+    """Writes `metrics.csv`, and the module's hyperparameters to `hparams.yaml`.
 
     The folder is `save_dir/name/version_N`, created with the first row.
 
     Args:
         save_dir: the folder of all runs.
-        name: the folder of these runs in it.
+        name: the folder of these runs in it; without it, versions are in `save_dir`.
         version: a number or a name; by default the next free number.
+        prefix: before each name of a metric, with a `-`.
         flush_logs_every_n_steps: the maximum number of buffered rows.
 
     >>> import tempfile
@@ -39,12 +38,10 @@ class CSVLogger(Logger):
     """
 
     def __init__(
-        self, save_dir: str | Path = ".", name: str = "weft_runs", version: int | str | None = None,
-        flush_logs_every_n_steps: int = ROWS,
+        self, save_dir: str | Path = ".", name: str | None = "lightning_logs",
+        version: int | str | None = None, prefix: str = "", flush_logs_every_n_steps: int = ROWS,
     ) -> None:  # fmt: skip
-        self._folder = Path(save_dir) / name
-        self.name = name
-        self.version = next_version(self._folder) if version is None else version
+        super().__init__(save_dir, name, version, prefix)
         self._every = flush_logs_every_n_steps
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] = ["step"]
@@ -53,13 +50,13 @@ class CSVLogger(Logger):
         self._done = 0  # rows in the file
 
     @property
-    def log_dir(self) -> str:
-        """The folder of this version."""
-        version = f"version_{self.version}" if isinstance(self.version, int) else self.version
-        return str(self._folder / version)
+    def metrics(self) -> list[dict[str, Any]]:
+        """The rows of the table."""
+        return self._rows
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Add metrics to the row of a step, or start a row."""
+        metrics = self.prefixed(metrics)
         number = len(self._rows) if step is None else step
         self._columns += [name for name in metrics if name not in self._columns]
         if len(self._rows) > self._done and self._rows[-1]["step"] == number:
@@ -71,11 +68,9 @@ class CSVLogger(Logger):
             self._waiting = 0
             self._write(len(self._rows) - 1)  # the last row may still grow
 
-    def log_hyperparams(self, params: Mapping[str, Any]) -> None:
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
         """Write the hyperparameters."""
-        path = Path(self.log_dir) / "hparams.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(dict(params), indent=1, default=str) + "\n", encoding="utf-8")
+        self.write_hparams(params)
 
     def save(self) -> None:
         """Write the buffered rows."""
@@ -96,10 +91,3 @@ class CSVLogger(Logger):
                 table.writeheader()
             table.writerows(self._rows[first:end])
         self._in_file, self._done = list(self._columns), end
-
-
-def next_version(folder: Path) -> int:
-    """One more than the largest existing `version_N`."""
-    names = [path.name for path in folder.glob("version_*")]
-    numbers = [int(found[1]) for name in names if (found := re.fullmatch(r"version_(\d+)", name))]
-    return max(numbers, default=-1) + 1

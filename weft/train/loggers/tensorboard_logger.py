@@ -7,20 +7,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from weft.formats.event import hyperparameter
-from weft.train.loggers.csv_logger import next_version
-from weft.train.loggers.logger import Logger
+from weft.train.loggers.logger import VersionedLogger
 from weft.utils.tensorboard import SummaryWriter
 
 _STATUS: Final = {"success": hyperparameter.SUCCESS}
 
 
-class TensorBoardLogger(Logger):
+class TensorBoardLogger(VersionedLogger):
     """Writes event files to `save_dir/name/version_N`, created with the first event.
 
     Args:
         save_dir: the folder of all runs.
-        name: the folder of these runs in it.
+        name: the folder of these runs in it; without it, versions are in `save_dir`.
         version: a number or a name; by default the next free number.
+        log_graph: whether the graph for the module's `example_input_array` is written.
+        default_hp_metric: whether `hp_metric` is written with hyperparameters.
+        prefix: before each name of a metric, with a `-`.
+        sub_dir: a folder in that of the version.
         options: of `weft.utils.tensorboard.SummaryWriter`.
 
     >>> import tempfile
@@ -30,12 +33,12 @@ class TensorBoardLogger(Logger):
     """
 
     def __init__(
-        self, save_dir: str | Path = ".", name: str = "weft_runs", version: int | str | None = None,
-        **options: Any,
+        self, save_dir: str | Path = ".", name: str | None = "lightning_logs",
+        version: int | str | None = None, log_graph: bool = False, default_hp_metric: bool = True,
+        prefix: str = "", sub_dir: str | Path | None = None, **options: Any,
     ) -> None:  # fmt: skip
-        self._folder = Path(save_dir) / name
-        self.name = name
-        self.version = next_version(self._folder) if version is None else version
+        super().__init__(save_dir, name, version, prefix)
+        self._sub_dir, self._log_graph, self._default = sub_dir, log_graph, default_hp_metric
         self._options = options
         self._writer: SummaryWriter | None = None
         self._hparams: dict[str, Any] = {}
@@ -43,9 +46,8 @@ class TensorBoardLogger(Logger):
 
     @property
     def log_dir(self) -> str:
-        """The folder of this version."""
-        version = f"version_{self.version}" if isinstance(self.version, int) else self.version
-        return str(self._folder / version)
+        """The folder of this version, and of `sub_dir` in it."""
+        return str(Path(super().log_dir) / (self._sub_dir or ""))
 
     @property
     def experiment(self) -> SummaryWriter:
@@ -55,19 +57,41 @@ class TensorBoardLogger(Logger):
         return self._writer
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Write scalars."""
-        for name, value in metrics.items():
+        """Write scalars; a dictionary in place of a number gives several in one chart."""
+        for name, value in self.prefixed(metrics).items():
             self._metrics[name] = None
-            self.experiment.add_scalar(name, value, step)
+            if isinstance(value, Mapping):
+                self.experiment.add_scalars(name, value, step)
+            else:
+                self.experiment.add_scalar(name, value, step)
 
-    def log_hyperparams(self, params: Mapping[str, Any]) -> None:
-        """Write hyperparameters; values other than numbers, strings and booleans as strings."""
+    def log_hyperparams(
+        self, params: Any, metrics: Any = None, step: int | None = None, **kwargs: Any
+    ) -> None:
+        """Write hyperparameters; values other than numbers, strings and booleans as strings.
+
+        Args:
+            metrics: numbers by which TensorBoard compares runs, or one, `hp_metric`.
+            step: of these numbers.
+        """
+        self.write_hparams(params)
         plain = (bool, int, float, str)
-        self._hparams = {k: v if isinstance(v, plain) else str(v) for k, v in params.items()}
+        self._hparams = {k: v if isinstance(v, plain) else str(v) for k, v in self.hparams.items()}
+        if metrics is None:
+            metrics = {"hp_metric": -1} if self._default else {}
+        elif not isinstance(metrics, Mapping):
+            metrics = {"hp_metric": metrics}
+        if metrics:
+            self.log_metrics(metrics, 0 if step is None else step)
 
-    def log_graph(self, model: Any, input_array: Any) -> None:
-        """Write the graph of a model for this input."""
-        self.experiment.add_graph(model, input_array)
+    def log_graph(self, model: Any, input_array: Any = None) -> None:
+        """Write the graph of a model for an input; by default, if the logger's `log_graph` says
+        so, for the model's `example_input_array`.
+        """
+        if input_array is None and self._log_graph:
+            input_array = getattr(model, "example_input_array", None)
+        if input_array is not None:
+            self.experiment.add_graph(model, input_array)
 
     def save(self) -> None:
         """Flush everything to files."""

@@ -1,0 +1,246 @@
+"""torchmetrics' names: modules, collections, and values that torchmetrics 1.9 computes."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import torchmetrics as tm
+from weft.errors import ArgumentError, OutOfRangeError, StateError
+from weft.torchmetrics import classification as kinds
+from weft.torchmetrics import functional as F
+from weft.torchmetrics.made import snake
+
+R = np.random.default_rng(0)
+P, T = R.random((12, 3)).astype("f4"), R.integers(0, 3, 12)
+S, H = R.random(12).astype("f4"), R.integers(0, 2, 12)
+L = R.integers(0, 2, (12, 3))
+
+# By torchmetrics 1.9.0, of the arrays above in two batches: arguments, and what it gives for
+# binary data (S, H), classes (P, T) and labels (P, L).
+VALUES = {
+    "Accuracy": (
+        {},
+        [0.583333],
+        [0.5],
+        [0.5],
+    ),
+    "Precision": (
+        {"average": "macro"},
+        [0.666667],
+        [0.5],
+        [0.541667],
+    ),
+    "Recall": (
+        {"average": "macro"},
+        [0.571429],
+        [0.55],
+        [0.666667],
+    ),
+    "F1Score": (
+        {"average": "weighted"},
+        [0.615385],
+        [0.462963],
+        [0.555455],
+    ),
+    "FBetaScore": (
+        {"beta": 0.5},
+        [0.645161],
+        [0.5],
+        [0.555556],
+    ),
+    "Specificity": (
+        {"average": "macro"},
+        [0.6],
+        [0.751984],
+        [0.291667],
+    ),
+    "HammingDistance": (
+        {},
+        [0.416667],
+        [0.5],
+        [0.5],
+    ),
+    "StatScores": (
+        {"average": None},
+        [4.0, 2.0, 3.0, 3.0, 7.0],
+        [3.0, 3.0, 6.0, 0.0, 3.0, 2.0, 2.0, 5.0, 3.0, 5.0, 1.0, 1.0, 7.0, 3.0, 4.0],
+        [5.0, 3.0, 1.0, 3.0, 8.0, 4.0, 3.0, 5.0, 0.0, 4.0, 3.0, 4.0, 0.0, 5.0, 8.0],
+    ),
+    "JaccardIndex": (
+        {},
+        [0.444444],
+        [0.328571],
+        [0.425325],
+    ),
+    "ConfusionMatrix": (
+        {"normalize": "true"},
+        [0.6, 0.4, 0.428571, 0.571429],
+        [1.0, 0.0, 0.0, 0.4, 0.4, 0.2, 0.25, 0.5, 0.25],
+        [0.25, 0.75, 0.375, 0.625, 0.625, 0.375, 0.0, 1.0, 0.0, 1.0, 0.625, 0.375],
+    ),
+    "MatthewsCorrCoef": (
+        {},
+        [0.169031],
+        [0.28587],
+        [-0.025482],
+    ),
+    "AUROC": (
+        {},
+        [0.571429],
+        [0.587831],
+        [0.489583],
+    ),
+    "AveragePrecision": (
+        {"average": "weighted"},
+        [0.647712],
+        [0.476371],
+        [0.628876],
+    ),
+}
+NUMBERS = {
+    "MeanSquaredError": ({"squared": False}, [0.495278]),
+    "MeanAbsoluteError": ({}, [0.409666]),
+    "MeanAbsolutePercentageError": ({}, [1.172234]),
+    "R2Score": ({"multioutput": "raw_values"}, [-1.264341, -2.043641, -1.973984]),
+    "ExplainedVariance": ({}, [-1.640913]),
+    "PearsonCorrCoef": ({"num_outputs": 3}, [-0.080461, -0.438354, -0.442555]),
+    "SpearmanCorrCoef": ({"num_outputs": 3}, [-0.342657, -0.412587, -0.384615]),
+    "ConcordanceCorrCoef": ({"num_outputs": 3}, [-0.07682, -0.407199, -0.425233]),
+    "CosineSimilarity": ({"reduction": "mean"}, [0.755928]),
+    "KLDivergence": ({}, [0.469287]),
+    "PeakSignalNoiseRatio": ({"data_range": 1.0}, [6.103015]),
+}
+
+TASKS = (
+    {"task": "binary"},
+    {"task": "multiclass", "num_classes": 3},
+    {"task": "multilabel", "num_labels": 3},
+)
+
+
+def in_two_batches(metric, preds, target):
+    preds, target = wf.tensor(preds), wf.tensor(target)
+    first = metric(preds[:8], target[:8])
+    metric.update(preds[8:], target[8:])
+    alone = metric.clone()
+    alone.reset()
+    alone.update(preds[:8], target[:8])
+    np.testing.assert_array_equal(first.numpy(), alone.compute().numpy())
+    return metric.compute().numpy().ravel()
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_classification(name):
+    options, *values = VALUES[name]
+    for task, batch, expected in zip(TASKS, ((S, H), (P, T), (P, L)), values, strict=True):
+        metric = getattr(tm, name)(**task, **options)
+        assert isinstance(metric, getattr(kinds, f"{task['task'].capitalize()}{name}"))
+        np.testing.assert_allclose(in_two_batches(metric, *batch), expected, atol=2e-6)
+        told = {k: v for k, v in task.items() if k != "task"}
+        function = getattr(F, f"{task['task']}_{snake(name)}")
+        tensors = [wf.tensor(x) for x in batch]
+        options = {"average": "micro", **options} if name in ("Accuracy", "FBetaScore") else options
+        known = {k: v for k, v in options.items() if k != "average" or told}
+        if name not in ("HammingDistance",):
+            found = function(*tensors, **told, **known)
+            np.testing.assert_allclose(found.numpy().ravel(), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_regression(name):
+    options, expected = NUMBERS[name]
+    metric = getattr(tm, name)(**options)
+    batch = P, P[::-1].copy() + np.float32(0.1)
+    np.testing.assert_allclose(in_two_batches(metric, *batch), expected, rtol=1e-5)
+    found = getattr(F, snake(name))(*map(wf.tensor, batch), **options)
+    np.testing.assert_allclose(found.numpy().ravel(), expected, rtol=1e-5)
+
+
+class Hits(tm.Metric):
+    """A metric of a user's."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("hits", wf.tensor(0), dist_reduce_fx="sum", persistent=True)
+        self.add_state("seen", [], dist_reduce_fx="cat")
+
+    def update(self, preds, target):
+        self.hits += (preds.argmax(1) == target).sum()
+        self.seen.append(target)
+
+    def compute(self):
+        return self.hits.float() / len(wf.cat(self.seen))
+
+
+def test_a_collection_of_a_users_and_other_metrics_is_logged():
+    class Module(wf.train.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.metrics = tm.MetricCollection({"hits": Hits()}, prefix="val/").clone()
+            self.metrics.add_metrics(tm.Accuracy(task="multiclass", num_classes=3))
+            self.mean = tm.MeanMetric()
+
+        def validation_step(self, batch, batch_idx):
+            preds, target = batch
+            self.metrics.update(preds, target)
+            self.mean.update(preds.sum(), weight=len(target))
+            self.log_dict(self.metrics, on_epoch=True)
+            self.log("mean", self.mean)
+
+    batches = [(wf.tensor(P[:8]), wf.tensor(T[:8])), (wf.tensor(P[8:]), wf.tensor(T[8:]))]
+    module = Module()
+    assert list(module.state_dict()) == ["metrics.hits.hits"]
+    trainer = wf.train.Trainer(logger=False, enable_progress_bar=False)
+    for _ in range(2):  # states are reset after each pass
+        (found,) = trainer.validate(module, batches)
+        right = float((P.argmax(1) == T).mean())
+        sums = float(P[:8].sum()), float(P[8:].sum())
+        mean = (8 * sums[0] + 4 * sums[1]) / 12
+        assert found == {
+            "val/hits": pytest.approx(right), "val/MulticlassAccuracy": pytest.approx(right),
+            "mean": pytest.approx(mean),
+        }  # fmt: skip
+    two = [Hits(), Hits()]
+    for metric, batch in zip(two, batches, strict=True):
+        metric.update(*batch)
+    whole = two[0].of_ranks([m.metric_state for m in two])
+    assert whole.compute().item() == pytest.approx(right)
+
+
+def test_wrappers_and_aggregates():
+    tracker = tm.MetricTracker(tm.MeanSquaredError(), maximize=False)
+    for shift in (2.0, 1.0, 3.0):
+        tracker.increment()
+        tracker.update(wf.zeros(3), wf.zeros(3) + shift)
+    assert tracker.best_metric(return_step=True) == (1.0, 1)
+    each = tm.ClasswiseWrapper(
+        tm.Recall(task="multiclass", num_classes=2, average=None), labels=["cat", "dog"]
+    )
+    found = each(wf.tensor([0, 1, 1]), wf.tensor([0, 0, 1]))
+    assert {k: v.item() for k, v in found.items()} == {
+        "multiclassrecall_cat": 0.5, "multiclassrecall_dog": 1.0,
+    }  # fmt: skip
+    with pytest.warns(UserWarning, match="NaN is left out"):
+        assert tm.MaxMetric()(wf.tensor([1.0, float("nan")])).item() == 1.0
+    assert tm.SumMetric(nan_strategy=5.0)(wf.tensor([1.0, float("nan")])).item() == 6.0
+    curve = tm.ROC(task="binary")(wf.tensor([0.1, 0.4, 0.8]), wf.tensor([0, 1, 1]))
+    assert [x.tolist() for x in curve[:2]] == [[0, 0, 0, 1], [0, 0.5, 1, 1]]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: tm.Accuracy(task="many"), ArgumentError, "expected task of"),
+        (lambda: tm.Accuracy(task="multiclass"), ArgumentError, "expected .'num_classes'.*none"),
+        (lambda: tm.F1Score(task="binary", colour=1), ArgumentError, "unknown arguments"),
+        (lambda: kinds.BinaryAccuracy(multidim_average="samplewise"), ArgumentError, "'global'"),
+        (lambda: tm.AUROC(task="binary").compute(), StateError, "expected update"),
+        (lambda: tm.Accuracy(task="multiclass", num_classes=2)(wf.tensor([3]), wf.tensor([1])),
+         OutOfRangeError, "expected classes from 0 to 1"),
+        (lambda: tm.MetricCollection([Hits(), Hits()]), ArgumentError, "of different names"),
+        (lambda: Hits().add_state("x", 3), ArgumentError, "expected a tensor or an empty list"),
+    ],
+)  # fmt: skip
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()

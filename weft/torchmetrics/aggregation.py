@@ -1,0 +1,259 @@
+"""Aggregates of numbers, with what to do about NaN; trackers and wrappers of metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft import metrics
+from weft.eager.functions.api import Tensor, as_tensor, cat, stack, where, zeros_like
+from weft.errors import ArgumentError
+from weft.ops.warning import warn
+from weft.torchmetrics.collection import MetricCollection
+from weft.torchmetrics.metric import Counted, Metric
+
+__all__ = [
+    "CatMetric", "ClasswiseWrapper", "MaxMetric", "MeanMetric", "MetricTracker", "MinMaxMetric",
+    "MinMetric", "SumMetric",
+]  # fmt: skip
+
+
+class _Aggregate(Counted):
+    """Base class: an aggregate of numbers of any shape.
+
+    Args:
+        nan_strategy: `"error"`, `"warn"` or `"ignore"`, which leave NaN out, `"disable"`, which
+            keeps it, or a number that takes its place.
+    """
+
+    def __init__(self, counts: Any, nan_strategy: str | float, **options: Any) -> None:
+        super().__init__(counts, **options)
+        known = ("error", "warn", "ignore", "disable")
+        if nan_strategy not in known and not isinstance(nan_strategy, float | int):
+            raise ArgumentError.here(
+                f"{type(self).__name__}: expected nan_strategy of {known} or a number, got "
+                f"{nan_strategy!r}"
+            )
+        self.nan_strategy = nan_strategy
+
+    def numbers(self, value: Any) -> Tensor:
+        """The numbers without NaN, or with another number in its place."""
+        x = value if isinstance(value, Tensor) else as_tensor(value).float()
+        if self.nan_strategy == "disable" or not x.dtype.is_floating:
+            return x
+        odd = x.isnan()
+        if not isinstance(self.nan_strategy, str):
+            return where(odd, zeros_like(x) + self.nan_strategy, x)
+        if not odd.any():
+            return x
+        if self.nan_strategy == "error":
+            raise ArgumentError.here(f"{type(self).__name__}: expected numbers, got NaN")
+        if self.nan_strategy == "warn":
+            warn(f"{type(self).__name__}: NaN is left out")
+        return x[~odd]
+
+    def update(self, value: Any) -> None:
+        """Add numbers."""
+        x = self.numbers(value)
+        if x.numel():
+            self.counts.update(x)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add numbers; returns their own aggregate."""
+        alone = self.clone()
+        alone.reset()
+        alone.update(*args, **kwargs)
+        self.update(*args, **kwargs)
+        self._forward_cache = alone.compute()
+        return self._forward_cache
+
+
+class MeanMetric(_Aggregate):
+    """The weighted mean of numbers."""
+
+    def __init__(self, nan_strategy: str | float = "warn", **options: Any) -> None:
+        super().__init__(metrics.Mean(), nan_strategy, **options)
+
+    def update(self, value: Any, weight: Any = None) -> None:
+        """Add numbers, with one weight or one for each."""
+        if weight is None:
+            super().update(value)
+        else:
+            x = value if isinstance(value, Tensor) else as_tensor(value).float()
+            self.counts.update(x, as_tensor(weight).float().broadcast_to(x.shape))
+
+
+class SumMetric(_Aggregate):
+    """The sum of numbers."""
+
+    def __init__(self, nan_strategy: str | float = "warn", **options: Any) -> None:
+        super().__init__(metrics.Sum(), nan_strategy, **options)
+
+
+class MaxMetric(_Aggregate):
+    """The largest number."""
+
+    def __init__(self, nan_strategy: str | float = "warn", **options: Any) -> None:
+        super().__init__(metrics.Max(), nan_strategy, **options)
+
+
+class MinMetric(_Aggregate):
+    """The smallest number."""
+
+    def __init__(self, nan_strategy: str | float = "warn", **options: Any) -> None:
+        super().__init__(metrics.Min(), nan_strategy, **options)
+
+
+class CatMetric(Metric):
+    """All numbers, as one vector."""
+
+    def __init__(self, nan_strategy: str | float = "disable", **options: Any) -> None:
+        super().__init__(**options)
+        if nan_strategy != "disable":
+            raise ArgumentError.here(
+                f"CatMetric: expected nan_strategy='disable', got {nan_strategy!r}"
+            )
+        self.add_state("value", [], "cat")
+
+    def update(self, value: Any) -> None:
+        """Add numbers."""
+        self.value.append(as_tensor(value).reshape(-1))
+
+    def compute(self) -> Any:
+        """The numbers."""
+        return cat(self.value) if self.value else []
+
+
+class ClasswiseWrapper(Metric):
+    """A metric that gives one number for each class, as a dictionary.
+
+    Args:
+        metric: with `average=None`.
+        labels: names of the classes; by default their numbers.
+        prefix: before each name; by default the metric's.
+        postfix: after each name.
+    """
+
+    def __init__(
+        self, metric: Metric, labels: list[str] | None = None, prefix: str | None = None,
+        postfix: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.metric, self.labels = metric, labels
+        own = "" if postfix else f"{type(metric).__name__.lower()}_"
+        self._prefix, self._postfix = own if prefix is None else prefix, postfix or ""
+
+    def _by_class(self, values: Any) -> dict[str, Any]:
+        names = self.labels or range(len(values))
+        pairs = zip(names, values, strict=True)
+        return {f"{self._prefix}{name}{self._postfix}": value for name, value in pairs}
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Add a batch."""
+        self.metric.update(*args, **kwargs)
+
+    def compute(self) -> Any:
+        """The metric of each class by name."""
+        return self._by_class(self.metric.compute())
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch; returns the metric of this batch alone."""
+        self._update_count += 1
+        return self._by_class(self.metric(*args, **kwargs))
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        super().reset()
+        self.metric.reset()
+
+
+class MinMaxMetric(Metric):
+    """A metric with the smallest and the largest value that it has had: `raw`, `min`, `max`."""
+
+    def __init__(self, base_metric: Metric, **options: Any) -> None:
+        super().__init__(**options)
+        self._base_metric = base_metric
+        self.min_val, self.max_val = as_tensor(float("inf")), as_tensor(float("-inf"))
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Add a batch."""
+        self._base_metric.update(*args, **kwargs)
+
+    def compute(self) -> Any:
+        """The metric, its smallest and its largest value."""
+        value = self._base_metric.compute()
+        self.min_val, self.max_val = value.minimum(self.min_val), value.maximum(self.max_val)
+        return {"raw": value, "max": self.max_val, "min": self.min_val}
+
+    def reset(self) -> None:
+        """Forget all batches, but not the extremes."""
+        super().reset()
+        self._base_metric.reset()
+
+
+class MetricTracker:
+    """A metric, or a collection, over several epochs: `increment()` begins the next one.
+
+    Args:
+        metric: what is tracked.
+        maximize: whether the largest value is best; of a collection, one for each metric.
+    """
+
+    def __init__(self, metric: Any, maximize: bool | list[bool] = True) -> None:
+        self._base, self.maximize = metric, maximize
+        self._each: list[Any] = []
+
+    @property
+    def n_steps(self) -> int:
+        """The number of epochs so far."""
+        return len(self._each)
+
+    def increment(self) -> None:
+        """Begin an epoch."""
+        self._each.append(self._base.clone())
+        self._each[-1].reset()
+
+    def _current(self) -> Any:
+        if not self._each:
+            raise ArgumentError.here("MetricTracker: expected increment() before it")
+        return self._each[-1]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Add a batch; returns the metric of this batch alone."""
+        return self._current()(*args, **kwargs)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """Add a batch."""
+        self._current().update(*args, **kwargs)
+
+    def compute(self) -> Any:
+        """The metric of this epoch."""
+        return self._current().compute()
+
+    def compute_all(self) -> Any:
+        """The metrics of all epochs."""
+        found = [m.compute() for m in self._each]
+        if found and isinstance(found[0], Mapping):
+            return {k: stack([x[k] for x in found]) for k in found[0]}
+        return stack(found)
+
+    def reset(self) -> None:
+        """Forget the batches of this epoch."""
+        self._current().reset()
+
+    def best_metric(self, return_step: bool = False) -> Any:
+        """The best value, or those of a collection; with the epochs if `return_step`."""
+        found = self.compute_all()
+        if isinstance(self._base, MetricCollection):
+            most = self.maximize
+            each = most if isinstance(most, list) else [most] * len(found)
+            best = {k: _best(v, m) for (k, v), m in zip(found.items(), each, strict=True)}
+            values = {k: v for k, (v, _) in best.items()}
+            return (values, {k: i for k, (_, i) in best.items()}) if return_step else values
+        value, step = _best(found, bool(self.maximize))
+        return (value, step) if return_step else value
+
+
+def _best(values: Any, maximize: bool) -> tuple[float, int]:
+    step = int((values.argmax() if maximize else values.argmin()).item())
+    return float(values[step].item()), step

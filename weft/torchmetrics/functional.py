@@ -1,0 +1,8 @@
+"""The metrics of one batch as functions."""
+
+from __future__ import annotations
+
+from weft.torchmetrics import classification, regression
+
+_FUNCTIONS = {**classification.FUNCTIONS, **regression.FUNCTIONS}
+globals().update(_FUNCTIONS, __all__=sorted(_FUNCTIONS))

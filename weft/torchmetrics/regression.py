@@ -1,0 +1,256 @@
+"""Metrics of regression, text and images: classes, and functions of one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft import metrics
+from weft.eager.functions.api import Tensor
+from weft.errors import ArgumentError
+from weft.ir.dtype import float64
+from weft.metrics.metric import given
+from weft.metrics.regression import Moments, Pairs, Summed
+from weft.ops.metric import moment
+from weft.torchmetrics.made import Build, Made, made_class, made_function, snake
+
+__all__ = [
+    "BLEUScore",
+    "ConcordanceCorrCoef",
+    "CosineSimilarity",
+    "ExplainedVariance",
+    "KLDivergence",
+    "KendallRankCorrCoef",
+    "LogCoshError",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanSquaredError",
+    "MeanSquaredLogError",
+    "PeakSignalNoiseRatio",
+    "PearsonCorrCoef",
+    "Perplexity",
+    "R2Score",
+    "SpearmanCorrCoef",
+    "SymmetricMeanAbsolutePercentageError",
+    "WeightedMeanAbsolutePercentageError",
+]
+FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
+"""The functions by name; `weft.torchmetrics.functional` offers them."""
+
+
+def _define(name: str, doc: str, build: Build, **order: Any) -> type[Made]:
+    """A class; defines the function of one batch as well."""
+    low = snake(name)
+    FUNCTIONS[low] = made_function(low, __name__, doc, order, build)
+    return made_class(name, __name__, doc, order, build)
+
+
+def _doubles(preds: Any, target: Any) -> tuple[Tensor, Tensor]:
+    return given(preds).to(float64), given(target).to(float64)
+
+
+def _summed(part: Callable[[Tensor, Tensor], Any]) -> Build:
+    """The mean of what a function gives for each pair."""
+
+    def each(preds: Any, target: Any) -> tuple[Any, Any]:
+        found = part(*_doubles(preds, target))
+        return found.sum(), found.numel()
+
+    return lambda: Summed(each)
+
+
+def _moments(figure: Callable[..., Any]) -> Build:
+    return lambda num_outputs=1: Moments(figure, num_outputs)
+
+
+def _outputs(figure: Callable[..., Any]) -> Build:
+    """A figure of each output, averaged as `multioutput` says."""
+
+    def build(multioutput: str = "uniform_average", num_outputs: int = 1, adjusted: int = 0) -> Any:
+        if multioutput not in ("uniform_average", "raw_values", "variance_weighted"):
+            raise ArgumentError.here(f"expected multioutput 'uniform_average', 'raw_values' or "
+                                     f"'variance_weighted', got {multioutput!r}")  # fmt: skip
+
+        def run(*sums: Any) -> Any:
+            found = figure(*sums)
+            if adjusted:
+                n = np.asarray(sums[0])
+                found = 1 - (1 - found) * (n - 1) / (n - adjusted - 1)
+            if multioutput == "raw_values":
+                return found
+            spread = moment.spread(sums[0], sums[2], sums[4])
+            weights = spread if multioutput == "variance_weighted" else None
+            return np.average(found, weights=weights)
+
+        return _Outputs(run)
+
+    return build
+
+
+class _Outputs(Moments):
+    """Moments of each output; their number follows from the first batch."""
+
+    def __init__(self, figure: Callable[..., Any]) -> None:
+        super().__init__(figure)
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Predictions and targets (N,) or (N, outputs)."""
+        shape = given(preds).shape
+        self.outputs = int(shape[-1]) if len(shape) > 1 else 1
+        return super().part(preds, target)
+
+
+def _similarity(preds: Any, target: Any) -> tuple[Any, Any]:
+    x, y = _doubles(preds, target)
+    found = (x * y).sum(-1) / (x.norm(dim=-1) * y.norm(dim=-1))
+    return found.sum(), found.numel()
+
+
+def _divergence(log_prob: bool) -> Callable[..., Any]:
+    def part(p: Any, q: Any) -> tuple[Any, Any]:
+        a, b = _doubles(p, q)
+        if log_prob:
+            found = (a.exp() * (a - b)).sum(-1)
+        else:
+            a, b = a / a.sum(-1, keepdim=True), b / b.sum(-1, keepdim=True)
+            found = (a * (a / b).log()).nan_to_num(0.0).sum(-1)
+        return found.sum(), found.numel()
+
+    return part
+
+
+def _mean_or_sum(reduction: Any, part: Callable[..., Any]) -> Any:
+    if reduction not in ("mean", "sum"):
+        raise ArgumentError.here(f"expected reduction 'mean' or 'sum', got {reduction!r}")
+    return Summed(part, None if reduction == "mean" else lambda total, count: total)
+
+
+def _noise(data_range: Any, base: float) -> Any:
+    """Peak signal-to-noise ratio, of a known range."""
+    if data_range is None:
+        raise ArgumentError.here("PeakSignalNoiseRatio: expected data_range, got None")
+    low, high = data_range if isinstance(data_range, tuple) else (0.0, data_range)
+
+    def figure(total: Any, count: Any) -> Any:
+        return 10 * np.log((high - low) ** 2 * count / total) / np.log(base)
+
+    def part(preds: Any, target: Any) -> tuple[Any, Any]:
+        x, y = _doubles(preds, target)
+        if isinstance(data_range, tuple):
+            x, y = x.clamp(low, high), y.clamp(low, high)
+        return ((x - y) ** 2).sum(), x.numel()
+
+    return Summed(part, figure)
+
+
+def _error(squared: bool, num_outputs: int) -> Any:
+    def figure(n: Any, *sums: Any) -> Any:
+        mean = moment.squared_error(n, *sums) / n
+        return mean if squared else np.sqrt(mean)
+
+    return metrics.MeanSquaredError(squared) if num_outputs == 1 else Moments(figure, num_outputs)
+
+
+_EPS: Final = 1.17e-06  # the least denominator of relative errors, as in torchmetrics
+MeanSquaredError = _define(
+    "MeanSquaredError", "The mean of squared differences.", _error, squared=True, num_outputs=1
+)
+MeanAbsoluteError = _define(
+    "MeanAbsoluteError", "The mean of absolute differences.", metrics.MeanAbsoluteError
+)
+MeanAbsolutePercentageError = _define(
+    "MeanAbsolutePercentageError",
+    "The mean of absolute differences relative to targets.",
+    _summed(lambda x, y: (x - y).abs() / y.abs().clamp(min=_EPS)),
+)
+SymmetricMeanAbsolutePercentageError = _define(
+    "SymmetricMeanAbsolutePercentageError",
+    "The mean of absolute differences relative to the mean of both absolute numbers.",
+    _summed(lambda x, y: 2 * (x - y).abs() / (x.abs() + y.abs()).clamp(min=_EPS)),
+)
+WeightedMeanAbsolutePercentageError = _define(
+    "WeightedMeanAbsolutePercentageError",
+    "The sum of absolute differences relative to that of absolute targets.",
+    lambda: Summed(lambda x, y: ((a := _doubles(x, y))[0].sub(a[1]).abs().sum(), a[1].abs().sum())),
+)
+MeanSquaredLogError = _define(
+    "MeanSquaredLogError",
+    "The mean of squared differences of log(1 + x).",
+    _summed(lambda x, y: (x.log1p() - y.log1p()) ** 2),
+)
+LogCoshError = _define(
+    "LogCoshError",
+    "The mean logarithm of the hyperbolic cosine of differences.",
+    _summed(lambda x, y: (x - y).cosh().log()),
+)
+R2Score = _define(
+    "R2Score",
+    "The share of the targets' variance that predictions explain.",
+    lambda adjusted=0, multioutput="uniform_average": _outputs(moment.determination)(
+        multioutput, 1, adjusted
+    ),
+    adjusted=0,
+    multioutput="uniform_average",
+)
+ExplainedVariance = _define(
+    "ExplainedVariance",
+    "That share, whatever the mean error.",
+    _outputs(moment.explained),
+    multioutput="uniform_average",
+)
+PearsonCorrCoef = _define(
+    "PearsonCorrCoef",
+    "Pearson's correlation coefficient, of each output.",
+    _moments(moment.pearson),
+    num_outputs=1,
+)
+ConcordanceCorrCoef = _define(
+    "ConcordanceCorrCoef",
+    "Lin's concordance correlation coefficient, of each output.",
+    _moments(moment.concordance),
+    num_outputs=1,
+)
+SpearmanCorrCoef = _define(
+    "SpearmanCorrCoef",
+    "Spearman's correlation coefficient, of each output.",
+    lambda num_outputs=1: Pairs(moment.spearman, num_outputs),
+    num_outputs=1,
+)
+KendallRankCorrCoef = _define(
+    "KendallRankCorrCoef", "Kendall's tau-b.", lambda: Pairs(moment.kendall)
+)
+CosineSimilarity = _define(
+    "CosineSimilarity",
+    "The cosine of the angle between rows: their sum, or mean.",
+    lambda reduction="sum": _mean_or_sum(reduction, _similarity),
+    reduction="sum",
+)
+KLDivergence = _define(
+    "KLDivergence",
+    "The divergence of the second distribution from the first, over rows.",
+    lambda log_prob=False, reduction="mean": _mean_or_sum(reduction, _divergence(log_prob)),
+    log_prob=False,
+    reduction="mean",
+)
+PeakSignalNoiseRatio = _define(
+    "PeakSignalNoiseRatio",
+    "The peak signal-to-noise ratio of images.",
+    _noise,
+    data_range=None,
+    base=10.0,
+)
+Perplexity = _define(
+    "Perplexity",
+    "e to the mean negative log-likelihood of tokens.",
+    metrics.Perplexity,
+    ignore_index=None,
+)
+BLEUScore = _define(
+    "BLEUScore",
+    "How many n-grams of translations are in references, over the whole corpus.",
+    metrics.BLEU,
+    n_gram=4,
+    smooth=False,
+)
