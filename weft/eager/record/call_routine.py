@@ -18,7 +18,8 @@ from weft.ir.shape import known
 from weft.library.form import UnsizedError
 from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import catalogue
-from weft.transform.gradient import Cotangent, gradients
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.transform.gradient import Cotangent, dense, gradients
 
 MOST_CALLS: Final = 1 << 12  # forgotten together
 
@@ -55,9 +56,10 @@ def backward(record: Record, pull: Pull) -> Ready:
 
     Its inputs are the call's inputs, its results, and the given cotangents. `found` has for each
     wanted input the number of its cotangent among the results; -1 if no gradient reaches it.
+    Row-sparse cotangents are dense.
 
     Raises:
-        NoRoutineError: it has none, as one with row-sparse results.
+        NoRoutineError: it has none.
     """
     return _ready(record, pull)
 
@@ -138,7 +140,7 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
         ]
         targets = [x for x, wanted in zip(xs, pull.wanted, strict=True) if wanted]
         found = gradients([y for y, _ in pairs], targets, [g for _, g in pairs])
-        reached = _dense([g for g in found if g is not None])
+        reached = [dense(g) for g in found if g is not None]
         taken = set(xs)
         given = _apart(xs)
         results: list[Value] = []  # what the call has computed is not computed again
@@ -147,7 +149,8 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
             taken.add(y)
     made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], current())
     numbers = iter(range(len(reached)))
-    return Made(made, tuple([-1 if g is None else next(numbers) for g in found]))
+    places = tuple([-1 if g is None else next(numbers) for g in found])
+    return Made(made, places, any([isinstance(g, RowSparse) for g in found]))
 
 
 def _apart(xs: Sequence[Value]) -> list[Value]:

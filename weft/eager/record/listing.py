@@ -117,8 +117,8 @@ class Calls:
             pass.
 
     Raises:
-        NoRoutineError: a backward pass goes through more than calls with gradients of their own, or
-            a view has no room.
+        NoRoutineError: a backward pass goes through more than calls with gradients of their own, a
+            gradient is to stay row-sparse, or a view has no room.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -138,10 +138,14 @@ class Calls:
         self.gradients: list[Sequence[Step]] = []
         self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
         last = max([r.serial for r in records if r.plan.follows], default=-1)
+        takes_rows = any([r.plan.pattern.takes_rows for r in records])
         for i, record in enumerate(records):
             self.gradients.append(())
             if record.plan.follows:
-                found = BackwardPass(record, records[:i], self.results.__getitem__, last)
+                shown = any([y.record is record for y in structure.outputs])
+                found = BackwardPass(
+                    record, records[:i], self.results.__getitem__, last, shown or takes_rows
+                )
                 self._stands_for.update(zip(self.results[record], found.found, strict=True))
                 self.gradients[i] = found.steps
 

@@ -20,17 +20,23 @@ MOST_SEEN: Final = 8
 
 
 class Made(NamedTuple):
-    """A routine, and which of its results is which, where that is not plain."""
+    """A routine, and what is known of its results.
+
+    Attributes:
+        found: which is which, where that is not plain.
+        rows: whether one would be row-sparse if it were not made dense.
+    """
 
     routine: Routine
     found: tuple[int, ...] = ()
+    rows: bool = False
 
 
 class Ready:
     """The same at concrete sizes."""
 
     def __init__(self, made: Made, numbers: Sequence[int] = ()) -> None:
-        self.routine, self.found = made
+        self.routine, self.found, self.rows = made
         self._numbers = numbers
 
     @functools.cached_property
