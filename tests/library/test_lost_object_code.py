@@ -18,7 +18,7 @@ from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.library import entry, variant
-from weft.library.routine import Placed, link_all, routine
+from weft.library.routine import routine
 from weft.ops.declaration import catalogue
 from weft.runtime.compilation import compiler as module
 from weft.runtime.compilation.compiler import Compiler

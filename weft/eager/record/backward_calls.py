@@ -163,10 +163,10 @@ class BackwardPass:
         same = tuple([first[x] for x in call.inputs])
         wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
         pull = Pull(tuple([g is not None for g in totals]), wanted, same)
-        ready = backward(call, pull)
-        if ready.rows and self._takes_rows and any([_is_large(x.type) for x in call.inputs]):
+        case = backward(call, pull).case
+        if case.rows and self._takes_rows and any([_is_large(x.type) for x in call.inputs]):
             raise NoRoutineError
-        places = iter(ready.found)
+        places = iter(case.found)
         outputs: list[tuple[Key, Origin]] = []
         for i, (x, varies) in enumerate(zip(call.inputs, wanted, strict=True)):
             if varies and next(places) >= 0:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,11 +9,12 @@ from weft.codegen.target import current
 from weft.eager.record.attribute_pattern import refilled
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import placeholders
-from weft.eager.record.sized_call import Made, Ready, SizedCall, Sizes
+from weft.eager.record.sized_call import SizedCall, Sizes
 from weft.errors import CompileError
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
+from weft.library.case import Case, Made
 from weft.library.form import UnsizedError
 from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import catalogue
@@ -42,31 +42,42 @@ Expand = Callable[..., Sequence[Cotangent]]
 _calls: Final[dict[Any, SizedCall]] = {}
 
 
+class Ready(NamedTuple):
+    """A call at certain sizes.
+
+    Attributes:
+        call: the same at any sizes.
+        case: what computes it.
+    """
+
+    call: SizedCall
+    case: Case
+
+
 def forward(record: Record) -> Ready:
-    """The routine of a call.
+    """How a call is computed.
 
     Raises:
-        NoRoutineError: it has none.
+        NoRoutineError: it has no routine.
     """
     return _ready(record, None)
 
 
 def backward(record: Record, pull: Pull) -> Ready:
-    """The routine of a call's gradient.
+    """How a call's gradient is computed.
 
     Its inputs are the call's inputs, its results, and the given cotangents. `found` has for each
     wanted input the number of its cotangent among the results; -1 if no gradient reaches it.
     Row-sparse cotangents are dense.
 
     Raises:
-        NoRoutineError: it has none.
+        NoRoutineError: it has no routine.
     """
     return _ready(record, pull)
 
 
-@functools.lru_cache(maxsize=1 << 10)
 def sum_of(kind: TensorType, count: int) -> Ready:
-    """The routine that adds up so many cotangents."""
+    """How so many cotangents are added up."""
 
     def make(sizes: Sizes) -> Made:
         graph = Graph()
@@ -76,29 +87,26 @@ def sum_of(kind: TensorType, count: int) -> Ready:
         return Made(routine(graph, [total], parts, current()))
 
     shape = known(kind.shape)
-    if 0 in shape:
-        return Ready(make(shape))
-    return _call(("sum", kind.dtype, len(shape), count)).at(shape, make)
+    call = _call(("sum", kind.dtype, len(shape), count))
+    return Ready(call, call.at(shape, make, 0 in shape))
 
 
 def _ready(record: Record, pull: Pull | None) -> Ready:
     plan = record.plan
-    found = plan.routines.get(pull)
-    if found is None:
-        try:
-            found = _made(record, pull)
-        except (NoRoutineError, UnsizedError, CompileError):
-            found = False
-        plan.routines[pull] = found
-    if found is False:
+    if plan.routines.get(pull) is False:
         raise NoRoutineError
-    return found
+    try:
+        return _found(record, pull)
+    except (NoRoutineError, UnsizedError, CompileError, OverflowError):
+        plan.routines[pull] = False
+        raise NoRoutineError from None
 
 
-def _made(record: Record, pull: Pull | None) -> Ready:
+def _found(record: Record, pull: Pull | None) -> Ready:
     plan, types = record.plan, [x.type for x in record.inputs]
-    if not plan.pattern.shared or any([0 in known(t.shape) for t in types]):
-        return Ready(_written(types, plan.expand, pull))
+    if not plan.pattern.shared:
+        call = plan.routines.setdefault(pull, SizedCall())
+        return Ready(call, call.at((), lambda _: _written(types, plan.expand, pull), True))
     pattern, own = plan.general
 
     def make(sizes: Sizes) -> Made:
@@ -113,7 +121,8 @@ def _made(record: Record, pull: Pull | None) -> Ready:
         static = {name: refilled(value, left) for name, value in plan.static.items()}
         return _written(given, lambda *values: pattern.expand(values, static), pull)
 
-    return _call((pattern, pull)).at(own, make)
+    call = _call((pattern, pull))
+    return Ready(call, call.at(own, make, any([0 in known(t.shape) for t in types])))
 
 
 def _call(key: Any) -> SizedCall:

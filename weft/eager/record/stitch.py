@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
-from collections.abc import Sequence
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -15,16 +18,19 @@ from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
 from weft.eager.record.structure import Structure
 from weft.errors import CompileError, OutOfRangeError, WeftError
-from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
-from weft.ir.shape import known, size
-from weft.library.launch_list import LaunchList
-from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
-from weft.library.variant import Bound
+from weft.ir.shape import known
+from weft.library.case import Case, Made
+from weft.library.formula import Choice, Formula
+from weft.library.kernel_list import KernelList, Output, Row
+from weft.library.routine import NoRoutineError, Routine, routine
+from weft.library.workspace import WORKSPACE
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.memory.address import address_of
 from weft.transform.interpreter import located
+
+MOST_LISTINGS: Final = 4  # of structures that differ in sizes alone
 
 
 def stitched(
@@ -42,40 +48,45 @@ def stitched(
     """
     if sys.is_finalizing():  # a compiler needs more than is left of the interpreter
         raise NoRoutineError
+    memo = structure.memo
+    listings = [] if memo is None else memo.listings
+    for i, listing in enumerate(listings):
+        found = _computed(listing, structure, leaves)
+        if found is not None:
+            if i:
+                listings[:] = [listing, *listings[:i], *listings[i + 1 :]]
+            return found, frozenset()
     try:
-        listing, placed = _listing(structure)
+        listing = listing_of(structure)
     except NoRoutineError:
         return _whole(structure, leaves, as_rows)
+    listings[:] = [listing, *listings][:MOST_LISTINGS]
+    found = _computed(listing, structure, leaves)
+    assert found is not None
+    return found, frozenset()
+
+
+def _computed(
+    listing: Listing, structure: Structure, leaves: Sequence[Array]
+) -> list[Array] | None:
+    """The outputs of a structure; `None` if the listing does not fit its sizes."""
     records = structure.records
-    stitching = Stitching(len(leaves), listing.count, leaves)
+    sizes = listing.sizes(records)
+    if sizes is None:
+        return None
+    arrays = dict(enumerate(leaves))
     for value, kind, number in listing.fills:
-        stitching.fill(value, kind.type(records), number)
-    owned = frozenset(listing.outputs)
-    for step, found in zip(listing.steps, placed, strict=True):
-        types = [kind.type(records) for _, kind in step.outputs]
-        stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
-    stitching.settle(placed, listing.shared)
-    for step, found in zip(listing.steps, placed, strict=True):
-        record = records[step.record]
-        stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
-    stitching.run()
-    types = [y.type for y in structure.outputs]
-    return stitching.results(listing.outputs, types), frozenset()
-
-
-def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
-    """The listing of a structure, and its routines at these sizes."""
-    memo = structure.memo
-    if memo is not None and memo.listing is not None:
-        placed = memo.listing.placed(structure.records)
-        if placed is not None:
-            return memo.listing, placed
-    listing = listing_of(structure)
-    if memo is not None:
-        memo.listing = listing
-    placed = listing.placed(structure.records)
-    assert placed is not None
-    return listing, placed
+        dtype, shape = kind.type(records)
+        arrays[value] = np.full(known(shape), number, dtype.numpy)
+    foreign = set(arrays)
+    for value, kind in listing.owned:
+        dtype, shape = kind.type(records)
+        arrays[value] = memory_pool.empty(known(shape), dtype.numpy)
+    stitching = _Stitching(listing.kernels, sizes, arrays, foreign)
+    if not stitching.write(lambda step: listing.steps[step].add(records)):
+        return None
+    stitching.run(lambda step: records[listing.steps[step].record])
+    return stitching.results(listing.outputs, [y.type for y in structure.outputs])
 
 
 def _whole(
@@ -84,170 +95,106 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        found = computed(made, leaves, [y.type for y in expanded.outputs])
     except CompileError:
         raise NoRoutineError from None
-    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
+    return found, expanded.rows
 
 
-def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+def computed(made: Routine, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
     """The results of one routine.
 
     Args:
         types: of the results.
     """
     count = len(inputs)
-    outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), inputs)
-    stitching.allocate(outputs, types, made, frozenset(outputs), ())
-    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
-    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
-    stitching.settle([made], shared)
-    stitching.start(made, range(count), outputs, None)
-    stitching.run()
+    arrays, outputs = dict(enumerate(inputs)), list[Output]()
+    foreign = set(arrays)
+    roots: list[int] = []
+    for i, (kind, number) in enumerate(zip(types, made.results, strict=True), count):
+        constant = number - count - len(types)
+        roots.append(min(i, number))
+        outputs.append(Output(i, number if number < i else -1, max(constant, -1), 0, 0, 0, 0))
+        if number >= i and constant < 0:
+            outputs[-1] = outputs[-1]._replace(given=1)
+            arrays[i] = memory_pool.empty(known(kind.shape), kind.dtype.numpy)
+    cases, case = Choice(), Case(Made(made), Formula())
+    cases.fill([case.table])
+    row = Row(cases, 0, case.layout, range(count), outputs, ())
+    kernels = KernelList([row], count + len(types), list(arrays))
+    stitching = _Stitching(kernels, b"", arrays, foreign)
+    stitching.write(_no_case)
+    stitching.run(lambda _: None)
     return stitching.results(roots, types)
 
 
-class Stitching:
-    """Places numbered values in memory, and lists the launches that compute them.
+def _no_case(step: int) -> None:
+    raise AssertionError(step)
+
+
+class _Stitching:
+    """One run of a list of kernels.
 
     Args:
-        given: how many values are there from the start.
-        count: how many there are.
+        arrays: those of given values, in order.
+        foreign: values whose memory no result may have.
     """
 
-    def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
-        self._arrays: list[Array | None] = [*leaves, *[None] * (count - given)]
-        self._places = [*map(address_of, leaves), *[0] * (count - given)]
-        self._foreign = set(range(given))  # memory that no result may have
-        self._offsets: dict[int, tuple[int, int]] = {}  # of temporaries: place, bytes
-        self._free: dict[int, list[int]] = {}  # offsets by size
-        self._top = 0
-        self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Bound, Record | None]] = []  # of each launch
-        self._held: list[Array] = []
-
-    def fill(self, value: int, kind: TensorType, number: int) -> None:
-        """Gives a value one number throughout."""
-        self._take(value, np.full(known(kind.shape), number, kind.dtype.numpy))
-        self._foreign.add(value)
-
-    def _take(self, value: int, array: Array) -> None:
-        self._arrays[value] = array
-        self._places[value] = address_of(array)
-
-    def allocate(
-        self, values: Sequence[int], types: Sequence[TensorType], found: Placed,
-        owned: frozenset[int], dead: Sequence[int],
-    ) -> None:  # fmt: skip
-        """Places the results of a routine, and frees what is not needed any more.
-
-        Args:
-            owned: values that get an array of their own.
-        """
-        made = found.routine
-        constants = made.inputs + len(values)
-        for i, (value, kind, number) in enumerate(zip(values, types, made.results, strict=True)):
-            if number >= constants:
-                self._take(value, made.constants[number - constants])
-                self._foreign.add(value)
-            elif number < made.inputs + i:
-                continue  # it has the memory of another one
-            elif value in owned:
-                self._take(value, memory_pool.empty(known(kind.shape), kind.dtype.numpy))
-            else:
-                self._offsets[value] = self._offset(
-                    aligned(size(known(kind.shape)) * kind.dtype.size)
-                )
-        for value in dead:
-            offset = self._offsets.get(value)
-            if offset is not None:
-                self._free.setdefault(offset[1], []).append(offset[0])
-
-    def _offset(self, bytes_: int) -> tuple[int, int]:
-        free = self._free.get(bytes_)
-        if free:
-            return free.pop(), bytes_
-        self._top += bytes_
-        return self._top - bytes_, bytes_
-
-    def settle(self, placed: Sequence[Placed], shared: Sequence[tuple[int, int]]) -> None:
-        """Allocates memory for temporaries, and links kernels.
-
-        Args:
-            shared: values with the memory of another one.
-        """
-        link_all(placed)
-        threads = self._list.threads
-        scratch = max([found.scratch(threads) for found in placed], default=0)
-        block = memory_pool.empty((self._top + scratch + LINE,), np.dtype(np.uint8))
-        self._held.append(block)
-        base = aligned(address_of(block))
-        self._scratch = base + self._top
-        places = self._places
-        for value, (offset, _) in self._offsets.items():
-            places[value] = base + offset
-        for value, other in shared:
-            places[value] = places[other]
-
-    def start(
-        self, found: Placed, inputs: Sequence[int], outputs: Sequence[int], record: Record | None
+    def __init__(
+        self, kernels: KernelList, sizes: bytes, arrays: dict[int, Array], foreign: set[int]
     ) -> None:
-        """Lists the launches of a routine."""
-        all_places, threads, scratch = self._places, self._list.threads, self._scratch
-        places = [all_places[x] if x >= 0 else 0 for x in inputs]
-        places += [all_places[y] for y in outputs]
-        places += map(address_of, found.routine.constants)
-        for bytes_ in found.temporaries:
-            places.append(scratch)
-            scratch += aligned(bytes_)
-        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
-            own = [places[n] if n >= 0 else 0 for n in part.buffers]
-            for bytes_, each in bound.scratch:
-                own.append(scratch)
-                scratch += aligned(bytes_ * (threads if each else 1))
-            for start in bound.starts:
-                if self._list.add(start, own):
-                    self._started.append((part, bound, record))
+        self._kernels = kernels
+        self._sizes = sizes
+        self._arrays = arrays
+        self._foreign = foreign
 
-    def run(self) -> None:
+    def write(self, add: Callable[[int], None]) -> bool:
+        """Writes the launches; whether the list fits the sizes."""
+        addresses = array("q", map(address_of, self._arrays.values())).tobytes()
+        return self._kernels.stitch(self._sizes, addresses, int(config.get("threads")), add)
+
+    def run(self, record: Callable[[int], Record | None]) -> None:
         """Runs the launches.
+
+        Args:
+            record: gives that of a step.
 
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
         if int(config.get("debug")):
-            self._show()
-        fault = self._list.run()
+            table = WORKSPACE.table
+            what = f"{table.launch_count} launches, {table.needed:,} B for values between them"
+            print(f"# stitched: {what}, about {WORKSPACE.ns / 1e3:,.0f} us", file=sys.stderr)
+        fault = WORKSPACE.run()
         if fault is not None:
-            raise self._failure(fault)
-
-    def _show(self) -> None:
-        calls = len(dict.fromkeys([record for _, _, record in self._started]))
-        what = f"{calls} calls, {len(self._list)} launches, {self._top:,} B for values between them"
-        print(f"# stitched: {what}, about {self._list.ns / 1e3:,.0f} us", file=sys.stderr)
+            raise self._failure(fault, record)
 
     def results(self, values: Sequence[int], types: Sequence[TensorType]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
         found: list[Array] = []
-        for value, kind in zip(values, types, strict=True):
-            array = self._arrays[value]
-            assert array is not None
-            shape = known(kind.shape)
-            if value in self._foreign:
-                array = np.array(array).reshape(shape)
-            elif array.shape != shape:
-                array = np.ndarray(shape, array.dtype, array)
+        for value, (dtype, dims) in zip(values, types, strict=True):
+            shape = known(dims)
+            result = self._arrays.get(value)
+            if result is None:  # a constant of a routine
+                result = np.empty(shape, dtype.numpy)
+                ctypes.memmove(address_of(result), self._kernels.place(value), result.nbytes)
+            elif value in self._foreign:
+                result = np.array(result).reshape(shape)
+            elif result.shape != shape:
+                result = np.ndarray(shape, result.dtype, result)
             self._foreign.add(value)
-            found.append(array)
+            found.append(result)
+        WORKSPACE.release()
         return found
 
-    def _failure(self, fault: Fault) -> WeftError:
-        part, bound, record = self._started[fault.tag]
-        nodes = part.group_at(bound).nodes
+    def _failure(self, fault: Fault, record: Callable[[int], Record | None]) -> WeftError:
+        origin = self._kernels.origin(fault.tag, self._sizes)
+        nodes, call = origin.part.group_at(origin.sizes).nodes, record(origin.step)
         node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
-        source = node.source if record is None else record.source
+        source = node.source if call is None else call.source
         where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
         error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
-        error.serial = None if record is None else record.serial
+        error.serial = None if call is None else call.serial
         return error

@@ -1,0 +1,149 @@
+"""Lists of library kernels, whatever the sizes: stitched for given ones, then run by one call."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from weft.codegen.driver import list_layout
+from weft.errors import CompileError, NoCompilerError
+from weft.library.case import case_at
+from weft.library.entry import link
+from weft.library.formula import Choice, numbers
+from weft.library.routine import Part
+from weft.library.variant import Code, variant_at
+from weft.library.workspace import WORKSPACE
+from weft.runtime.execution import driver
+from weft.runtime.memory.address import address
+
+
+class Output(NamedTuple):
+    """A result of a step; see `weft.codegen.driver.list_layout`."""
+
+    value: int
+    root: int
+    constant: int
+    given: int
+    item: int
+    first: int
+    rank: int
+
+
+class Row(NamedTuple):
+    """A step: a call at the sizes from `first` on, of a case of this layout, on numbered values.
+
+    Attributes:
+        cases: of the call.
+        inputs: -1 is one that is not read.
+        dead: values whose memory is free after it.
+    """
+
+    cases: Choice
+    first: int
+    layout: int
+    inputs: Sequence[int]
+    outputs: Sequence[Output]
+    dead: Sequence[int]
+
+
+class Origin(NamedTuple):
+    """Where a launch comes from: a step, a part of its call and the sizes of this part."""
+
+    step: int
+    part: Part
+    sizes: tuple[int, ...]
+
+
+class KernelList:
+    """Steps on numbered values.
+
+    Args:
+        count: how many values there are.
+        given: those whose addresses are given.
+    """
+
+    def __init__(self, rows: Sequence[Row], count: int, given: Sequence[int]) -> None:
+        self._rows = rows  # and the tables to which theirs refer
+        self._kept: list[Any] = []
+        steps = (list_layout.Step * len(rows))()
+        for step, row in zip(steps, rows, strict=True):
+            step.call, step.first, step.layout = row.cases.address, row.first, row.layout
+            step.inputs, step.input_count = self._table(row.inputs)
+            step.outputs, step.output_count = self._table(row.outputs)
+            step.dead, step.dead_count = self._table(row.dead)
+        self._kept.append(steps)
+        self._places = numbers([0] * count)
+        self._bytes = numbers([0] * count)
+        self._struct = list_layout.List(
+            ctypes.addressof(steps), len(steps), *self._table(given), address(self._places),
+            address(self._bytes),
+        )  # fmt: skip
+        self._address = ctypes.addressof(self._struct)
+        WORKSPACE.reserve(count)
+
+    def _table(self, rows: Sequence[Any]) -> tuple[int, int]:
+        self._kept.append(numbers(rows))
+        return address(self._kept[-1]), len(rows)
+
+    def stitch(
+        self, sizes: bytes, addresses: bytes, threads: int, add: Callable[[int], None]
+    ) -> bool:
+        """Writes the launches for these sizes, with linked kernels; whether the list fits them.
+
+        Args:
+            addresses: of the given values.
+            add: makes the case of a step for these sizes.
+
+        Raises:
+            CompileError: there is no kernel for something.
+        """
+        table, stitch = WORKSPACE.table, driver.entries().stitch
+        table.threads = threads
+        while True:
+            state = stitch(self._address, WORKSPACE.address, sizes, addresses)
+            if state == list_layout.DONE:
+                if not table.unlinked:
+                    return True
+                self._link(sizes)
+            elif state == list_layout.NO_ROOM:
+                WORKSPACE.grow()
+            elif state == list_layout.NO_CASE:
+                add(table.step)
+            elif state == list_layout.NO_VARIANT:
+                part, own = self._part(table.step, table.case, table.part, sizes)
+                part.add(own)
+            else:
+                return False
+
+    def _part(
+        self, step: int, case: int, part: int, sizes: bytes
+    ) -> tuple[Part, tuple[int, ...]]:
+        return case_at(case).part_at(part, sizes[8 * self._rows[step].first :])
+
+    def _link(self, sizes: bytes) -> None:
+        """Links kernels; those whose object code is gone are written again."""
+        missing: dict[Code, None] = {}
+        origins = WORKSPACE.origins()
+        for *_, variant in origins:
+            codes = [template.code for template in variant_at(variant).templates]
+            missing.update(dict.fromkeys([code for code in codes if not code.address]))
+        try:
+            link([*missing])
+        except NoCompilerError:
+            raise
+        except CompileError:
+            parts = [self._part(step, case, part, sizes)[0] for step, part, case, _ in origins]
+            lost = [code for part in parts for code in part.entry.restore(part.group, part.sizes)]
+            if not lost:
+                raise
+            link(lost)
+
+    def origin(self, launch: int, sizes: bytes) -> Origin:
+        """Where a launch of the list that was stitched last for these sizes comes from."""
+        step, part, case, _ = WORKSPACE.origins()[launch]
+        return Origin(step, *self._part(step, case, part, sizes))
+
+    def place(self, value: int) -> int:
+        """The address of a value in the list that was stitched last."""
+        return int(self._places[value])
