@@ -65,8 +65,8 @@ class Case:
         self._formula = formula.table()
         self._kept.append(parts)
         most = max([max(len(part.buffers), len(part.sizes)) for part in routine.parts], default=0)
-        buffers = routine.inputs + len(routine.results) + len(routine.constants) + len(routine.temporaries)
-        WORKSPACE.reserve(most + MOST_SCRATCH + buffers)
+        buffers = (routine.constants, routine.temporaries, routine.results)
+        WORKSPACE.reserve(most + MOST_SCRATCH + routine.inputs + sum(map(len, buffers)))
         self._struct = list_layout.Case(
             self._formula.address, self.layout, ctypes.addressof(parts), len(parts), constants,
             len(routine.constants), temporaries, len(routine.temporaries),
@@ -77,6 +77,11 @@ class Case:
     def _table(self, rows: Sequence[int]) -> int:
         self._kept.append(numbers(rows))
         return address(self._kept[-1])
+
+    @property
+    def value_count(self) -> int:
+        """How many values its table has."""
+        return self._formula.count
 
     def holds(self, sizes: bytes) -> bool:
         """Whether it is the routine for these sizes."""

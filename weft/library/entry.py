@@ -25,7 +25,8 @@ from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
-MOST_VARIANTS: Final = 64  # a matmul has one for each number of rows of its tiles; beyond these, a size gets kernels of its own
+MOST_VARIANTS: Final = 64  # beyond these, a size gets kernels of its own
+"""A matmul of any sizes has one for each number of rows of its tiles, and several more."""
 MOST_OWN: Final = 64
 LEAST: Final = 2  # sizes of one are part of the form
 
@@ -34,21 +35,24 @@ class Entry:
     """The variants of a form.
 
     Attributes:
-        choice: those of them that the stitcher chooses from.
+        variants: for many sizes, the latest first.
+        choice: those that the stitcher chooses from.
     """
 
     def __init__(self, form: Form, target: Target) -> None:
         self._target = target
         self._key = _key_of(form, target)
-        self._variants = [] if self._key is None else _kept(self._key, target)
+        self.variants: Final[list[Variant]] = [] if self._key is None else _kept(self._key, target)
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
+        self._sizes = len(form.sizes)
         self._symbolic = bool(form.sizes)
         self.choice: Final = Choice()
         self._offer()
 
     def _offer(self) -> None:
-        found = [v.table for v in (*self._variants, *self._own.values())]
-        self.choice.fill([table for table in found if table])
+        found = [v for v in (*self.variants, *self._own.values()) if v.table]
+        values = max([variant.value_count for variant in found], default=0)
+        self.choice.fill([variant.table for variant in found], self._sizes, values)
 
     def add(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
         """Adds a variant for sizes that the stitcher has found none for.
@@ -60,8 +64,8 @@ class Entry:
         Raises:
             CompileError: there is no kernel for it.
         """
-        own = next((v for v in [v.at(sizes) for v in self._variants if not v.table] if v), None)
-        if own is None and self._symbolic and len(self._variants) < MOST_VARIANTS:
+        own = next((v for v in [v.at(sizes) for v in self.variants if not v.table] if v), None)
+        if own is None and self._symbolic and len(self.variants) < MOST_VARIANTS:
             made = self._written(group, places, sizes)
             if made is not None and made.table and made.holds(packed(sizes)):
                 self._offer()
@@ -75,7 +79,9 @@ class Entry:
         self._own[sizes] = own
         self._offer()
 
-    def _written(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant | None:
+    def _written(
+        self, group: Group, places: Sequence[int], sizes: tuple[int, ...]
+    ) -> Variant | None:
         """A new variant, if kernels of this family have sizes as arguments."""
         extents = Extents()
         extents.planning = True
@@ -86,15 +92,15 @@ class Entry:
             self._symbolic = False
             return None
         self._begin(variant)
-        self._variants.insert(0, variant)
+        self.variants.insert(0, variant)
         _new.append(self)
         return variant
 
     def restore(self, group: Group, places: Sequence[int]) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
-        lost = [v for v in self._variants if any([t.code.is_lost for t in v.templates])]
+        lost = [v for v in self.variants if any([t.code.is_lost for t in v.templates])]
         for variant in lost:
-            self._variants.remove(variant)
+            self.variants.remove(variant)
             self._written(group, places, variant.first)
         self._offer()
         return [t.code for variant in lost for t in variant.templates]
@@ -108,7 +114,7 @@ class Entry:
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""
         if self._key is not None:
-            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self._variants]
+            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self.variants]
             compiler.cache().store({self._key: json.dumps(data).encode()})
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:

@@ -14,7 +14,6 @@ from weft.runtime.execution import driver
 from weft.runtime.memory.address import address
 
 Table = np.ndarray[Any, Any]
-MOST_VALUES: Final = 1 << 13  # of a formula
 
 _COMPUTED: Final = {
     "+": layout.ADD, "-": layout.SUBTRACT, "*": layout.MULTIPLY, "//": layout.DIVIDE,
@@ -94,8 +93,6 @@ class Formula:
             found = self._known[kind, a, b] = self._count
             self._code.append((kind, a, b, 1))
             self._count += 1
-            if self._count > MOST_VALUES:
-                raise DecidedError
         return found
 
     def table(self) -> FormulaTable:
@@ -104,17 +101,21 @@ class Formula:
 
 
 class FormulaTable:
-    """A formula's table, which does not change."""
+    """A formula's table, which does not change.
+
+    Attributes:
+        count: how many values it gives.
+    """
 
     def __init__(self, code: Sequence[tuple[int, int, int, int]], count: int) -> None:
         self._code = numbers(code)
-        self._count = count
+        self.count: Final = count
         self._table = layout.Formula(address(self._code), len(code))
         self.address: Final = ctypes.addressof(self._table)
 
     def values(self, sizes: bytes) -> list[int] | None:
         """The values for some sizes; `None` if a check fails."""
-        found = np.zeros(self._count, np.int64)
+        found = np.zeros(self.count, np.int64)
         if not driver.entries().evaluate(self.address, sizes, address(found)):
             return None
         return found.tolist()
@@ -137,13 +138,14 @@ class Choice:
         self._table = layout.Choice()
         self.address: Final = ctypes.addressof(self._table)
 
-    @property
-    def last(self) -> int:
-        """The number of the item that was chosen last."""
-        return self._table.last
-
-    def fill(self, items: Sequence[int]) -> None:
-        """Sets the addresses of the items."""
+    def fill(self, items: Sequence[int], size_count: int, value_count: int) -> None:
+        """Sets the addresses of the items, which are for so many sizes and have so many values."""
         self._items = numbers(items)
-        self._table.items, self._table.count = address(self._items), len(items)
-        self._table.last = 0
+        known = (layout.Chosen * layout.REMEMBERED)()
+        room = np.zeros((len(known), size_count + value_count), np.int64)
+        for chosen, row in zip(known, room, strict=True):
+            chosen.sizes, chosen.values = address(row), address(row[size_count:])
+        self._kept = known, room
+        table = self._table
+        table.items, table.count = address(self._items), len(items)
+        table.size_count, table.known = size_count, ctypes.addressof(known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from weft.codegen.driver import list_layout
 from weft.errors import CompileError, NoCompilerError
@@ -116,9 +116,7 @@ class KernelList:
             else:
                 return False
 
-    def _part(
-        self, step: int, case: int, part: int, sizes: bytes
-    ) -> tuple[Part, tuple[int, ...]]:
+    def _part(self, step: int, case: int, part: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         return case_at(case).part_at(part, sizes[8 * self._rows[step].first :])
 
     def _link(self, sizes: bytes) -> None:

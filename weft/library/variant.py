@@ -199,6 +199,11 @@ class Variant:
         self._kept.append(numbers(rows))
         return address_of(self._kept[-1])
 
+    @property
+    def value_count(self) -> int:
+        """How many values its table has."""
+        return self._formula.count
+
     def holds(self, sizes: bytes) -> bool:
         """Whether the kernels hold for these sizes, if it has a table."""
         assert self.table

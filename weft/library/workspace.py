@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from weft.codegen.driver import layout, list_layout
-from weft.library.formula import MOST_VALUES
 from weft.runtime.execution import driver
 from weft.runtime.execution.program import HOLD_NS, Fault
 from weft.runtime.execution.segment import WAKE_NS, parts_of
@@ -37,8 +36,6 @@ class Workspace:
         self._error = np.zeros(8, np.int64)
         self.table.error = address(self._error)
         self._memory: Table | None = None
-        self._room("values", MOST_VALUES)
-        self._room("numbers", MOST_VALUES)
         self._buffers = 0
         self.reserve(BUFFERS)
         self._give_rooms(LAUNCHES, SLOTS)

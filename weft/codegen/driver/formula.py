@@ -10,13 +10,17 @@ from weft.codegen.driver.list_layout import (
     IS,
     LEAST,
     LESS,
+    REMEMBERED,
     SAME,
     SUBTRACT,
     Choice,
+    Chosen,
     Formula,
     Instruction,
 )
 from weft.codegen.procedure import Procedure, Ref, Word, i64, pointer, routine
+
+MIX = 0x9E3779B97F4A7C15 - (1 << 64)  # of Fibonacci hashing (Knuth), as a signed number
 
 
 def compare(x: Word, condition: str, y: Word | int) -> Word:
@@ -78,20 +82,45 @@ def _computed(f: Procedure, kind: Word, x: Word, y: Word) -> Word:
     return z
 
 
+@routine(Choice, pointer, result=pointer)
+def choose(f: Procedure, choice: Ref, given: Word) -> Word:
+    """What is chosen for some sizes: the first item that holds for them; null if there is none."""
+    sizes, count = given.to(i64), choice["size_count"]
+    mixed = f.local(0)
+    with f.count(count) as i:
+        mixed.set((mixed + sizes.at(i).load()) * MIX)
+    chosen = choice["known"].to(Chosen).at((mixed >> 32) & (REMEMBERED - 1))
+    known, same = chosen["sizes"].to(i64), f.local(f.constant(1, "i1"))
+    same.set(~chosen["item"].is_null())
+    with f.count(count) as i:
+        same.set(same & known.at(i).load().equals(sizes.at(i).load()))
+    with f.when(same):
+        f.give(chosen)
+    with f.count(count) as i:
+        known.at(i).store(sizes.at(i).load())
+    item = _found(f, choice, given, chosen["values"])
+    chosen["item"] = item
+    with f.when(item.is_null()):
+        f.give(f.null())
+    return chosen
+
+
 @routine(Choice, pointer, pointer, result=pointer)
-def choose(f: Procedure, choice: Ref, sizes: Word, found: Word) -> Word:
-    """The first item that holds for the sizes, the one taken last before others, and its values;
-    null if there is none."""
-    items, last = choice["items"].to(pointer), choice["last"]
-    item = f.local(f.null())
-    with f.when(last < choice["count"]):
-        item.set(items.at(last).load())
-        with f.when(evaluate(f, _formula(item), sizes, found).differs(0)):
-            f.give(item)
+def _found(f: Procedure, choice: Ref, sizes: Word, values: Word) -> Word:
+    """The first item that holds for the sizes; null if there is none.
+
+    It comes first the next time: the sizes of a program are much alike.
+    """
+    items = choice["items"].to(pointer)
     with f.count(choice["count"]) as i:
-        item.set(items.at(i).load())
-        with f.when(evaluate(f, _formula(item), sizes, found).differs(0)):
-            choice["last"] = i
+        item = items.at(i).load()
+        with f.when(evaluate(f, _formula(item), sizes, values).differs(0)):
+            at = f.local(i)
+            with f.repeat() as rounds:
+                rounds.leave(at.equals(0))
+                items.at(at).store(items.at(at - 1).load())
+                at.set(at - 1)
+            items.store(item)
             f.give(item)
     return f.null()
 

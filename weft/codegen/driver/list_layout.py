@@ -27,6 +27,8 @@ DONE, NO_CASE, OTHER_LAYOUT, NO_VARIANT, NO_ROOM = range(5)
 """What stitching ends with. Of `NO_CASE`, `OTHER_LAYOUT` and `NO_VARIANT` the workspace tells where
 that was; of `NO_ROOM`, that there are more launches or slots, or that more memory is needed."""
 
+REMEMBERED: Final = 8
+"""Choices of a call or an entry, by sizes: layers are alike, and parameters keep their sizes."""
 TICKS: Final = 16  # of estimated time, in a nanosecond
 
 
@@ -74,10 +76,16 @@ class Variant(ctypes.Structure):
 
 
 class Choice(ctypes.Structure):
-    """The addresses of the cases of a call, or of the variants of an entry, and which was taken
-    last."""
+    """The addresses of the cases of a call, or of the variants of an entry, the latest first; for
+    how many sizes they are, and where `REMEMBERED` choices are kept."""
 
-    _fields_ = [("items", pointer), ("count", i64), ("last", i64)]
+    _fields_ = [("items", pointer), ("count", i64), ("size_count", i64), ("known", pointer)]
+
+
+class Chosen(ctypes.Structure):
+    """What was chosen for some sizes, null for none, and its values."""
+
+    _fields_ = [("item", pointer), ("sizes", pointer), ("values", pointer)]
 
 
 class Part(ctypes.Structure):
@@ -143,9 +151,7 @@ class Workspace(ctypes.Structure):
     """Where lists are stitched, one after another: room for what is written, and what was found."""
 
     _fields_ = [
-        ("values", pointer),  # of a case,
-        ("numbers", pointer),  # and of a variant,
-        ("sizes", pointer),  # whose sizes these are
+        ("sizes", pointer),  # of a part
         ("buffers", pointer), ("own", pointer),  # addresses: of a case, and of a part
         ("free", pointer),  # pairs: bytes and an offset
         ("calls", pointer), ("origins", pointer), ("ticks", pointer), ("slots", pointer),

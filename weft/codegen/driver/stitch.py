@@ -12,6 +12,7 @@ from weft.codegen.driver.list_layout import (
     OTHER_LAYOUT,
     Case,
     Choice,
+    Chosen,
     Formula,
     Launch,
     List,
@@ -55,16 +56,17 @@ def stitch(f: Procedure, program: Ref, w: Ref, sizes: Word, addresses: Word) -> 
 def _step(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
     """Writes the launches of a step."""
     own = sizes.to(i64).at(step["first"])
-    found = f.local(choose(f, step["call"].to(Choice), own, w["values"]))
+    found = f.local(choose(f, step["call"].to(Choice), own))
     with f.when(found.is_null()):
         f.give(NO_CASE)
     layout = step["layout"]
-    with f.when(found.to(Case)["layout"].differs(layout)):
-        found.set(_of_layout(f, step["call"].to(Choice), own, w["values"], layout))
+    with f.when(found.to(Chosen)["item"].to(Case)["layout"].differs(layout)):
+        found.set(_of_layout(f, step["call"].to(Choice), own, found.to(Chosen), layout))
         with f.when(found.is_null()):
             f.give(OTHER_LAYOUT)
-    case = found.to(Case)
-    w["case"] = found
+    chosen = found.to(Chosen)
+    case = chosen["item"].to(Case)
+    w["case"] = case
     places = program["places"].to(i64)
     buffers, count = w["buffers"].to(i64), f.local(0)
     inputs = step["inputs"].to(i64)
@@ -82,38 +84,37 @@ def _step(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
         buffers.at(count).store(constants.at(i).load())
         count.set(count + 1)
     w["scratch"] = w["top"]
-    temporaries, values = case["temporaries"].to(i64), w["values"].to(i64)
+    temporaries, values = case["temporaries"].to(i64), chosen["values"].to(i64)
     with f.count(case["temporary_count"]) as i:
         buffers.at(count).store(_scratch(f, w, values.at(temporaries.at(i).load()).load()))
         count.set(count + 1)
     parts = case["parts"].to(Part)
     with f.count(case["part_count"]) as i:
         w["part"] = i
-        state = _part(f, w, parts.at(i))
+        state = _part(f, w, parts.at(i), chosen["values"])
         with f.when(state.differs(DONE)):
             f.give(state)
     _bury(f, program, w, step)
     return DONE
 
 
-@routine(Choice, pointer, pointer, i64, result=pointer)
-def _of_layout(f: Procedure, call: Ref, sizes: Word, values: Word, layout: Word) -> Word:
-    """The first case of a layout that holds; null if there is none."""
+@routine(Choice, pointer, Chosen, i64, result=pointer)
+def _of_layout(f: Procedure, call: Ref, sizes: Word, chosen: Ref, layout: Word) -> Word:
+    """What is chosen if the case must have a layout; null if there is none."""
     cases = call["items"].to(pointer)
     with f.count(call["count"]) as i:
         case = cases.at(i).load().to(Case)
         with f.when(case["layout"].equals(layout)):
-            holds = evaluate(f, case["formula"].to(Formula), sizes, values)
+            holds = evaluate(f, case["formula"].to(Formula), sizes, chosen["values"])
             with f.when(holds.differs(0)):
-                call["last"] = i
-                f.give(cases.at(i).load())
+                chosen["item"] = case
+                f.give(chosen)
+    chosen["item"] = f.null()
     return f.null()
 
 
 @routine(List, Workspace, Output, pointer, pointer, result=i64)
-def _place(
-    f: Procedure, program: Ref, w: Ref, output: Ref, sizes: Word, constants: Word
-) -> Word:
+def _place(f: Procedure, program: Ref, w: Ref, output: Ref, sizes: Word, constants: Word) -> Word:
     """The address of a result, which gets memory if it needs some of its own."""
     places = program["places"].to(i64)
     place = f.local(places.at(output["value"]).load())
@@ -138,13 +139,12 @@ def _place(
 def _room(f: Procedure, w: Ref, size: Word) -> Word:
     """Where so many bytes are free: memory of that size that is used no more, or behind all."""
     free, count = w["free"].to(Pair), w["free_count"]
-    with f.count(count) as i:
-        with f.when(free.at(i)["place"].equals(size)):
-            offset = free.at(i)["index"]
-            last = free.at(count - 1)
-            free.at(i)["place"], free.at(i)["index"] = last["place"], last["index"]
-            w["free_count"] = count - 1
-            f.give(offset)
+    with f.count(count) as i, f.when(free.at(i)["place"].equals(size)):
+        offset = free.at(i)["index"]
+        last = free.at(count - 1)
+        free.at(i)["place"], free.at(i)["index"] = last["place"], last["index"]
+        w["free_count"] = count - 1
+        f.give(offset)
     top = w["top"]
     w["top"] = top + size
     _need(f, w, top + size)
@@ -177,23 +177,24 @@ def _bury(f: Procedure, program: Ref, w: Ref, step: Ref) -> None:
             w["free_count"] = w["free_count"] + 1
 
 
-@routine(Workspace, Part, result=i64)
-def _part(f: Procedure, w: Ref, part: Ref) -> int:
-    """Writes the launches of a part."""
-    sizes, values, which = w["sizes"].to(i64), w["values"].to(i64), part["sizes"].to(i64)
+@routine(Workspace, Part, pointer, result=i64)
+def _part(f: Procedure, w: Ref, part: Ref, given: Word) -> int:
+    """Writes the launches of a part, given the values of the case."""
+    sizes, values, which = w["sizes"].to(i64), given.to(i64), part["sizes"].to(i64)
     with f.count(part["size_count"]) as i:
         sizes.at(i).store(values.at(which.at(i).load()).load())
-    found = choose(f, part["entry"].to(Choice), w["sizes"], w["numbers"])
+    found = choose(f, part["entry"].to(Choice), w["sizes"])
     with f.when(found.is_null()):
         f.give(NO_VARIANT)
-    variant = found.to(Variant)
+    chosen = found.to(Chosen)
+    variant = chosen["item"].to(Variant)
     own, buffers, read = w["own"].to(i64), w["buffers"].to(i64), part["buffers"].to(i64)
     count = f.local(part["buffer_count"])
     with f.count(count) as i:
         number = read.at(i).load()
         with f.when(number.differs(-1)):
             own.at(i).store(buffers.at(number).load())
-    numbers, scratch = w["numbers"].to(i64), variant["scratch"].to(Pair)
+    numbers, scratch = chosen["values"].to(i64), variant["scratch"].to(Pair)
     with f.count(variant["scratch_count"]) as i:
         size = _aligned(numbers.at(scratch.at(i)["index"]).load())
         times = f.select(scratch.at(i)["place"].equals(0), 1, w["threads"])
@@ -201,16 +202,16 @@ def _part(f: Procedure, w: Ref, part: Ref) -> int:
         count.set(count + 1)
     launches = variant["launches"].to(Launch)
     with f.count(variant["launch_count"]) as i:
-        state = _launch(f, w, launches.at(i), found)
+        state = _launch(f, w, launches.at(i), chosen)
         with f.when(state.differs(DONE)):
             f.give(state)
     return DONE
 
 
-@routine(Workspace, Launch, pointer, result=i64)
-def _launch(f: Procedure, w: Ref, launch: Ref, variant: Word) -> int:
-    """Writes a launch, unless it has nothing to do."""
-    numbers = w["numbers"].to(i64)
+@routine(Workspace, Launch, Chosen, result=i64)
+def _launch(f: Procedure, w: Ref, launch: Ref, chosen: Ref) -> int:
+    """Writes a launch of the variant chosen, unless it has nothing to do."""
+    numbers = chosen["values"].to(i64)
     chunks = numbers.at(launch["chunks"]).load()
     with f.when(compare(chunks, "slt", 1)):
         f.give(DONE)
@@ -231,7 +232,7 @@ def _launch(f: Procedure, w: Ref, launch: Ref, variant: Word) -> int:
     w["total"] = w["total"] + ticks
     origin = w["origins"].to(Origin).at(number)
     origin["step"], origin["part"] = w["step"], w["part"]
-    origin["case"], origin["variant"] = w["case"], variant
+    origin["case"], origin["variant"] = w["case"], chosen["item"]
     template = launch["slots"].to(i64)
     with f.count(launch["slot_count"]) as i:
         slots.at(i).store(template.at(i).load())

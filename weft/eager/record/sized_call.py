@@ -61,11 +61,13 @@ class SizedCall:
         if len(self._own) >= MOST_OWN:
             del self._own[next(iter(self._own))]
         case = self._own[sizes] = Case(make(sizes), formula)
-        self._offer()
+        self._offer(len(sizes))
         return case
 
-    def _offer(self) -> None:
-        self.choice.fill([case.table for case in (*self._cases, *self._own.values())])
+    def _offer(self, size_count: int) -> None:
+        found = [*self._cases, *self._own.values()]
+        values = max([case.value_count for case in found])
+        self.choice.fill([case.table for case in found], size_count, values)
 
     def _alike(self, sizes: Sizes) -> list[Sizes]:
         """What was seen, from which these sizes differ where they may: the most similar, if any."""
@@ -86,7 +88,7 @@ class SizedCall:
             if case.holds(packed(sizes)):
                 self._cases.insert(0, case)
                 self._attempts += len(self._cases) < MOST_CASES
-                self._offer()
+                self._offer(len(sizes))
                 return case
         return None
 

@@ -23,7 +23,7 @@ from weft.ir.shape import known
 from weft.library.case import Case, Made
 from weft.library.formula import Choice, Formula
 from weft.library.kernel_list import KernelList, Output, Row
-from weft.library.routine import NoRoutineError, Routine, routine
+from weft.library.routine import NoRoutineError, routine
 from weft.library.workspace import WORKSPACE
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
@@ -96,34 +96,38 @@ def _whole(
     expanded = expand(structure, as_rows)
     try:
         made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
-        found = computed(made, leaves, [y.type for y in expanded.outputs])
+        case = Case(Made(made), Formula())
+        found = computed(case, b"", leaves, [y.type for y in expanded.outputs])
     except CompileError:
         raise NoRoutineError from None
     return found, expanded.rows
 
 
-def computed(made: Routine, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
+def computed(
+    case: Case, sizes: bytes, inputs: Sequence[Array], types: Sequence[TensorType]
+) -> list[Array]:
     """The results of one routine.
 
     Args:
+        sizes: for which it holds.
         types: of the results.
     """
     count = len(inputs)
     arrays, outputs = dict(enumerate(inputs)), list[Output]()
     foreign = set(arrays)
     roots: list[int] = []
-    for i, (kind, number) in enumerate(zip(types, made.results, strict=True), count):
+    for i, (kind, number) in enumerate(zip(types, case.routine.results, strict=True), count):
         constant = number - count - len(types)
         roots.append(min(i, number))
         outputs.append(Output(i, number if number < i else -1, max(constant, -1), 0, 0, 0, 0))
         if number >= i and constant < 0:
             outputs[-1] = outputs[-1]._replace(given=1)
             arrays[i] = memory_pool.empty(known(kind.shape), kind.dtype.numpy)
-    cases, case = Choice(), Case(Made(made), Formula())
-    cases.fill([case.table])
+    cases = Choice()
+    cases.fill([case.table], len(sizes) // 8, case.value_count)
     row = Row(cases, 0, case.layout, range(count), outputs, ())
     kernels = KernelList([row], count + len(types), list(arrays))
-    stitching = _Stitching(kernels, b"", arrays, foreign)
+    stitching = _Stitching(kernels, sizes, arrays, foreign)
     stitching.write(_no_case)
     stitching.run(lambda _: None)
     return stitching.results(roots, types)
