@@ -17,7 +17,7 @@ from catalogue import attributes, is_complex, types_of
 
 from weft import config
 from weft.codegen.target import current
-from weft.eager.record.stitch import computed
+from weft.eager.record.stitch import computing
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.graph import Graph
@@ -145,7 +145,7 @@ def for_many_sizes(
         raise UncoveredError(f"not for {length} elements")
     arrays = [x for call in vectors for x in call.inputs]
     types = [TensorType(y.type.dtype, (length,)) for y in fetches]
-    found = computed(case, sizes, arrays, types)
+    found = computing(case, sizes, arrays, types).run().arrays
     return vectors, found
 
 

@@ -15,7 +15,7 @@ import pytest
 from weft import config
 from weft.codegen.target import current
 from weft.eager.record.plan import placeholders
-from weft.eager.record.stitch import computed
+from weft.eager.record.stitch import computing
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
@@ -62,7 +62,7 @@ def _case(n: int) -> Case:
 
 def _run(n: int) -> Case:
     case, x = _case(n), np.ones((n, 3), np.float32)
-    (y,) = computed(case, b"", [x], [TensorType(float32, (3,))])
+    (y,) = computing(case, b"", [x], [TensorType(float32, (3,))]).run().arrays
     np.testing.assert_allclose(y, n * np.tanh(np.ones(3)), 1e-5)
     return case
 

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 from weft.codegen.driver import list_layout
 from weft.library.formula import Formula, numbers
 from weft.library.routine import Part, Routine
-from weft.library.workspace import WORKSPACE
+from weft.library.workspace import reserve
 from weft.runtime.memory.address import address
 
 MOST_SCRATCH: Final = 64  # pieces of scratch memory of a group
@@ -54,19 +54,24 @@ class Case:
         layout = Layout(routine.results, routine.reads, found)
         self.layout: Final = _layouts.setdefault(layout, len(_layouts))
         self._kept: list[Any] = []
-        self._sizes = [[formula.number(n) for n in part.sizes] for part in routine.parts]
+        self._sizes = [
+            [formula.number(n) for n in part.sizes] if isinstance(part, Part) else []
+            for part in routine.parts
+        ]
         parts = (list_layout.Part * len(routine.parts))()
         for row, part, sizes in zip(parts, routine.parts, self._sizes, strict=True):
-            row.entry = part.entry.choice.address
+            if isinstance(part, Part):
+                row.entry = part.entry.choice.address
             row.sizes, row.size_count = self._table(sizes), len(sizes)
             row.buffers, row.buffer_count = self._table(part.buffers), len(part.buffers)
         constants = self._table([address(x) for x in routine.constants])
         temporaries = self._table([formula.number(n) for n in routine.temporaries])
         self._formula = formula.table()
         self._kept.append(parts)
-        most = max([max(len(part.buffers), len(part.sizes)) for part in routine.parts], default=0)
+        most = max([len(part.buffers) for part in routine.parts], default=0)
+        most = max([most, *map(len, self._sizes)])
         buffers = (routine.constants, routine.temporaries, routine.results)
-        WORKSPACE.reserve(most + MOST_SCRATCH + routine.inputs + sum(map(len, buffers)))
+        reserve(most + MOST_SCRATCH + routine.inputs + sum(map(len, buffers)))
         self._struct = list_layout.Case(
             self._formula.address, self.layout, ctypes.addressof(parts), len(parts), constants,
             len(routine.constants), temporaries, len(routine.temporaries),
@@ -89,9 +94,9 @@ class Case:
 
     def part_at(self, number: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         """A part, and its sizes where the call has these sizes."""
-        values = self._formula.values(sizes)
-        assert values is not None
-        return self.routine.parts[number], tuple([values[i] for i in self._sizes[number]])
+        values, part = self._formula.values(sizes), self.routine.parts[number]
+        assert values is not None and isinstance(part, Part)
+        return part, tuple([values[i] for i in self._sizes[number]])
 
 
 def case_at(address: int) -> Case:

@@ -99,10 +99,12 @@ class Entry:
     def restore(self, group: Group, places: Sequence[int]) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
         lost = [v for v in self.variants if any([t.code.is_lost for t in v.templates])]
-        for variant in lost:
-            self.variants.remove(variant)
-            self._written(group, places, variant.first)
-        self._offer()
+        try:
+            for variant in lost:
+                self.variants.remove(variant)
+                self._written(group, places, variant.first)
+        finally:
+            self._offer()
         return [t.code for variant in lost for t in variant.templates]
 
     def _begin(self, variant: Variant) -> None:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from weft.codegen.driver import list_layout
 from weft.errors import CompileError, NoCompilerError
-from weft.library.case import case_at
+from weft.library.case import Case, case_at
 from weft.library.entry import link
 from weft.library.formula import Choice, numbers
+from weft.library.host_part import HostPart
 from weft.library.routine import Part
 from weft.library.variant import Code, variant_at
-from weft.library.workspace import WORKSPACE
+from weft.library.workspace import Workspace, reserve
 from weft.runtime.execution import driver
 from weft.runtime.memory.address import address
 
@@ -55,6 +56,15 @@ class Origin(NamedTuple):
     sizes: tuple[int, ...]
 
 
+class Host(NamedTuple):
+    """A call of Python before a launch; the addresses of its buffers are 0 where there is none."""
+
+    launch: int
+    step: int
+    part: HostPart
+    places: Sequence[int]
+
+
 class KernelList:
     """Steps on numbered values.
 
@@ -80,14 +90,14 @@ class KernelList:
             address(self._bytes),
         )  # fmt: skip
         self._address = ctypes.addressof(self._struct)
-        WORKSPACE.reserve(count)
+        reserve(count)
 
     def _table(self, rows: Sequence[Any]) -> tuple[int, int]:
         self._kept.append(numbers(rows))
         return address(self._kept[-1]), len(rows)
 
     def stitch(
-        self, sizes: bytes, addresses: bytes, threads: int, add: Callable[[int], None]
+        self, into: Workspace, sizes: bytes, addresses: bytes, add: Callable[[int], None]
     ) -> bool:
         """Writes the launches for these sizes, with linked kernels; whether the list fits them.
 
@@ -98,16 +108,15 @@ class KernelList:
         Raises:
             CompileError: there is no kernel for something.
         """
-        table, stitch = WORKSPACE.table, driver.entries().stitch
-        table.threads = threads
+        table, stitch = into.table, driver.entries().stitch
         while True:
-            state = stitch(self._address, WORKSPACE.address, sizes, addresses)
+            state = stitch(self._address, into.address, sizes, addresses)
             if state == list_layout.DONE:
                 if not table.unlinked:
                     return True
-                self._link(sizes)
+                self._link(into, sizes)
             elif state == list_layout.NO_ROOM:
-                WORKSPACE.grow()
+                into.grow()
             elif state == list_layout.NO_CASE:
                 add(table.step)
             elif state == list_layout.NO_VARIANT:
@@ -119,10 +128,10 @@ class KernelList:
     def _part(self, step: int, case: int, part: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         return case_at(case).part_at(part, sizes[8 * self._rows[step].first :])
 
-    def _link(self, sizes: bytes) -> None:
+    def _link(self, stitched: Workspace, sizes: bytes) -> None:
         """Links kernels; those whose object code is gone are written again."""
         missing: dict[Code, None] = {}
-        origins = WORKSPACE.origins()
+        origins = stitched.origins()
         for *_, variant in origins:
             codes = [template.code for template in variant_at(variant).templates]
             missing.update(dict.fromkeys([code for code in codes if not code.address]))
@@ -132,15 +141,29 @@ class KernelList:
             raise
         except CompileError:
             parts = [self._part(step, case, part, sizes)[0] for step, part, case, _ in origins]
-            lost = [code for part in parts for code in part.entry.restore(part.group, part.sizes)]
+            lost = [code for part in parts for code in part.restore()]
             if not lost:
                 raise
             link(lost)
 
-    def origin(self, launch: int, sizes: bytes) -> Origin:
-        """Where a launch of the list that was stitched last for these sizes comes from."""
-        step, part, case, _ = WORKSPACE.origins()[launch]
+    def origin(self, stitched: Workspace, launch: int, sizes: bytes) -> Origin:
+        """Where a launch comes from, of the list that was stitched for these sizes."""
+        step, part, case, _ = stitched.origins()[launch]
         return Origin(step, *self._part(step, case, part, sizes))
+
+    def hosts(self, stitched: Workspace) -> list[Host]:
+        """The calls of Python in order."""
+        found: list[Host] = []
+        for launch, step, number, case, slot in stitched.hosts():
+            part = case_at(case).routine.parts[number]
+            assert isinstance(part, HostPart)
+            found.append(Host(launch, step, part, stitched.slots(slot, len(part.buffers))))
+        return found
+
+    def cases(self, stitched: Workspace) -> list[Case]:
+        """The cases of all launches and calls of Python."""
+        found = {row[2] for row in stitched.origins()} | {row[3] for row in stitched.hosts()}
+        return [case_at(case) for case in found]
 
     def place(self, value: int) -> int:
         """The address of a value in the list that was stitched last."""

@@ -1,4 +1,4 @@
-"""Where lists of kernels are stitched and run: one at a time, in memory that is used again."""
+"""Where lists of kernels are stitched and run, in memory that is used again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Bytes: Final = np.dtype(np.uint8)
 
 
 class Workspace:
-    """The memory of lists, and what the stitcher found out about the last one."""
+    """The memory of a list, and what the stitcher found out about it."""
 
     def __init__(self) -> None:
         self.table: Final = list_layout.Workspace()
@@ -37,17 +37,17 @@ class Workspace:
         self.table.error = address(self._error)
         self._memory: Table | None = None
         self._buffers = 0
-        self.reserve(BUFFERS)
         self._give_rooms(LAUNCHES, SLOTS)
 
     def _room(self, name: str, count: int) -> None:
         self._tables[name] = table = np.zeros(count, np.int64)
         setattr(self.table, name, address(table))
 
-    def reserve(self, count: int) -> None:
-        """Makes room for so many buffers of a call, and as many values of a list."""
-        if count > self._buffers:
-            self._buffers = count = 2 * count
+    def fit(self, threads: int) -> None:
+        """Makes room for the largest calls and lists that there are."""
+        self.table.threads = threads
+        if self._buffers < _most[0]:
+            self._buffers = count = 2 * _most[0]
             for name in ("sizes", "buffers", "own"):
                 self._room(name, count)
             self._room("free", 2 * count)
@@ -56,6 +56,7 @@ class Workspace:
         self._room("calls", 4 * launches)
         self._room("origins", 4 * launches)
         self._room("ticks", launches)
+        self._room("hosts", 5 * launches)
         self._room("slots", slots)
         self.table.launch_room, self.table.slot_room = launches, slots
 
@@ -78,30 +79,39 @@ class Workspace:
         """For each launch its step, its part, its case and its variant."""
         return self._tables["origins"][: 4 * self.table.launch_count].reshape(-1, 4).tolist()
 
-    @property
-    def ns(self) -> float:
-        """Estimated nanoseconds of all launches on one thread."""
-        return self.table.total / list_layout.TICKS
+    def hosts(self) -> list[list[int]]:
+        """For each call of Python the launch after it, its step, its part, its case, its slot."""
+        return self._tables["hosts"][: 5 * self.table.host_count].reshape(-1, 5).tolist()
 
-    def run(self) -> Fault | None:
-        """Runs the launches, whose kernels are linked; returns a fault that one reported.
+    def slots(self, first: int, count: int) -> list[int]:
+        """What some slots hold."""
+        return self._tables["slots"][first : first + count].tolist()
+
+    def ns(self, first: int, last: int) -> float:
+        """Estimated nanoseconds of some launches on one thread."""
+        if last - first == self.table.launch_count:
+            return self.table.total / list_layout.TICKS
+        return float(self._tables["ticks"][first:last].sum()) / list_layout.TICKS
+
+    def run(self, first: int, last: int) -> Fault | None:
+        """Runs some launches, whose kernels are linked; returns a fault that one reported.
 
         Its tag is the number of the launch.
         """
         land()
-        stitched, threads = self.table, self.table.threads
-        if not stitched.launch_count:
+        if first == last:
             return None
-        parallel = threads > 1 and self.ns >= PARALLEL_NS
+        stitched, threads, ns = self.table, self.table.threads, self.ns(first, last)
+        parallel = threads > 1 and ns >= PARALLEL_NS
         table = layout.Program()
-        table.calls, table.call_count = stitched.calls, stitched.launch_count
+        table.calls, table.call_count = stitched.calls + 32 * first, last - first
         table.slots, table.error, table.team = stitched.slots, stitched.error, TEAM.address
         table.threads, table.leave = threads, layout.BEYOND
         entries = driver.entries()
-        enter = entries.run_locked if self.ns < HOLD_NS and not parallel else entries.run
+        enter = entries.run_locked if ns < HOLD_NS and not parallel else entries.run
         held: Any = None
         if parallel:
-            held = self._segmented(table)
+            held = self._segmented(table, first, last)
             TEAM.grow(threads)
             if TURN.team is not TEAM or TURN.left:
                 TURN.note(TEAM)
@@ -113,11 +123,11 @@ class Workspace:
         del held
         return Fault(*self._error[1:4].tolist()) if state else None
 
-    def _segmented(self, table: layout.Program) -> object:
+    def _segmented(self, table: layout.Program, first: int, last: int) -> object:
         """Fills the table's units and segments: one segment a launch."""
-        count, threads = self.table.launch_count, self.table.threads
-        calls = self._tables["calls"][: 4 * count].reshape(-1, 4)
-        costs = self._tables["ticks"][:count] / list_layout.TICKS
+        count, threads = last - first, self.table.threads
+        calls = self._tables["calls"][4 * first : 4 * last].reshape(-1, 4)
+        costs = self._tables["ticks"][first:last] / list_layout.TICKS
         chunks = calls.view(driver.UNIT).reshape(-1)["end"].tolist()
         pairs = zip(chunks, costs.tolist(), strict=True)
         parts = np.array([parts_of(*pair, threads) for pair in pairs])
@@ -138,5 +148,23 @@ class Workspace:
         return units, segments
 
 
-WORKSPACE: Final = Workspace()
-"""Of all lists: whoever computes eager values holds a lock."""
+_most: Final = [BUFFERS]
+_free: Final[list[Workspace]] = []
+
+
+def reserve(count: int) -> None:
+    """Makes sure that workspaces have room for so many buffers of a call or values of a list."""
+    _most[0] = max(_most[0], count)
+
+
+def take(threads: int) -> Workspace:
+    """A workspace that nobody uses; a call of Python within a list may compute another one."""
+    found = _free.pop() if _free else Workspace()
+    found.fit(threads)
+    return found
+
+
+def give(workspace: Workspace) -> None:
+    """Takes a workspace back whose list has run."""
+    workspace.release()
+    _free.append(workspace)

@@ -89,7 +89,8 @@ class Chosen(ctypes.Structure):
 
 
 class Part(ctypes.Structure):
-    """An entry: which values of the case are its sizes, and which buffers of the case are its."""
+    """An entry: which values of the case are its sizes, and which buffers of the case are its.
+    Where the entry is null, it is a call of Python on these buffers."""
 
     _fields_ = [
         ("entry", pointer), ("sizes", pointer), ("size_count", i64), ("buffers", pointer),
@@ -147,6 +148,12 @@ class Origin(ctypes.Structure):
     _fields_ = [("step", i64), ("part", i64), ("case", pointer), ("variant", pointer)]
 
 
+class Host(ctypes.Structure):
+    """A call of Python before a launch, and where the addresses of its buffers are."""
+
+    _fields_ = [("launch", i64), ("step", i64), ("part", i64), ("case", pointer), ("slot", i64)]
+
+
 class Workspace(ctypes.Structure):
     """Where lists are stitched, one after another: room for what is written, and what was found."""
 
@@ -155,12 +162,13 @@ class Workspace(ctypes.Structure):
         ("buffers", pointer), ("own", pointer),  # addresses: of a case, and of a part
         ("free", pointer),  # pairs: bytes and an offset
         ("calls", pointer), ("origins", pointer), ("ticks", pointer), ("slots", pointer),
+        ("hosts", pointer),
         ("launch_room", i64), ("slot_room", i64),
         ("base", i64), ("memory", i64),  # where there is memory for what is between steps, and how
         ("threads", i64), ("error", pointer),  # much
         ("step", i64), ("case", pointer), ("part", i64),  # where it is
         ("free_count", i64), ("top", i64), ("scratch", i64),
-        ("launch_count", i64), ("slot_count", i64),
+        ("launch_count", i64), ("slot_count", i64), ("host_count", i64),
         ("needed", i64),  # bytes
         ("unlinked", i64),  # launches whose kernels have no address yet
         ("total", i64),  # ticks

@@ -14,6 +14,7 @@ from weft.codegen.driver.list_layout import (
     Choice,
     Chosen,
     Formula,
+    Host,
     Launch,
     List,
     Origin,
@@ -38,8 +39,9 @@ def stitch(f: Procedure, program: Ref, w: Ref, sizes: Word, addresses: Word) -> 
     Returns:
         `DONE`, or why it is not.
     """
-    for name in ("free_count", "top", "launch_count", "slot_count", "needed", "unlinked", "total"):
+    for name in ("free_count", "top", "launch_count", "slot_count", "host_count", "needed"):
         w[name] = 0
+    w["unlinked"], w["total"] = 0, 0
     given, places = program["given"].to(i64), program["places"].to(i64)
     with f.count(program["given_count"]) as i:
         places.at(given.at(i).load()).store(addresses.to(i64).at(i).load())
@@ -72,6 +74,7 @@ def _step(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
     inputs = step["inputs"].to(i64)
     with f.count(step["input_count"]) as i:
         value = inputs.at(i).load()
+        buffers.at(i).store(0)
         with f.when(value.differs(-1)):
             buffers.at(i).store(places.at(value).load())
     count.set(count + step["input_count"])
@@ -180,6 +183,15 @@ def _bury(f: Procedure, program: Ref, w: Ref, step: Ref) -> None:
 @routine(Workspace, Part, pointer, result=i64)
 def _part(f: Procedure, w: Ref, part: Ref, given: Word) -> int:
     """Writes the launches of a part, given the values of the case."""
+    own, buffers, read = w["own"].to(i64), w["buffers"].to(i64), part["buffers"].to(i64)
+    count = f.local(part["buffer_count"])
+    with f.count(count) as i:
+        number = read.at(i).load()
+        own.at(i).store(0)
+        with f.when(number.differs(-1)):
+            own.at(i).store(buffers.at(number).load())
+    with f.when(part["entry"].is_null()):
+        f.give(_host(f, w, count))
     sizes, values, which = w["sizes"].to(i64), given.to(i64), part["sizes"].to(i64)
     with f.count(part["size_count"]) as i:
         sizes.at(i).store(values.at(which.at(i).load()).load())
@@ -188,12 +200,6 @@ def _part(f: Procedure, w: Ref, part: Ref, given: Word) -> int:
         f.give(NO_VARIANT)
     chosen = found.to(Chosen)
     variant = chosen["item"].to(Variant)
-    own, buffers, read = w["own"].to(i64), w["buffers"].to(i64), part["buffers"].to(i64)
-    count = f.local(part["buffer_count"])
-    with f.count(count) as i:
-        number = read.at(i).load()
-        with f.when(number.differs(-1)):
-            own.at(i).store(buffers.at(number).load())
     numbers, scratch = chosen["values"].to(i64), variant["scratch"].to(Pair)
     with f.count(variant["scratch_count"]) as i:
         size = _aligned(numbers.at(scratch.at(i)["index"]).load())
@@ -205,6 +211,22 @@ def _part(f: Procedure, w: Ref, part: Ref, given: Word) -> int:
         state = _launch(f, w, launches.at(i), chosen)
         with f.when(state.differs(DONE)):
             f.give(state)
+    return DONE
+
+
+@routine(Workspace, i64, result=i64)
+def _host(f: Procedure, w: Ref, count: Word) -> int:
+    """Notes a call of Python on so many buffers."""
+    number, first = w["host_count"], w["slot_count"]
+    with f.when((number >= w["launch_room"]) | (first + count > w["slot_room"])):
+        f.give(NO_ROOM)
+    w["host_count"] = number + 1
+    w["slot_count"] = first + count
+    host = w["hosts"].to(Host).at(number)
+    host["launch"], host["slot"] = w["launch_count"], first
+    host["step"], host["part"], host["case"] = w["step"], w["part"], w["case"]
+    with f.count(count) as i:
+        w["slots"].to(i64).at(first + i).store(w["own"].to(i64).at(i).load())
     return DONE
 
 

@@ -58,9 +58,10 @@ class SizedCall:
         formula = Formula()
         for place, size in enumerate(sizes):
             formula.admit(place, size)
+        case = Case(make(sizes), formula)
         if len(self._own) >= MOST_OWN:
             del self._own[next(iter(self._own))]
-        case = self._own[sizes] = Case(make(sizes), formula)
+        self._own[sizes] = case
         self._offer(len(sizes))
         return case
 
