@@ -136,16 +136,19 @@ class Choice:
 
     def __init__(self) -> None:
         self._table = layout.Choice()
+        self._kept: list[Any] = []
         self.address: Final = ctypes.addressof(self._table)
 
     def fill(self, items: Sequence[int], size_count: int, value_count: int) -> None:
         """Sets the addresses of the items, which are for so many sizes and have so many values."""
-        self._items = numbers(items)
         known = (layout.Chosen * layout.REMEMBERED)()
         room = np.zeros((len(known), size_count + value_count), np.int64)
         for chosen, row in zip(known, room, strict=True):
             chosen.sizes, chosen.values = address(row), address(row[size_count:])
-        self._kept = known, room
-        table = self._table
-        table.items, table.count = address(self._items), len(items)
-        table.size_count, table.known = size_count, ctypes.addressof(known)
+        table, offered = self._table, numbers(items)
+        self._kept.append((known, room, offered))  # Ctrl-C may come between any two lines
+        table.count = 0
+        table.items, table.size_count = address(offered), size_count
+        table.known = ctypes.addressof(known)
+        table.count = len(items)
+        del self._kept[:-1]

@@ -35,6 +35,7 @@ class SizedCall:
         self._cases: list[Case] = []
         self._own: dict[Sizes, Case] = {}  # for one size each
         self._attempts = ATTEMPTS
+        self._offered = True
         self.choice: Final = Choice()
 
     def at(self, sizes: Sizes, make: Make, alone: bool = False) -> Case:
@@ -43,11 +44,9 @@ class SizedCall:
         Args:
             alone: make no case for other sizes, too.
         """
-        if self._cases or self._own:
-            given = packed(sizes)
-            for case in (*self._cases, *self._own.values()):
-                if case.holds(given):
-                    return case
+        found = self._known(sizes)
+        if found is not None:
+            return found
         if self._attempts and not alone:
             for other in self._alike(sizes):
                 case = self._made(other, sizes, make)
@@ -59,16 +58,30 @@ class SizedCall:
         for place, size in enumerate(sizes):
             formula.admit(place, size)
         case = Case(make(sizes), formula)
+        self._offered = False
         if len(self._own) >= MOST_OWN:
             del self._own[next(iter(self._own))]
         self._own[sizes] = case
         self._offer(len(sizes))
         return case
 
+    def _known(self, sizes: Sizes) -> Case | None:
+        """The case for these sizes, if there is one."""
+        if not (self._cases or self._own):
+            return None
+        if not self._offered:  # Ctrl-C came between
+            self._offer(len(sizes))
+        given = packed(sizes)
+        for case in (*self._cases, *self._own.values()):
+            if case.holds(given):
+                return case
+        return None
+
     def _offer(self, size_count: int) -> None:
         found = [*self._cases, *self._own.values()]
         values = max([case.value_count for case in found])
         self.choice.fill([case.table for case in found], size_count, values)
+        self._offered = True
 
     def _alike(self, sizes: Sizes) -> list[Sizes]:
         """What was seen, from which these sizes differ where they may: the most similar, if any."""
@@ -87,6 +100,7 @@ class SizedCall:
         with contextlib.suppress(*_REFUSALS):
             case = _for_many([other, sizes], make)
             if case.holds(packed(sizes)):
+                self._offered = False
                 self._cases.insert(0, case)
                 self._attempts += len(self._cases) < MOST_CASES
                 self._offer(len(sizes))
