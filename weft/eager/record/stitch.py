@@ -18,7 +18,8 @@ from weft.eager.record.listing import Listing, listing_of
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
-from weft.ir.node import Node, TensorType
+from weft.ir.graph import Graph
+from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known
 from weft.library import workspace
 from weft.library.case import Case, Made
@@ -136,6 +137,19 @@ def computing(
     return Stitched(stitching, roots, types)
 
 
+def counted(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> tuple[int, int]:
+    """How many launches a graph is, and how many calls of Python.
+
+    Raises:
+        NoRoutineError: the library has no kernels for something.
+        CompileError: a kernel cannot be compiled.
+    """
+    case = Case(Made(routine(graph, outputs, feeds, current())), Formula())
+    arrays = [np.empty(known(x.type.shape), x.type.dtype.numpy) for x in feeds]
+    found = computing(case, b"", arrays, [y.type for y in outputs]).list
+    return found.counts
+
+
 def _no_case(step: int) -> None:
     raise AssertionError(step)
 
@@ -179,6 +193,11 @@ class Stitching:
             self.keep(self._kernels.cases(self._workspace))
             self._hosts = self._kernels.hosts(self._workspace)
         return True
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many launches there are, and how many calls of Python."""
+        return self._workspace.table.launch_count, len(self._hosts)
 
     @property
     def exchanges(self) -> list[Node]:
@@ -228,7 +247,7 @@ class Stitching:
     def _show(self) -> None:
         table = self._workspace.table
         us = self._workspace.ns(0, table.launch_count) / 1e3
-        what = f"{table.launch_count} launches, {len(self._hosts)} calls of Python"
+        what = "{} launches, {} calls of Python".format(*self.counts)
         print(f"# stitched: {what}, {table.needed:,} B for values between them, about {us:,.0f} us",
               file=sys.stderr)  # fmt: skip
 
