@@ -143,7 +143,7 @@ KNOBS = {
             lambda: False,
             _switch,
             "0 | 1",
-            "equal calls give equal bits whatever ran before: `use_deterministic_algorithms`",
+            "equal bits also where that costs speed: `use_deterministic_algorithms`",
         ),
         Knob(
             "keep_freed",

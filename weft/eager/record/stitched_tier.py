@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
 from weft.eager.record.collective_calls import collective_calls, shared
 from weft.eager.record.compiled_tier import Compiled
+from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_tier import OverDevices
@@ -17,7 +18,7 @@ from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
-from weft.ir.node import Node, Value
+from weft.ir.node import Node, TensorType, Value
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.sequence import call_sequence
 from weft.runtime.compilation import compiler
@@ -46,16 +47,30 @@ def meet(structure: Structure) -> None:
 
 def stays_stitched(structure: Structure, runs: int) -> bool:
     """Whether a structure that has run so often runs on library kernels alone once more."""
-    if is_compiled_at_once():
+    if is_compiled_at_once(types_of(structure)):
         return False
     if runs < STITCHED_RUNS:
         return True
     return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
 
 
-def is_compiled_at_once() -> bool:
-    """Whether structures have programs of their own from the first run on."""
-    return any([config.get(knob) for knob in ("compile", "deterministic", "reference")])
+def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
+    """Whether values of these types have a program of their own from the first run on.
+
+    In deterministic mode, half precision has: a program rounds less often than single calls.
+    """
+    if config.get("compile") or config.get("reference"):
+        return True
+    return are_deterministic_algorithms_enabled() and any([
+        t.dtype.is_floating and t.dtype.size < 4 for t in types
+    ])  # fmt: skip
+
+
+def types_of(structure: Structure) -> Iterator[TensorType]:
+    """The types of what its calls take and give."""
+    for record in structure.records:
+        yield from [x.type for x in record.inputs]
+        yield from record.plan.types
 
 
 def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) -> None:
@@ -97,7 +112,7 @@ class Stitched(Tier):
         if self._for_good or stays_stitched(structure, self._runs):
             self._runs += 1
             return self
-        at_once = is_compiled_at_once()  # asked for only since its last run
+        at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
         return compiled(structure, self.as_rows) if at_once else Compiling(self.as_rows)
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
@@ -151,7 +166,7 @@ class Compiling(Stitched):
 
 def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> str:
     """What computes the calls of a graph, and for which reason."""
-    if is_compiled_at_once():
+    if is_compiled_at_once([t for node in graph.nodes for t in node.types]):
         return "this program from the first run on, as is asked for"
     try:
         launches, calls = counted(graph, outputs, feeds)

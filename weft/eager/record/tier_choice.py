@@ -13,7 +13,13 @@ from typing import Any, Final
 
 from weft import config
 from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.stitched_tier import Stitched, compiled, is_compiled_at_once, meet
+from weft.eager.record.stitched_tier import (
+    Stitched,
+    compiled,
+    is_compiled_at_once,
+    meet,
+    types_of,
+)
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Tier
 from weft.errors import CompileError, NoCompilerError
@@ -69,7 +75,7 @@ def shown(calls: Sequence[str]) -> str:
 
 def _first(structure: Structure, as_rows: bool) -> Tier:
     """The tier of the first run."""
-    if is_compiled_at_once():
+    if is_compiled_at_once(types_of(structure)):
         return compiled(structure, as_rows)
     meet(structure)
     return Stitched(as_rows)
