@@ -48,6 +48,7 @@ def works() -> dict[str, tuple[Callable[[int], Shapes], Callable[..., object]]]:
 def measure(rounds: int = 40, calls: int = 30) -> dict[str, tuple[float, float]]:
     """Median seconds of a call with known types and with new sizes, by what is recorded."""
     sizes = itertools.count(10)
+    wf.zeros(1).add(1).item()  # loads native code, as any program does
     found: dict[str, tuple[float, float]] = {}
     for name, (shapes, function) in works().items():
         known = [wf.ones(*shape) for shape in shapes(5)]

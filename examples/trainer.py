@@ -75,7 +75,6 @@ def train(digits: Digits, folder: Path, steps: int) -> wf.train.Trainer:
     trainer = wf.train.Trainer(
         max_steps=steps,
         max_epochs=8,
-        deterministic=True,
         callbacks=[save, callbacks.EarlyStopping("val_loss", patience=2)],
         logger=False,
     )

@@ -142,24 +142,20 @@ class Training:
 
 
 def test_resumed_training_is_bitwise_the_uninterrupted_one(tmp_path, monkeypatch):
-    wf.use_deterministic_algorithms(True)
-    try:
-        wf.manual_seed(0)
-        random.seed(0)
-        np.random.seed(0)
-        whole = Training()
-        whole.train(3)
-        with Checkpointer(tmp_path) as checkpoints:
-            checkpoints.save(3, whole.state())
-            expected = whole.train(4)
-        random.seed(7)
-        wf.manual_seed(7)
-        np.random.seed(7)
-        second = Training()
-        assert Checkpointer(tmp_path).restore(second.state()).step == 3
-        assert second.train(4) == expected
-    finally:
-        wf.use_deterministic_algorithms(False)
+    wf.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    whole = Training()
+    whole.train(3)
+    with Checkpointer(tmp_path) as checkpoints:
+        checkpoints.save(3, whole.state())
+        expected = whole.train(4)
+    random.seed(7)
+    wf.manual_seed(7)
+    np.random.seed(7)
+    second = Training()
+    assert Checkpointer(tmp_path).restore(second.state()).step == 3
+    assert second.train(4) == expected
 
 
 @pytest.mark.filterwarnings("ignore:restore")

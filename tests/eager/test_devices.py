@@ -42,8 +42,11 @@ def test_moving_to_a_device_says_what_to_write():
             ConfigError, match=r"\.cuda: there is no CUDA device; leave the call out"
         ):
             move()
-    with pytest.raises(ConfigError, match=r"choose by device\('cuda' if weft.cuda.is_available"):
-        wf.device("cuda")
+    absent = wf.device("cuda")  # a name, as in PyTorch without a device, until it is used
+    assert absent != wf.device("cpu") and str(wf.device("cuda", 1)) == "cuda:1"
+    for use in (wf.ones(2).to, lambda place: wf.ones(2, device=place)):
+        with pytest.raises(ConfigError, match=r"choose by device\('cuda' if weft.cuda.is_avail"):
+            use(absent)
 
 
 def test_flags_of_other_libraries_can_be_set():

@@ -259,10 +259,10 @@ def test_a_model_that_is_gone_keeps_nothing(preludes):
     model = _network().eval()
     _check(model)
     executable = preludes[0]
-    assert executable._kept_memory is not None
+    assert executable.kept is not None
     del model
     gc.collect()
-    assert executable._kept_memory is None
+    assert executable.kept is None
     _check(_network().eval())
 
 
@@ -271,5 +271,5 @@ def test_few_programs_keep_something(preludes):
     with wf.no_grad():
         for size in range(1, 9):
             model(wf.randn(1, 3, size, 9)).numpy()
-    assert sum(one._kept_memory is not None for one in preludes) == MOST_KEEPING
+    assert sum(one.kept is not None for one in preludes) == MOST_KEEPING
     _check(model)

@@ -146,7 +146,7 @@ def test_programs_that_call_python_or_have_one_thread_are_not_left():
 @pytest.mark.parametrize("late", [False, True])
 def test_an_exception_on_the_way_in_or_out_leaves_a_program_whole(alone, late):
     program, values = counting()
-    enter = program._enter
+    enter = program.enter
 
     def interrupted(pointer: object) -> int:
         if late:
@@ -154,10 +154,10 @@ def test_an_exception_on_the_way_in_or_out_leaves_a_program_whole(alone, late):
         raise KeyboardInterrupt
 
     values[:] = 0
-    program._enter = interrupted
+    program.enter = interrupted
     with pytest.raises(KeyboardInterrupt):
         program.run_ahead(3, NONE, None)
-    program._enter = enter
+    program.enter = enter
     assert (values == 3 * late).all()
     program.run()
     assert (values == 20 + 20 * late).all()

@@ -23,7 +23,7 @@ def test_a_run_continues_from_the_folder_it_was_saved_to(tmp_path):
         wf.train.seed_everything(1)
         module = Classifier()
         folder = tmp_path / kind
-        options = {"deterministic": True, "default_root_dir": tmp_path}
+        options = {"default_root_dir": tmp_path}
         every = 3 if kind == "middle" else None
         save = c.ModelCheckpoint(folder, "val_loss", every_n_train_steps=every)
         if kind == "at once":

@@ -283,7 +283,7 @@ def resumed(tmp_path, step, loader, **options):
     for parts in (1, 2):
         wf.train.seed_everything(3)
         module = Classifier()
-        common = {"deterministic": True, "max_epochs": 3, **options}
+        common = {"max_epochs": 3, **options}
         if parts == 2:
             path = tmp_path / f"{step}.safetensors"
             stop = Stop(path, step)
@@ -325,7 +325,7 @@ def test_a_window_that_was_open_continues(tmp_path):
         for parts in (1, 2):
             wf.train.seed_everything(0)
             module = Classifier()
-            options = {"deterministic": True, "accumulate_grad_batches": 4}
+            options = {"accumulate_grad_batches": 4}
             if parts == 2:
                 stop = Stop(tmp_path / "open", cut + 1, lambda t: t.progress.batch)
                 quiet(callbacks=stop, **options).fit(module, batches(8))
@@ -365,7 +365,7 @@ def test_ctrl_c_finishes_the_step_saves_and_tells_how_to_continue(tmp_path, caps
             return super().training_step(batch, batch_idx)
 
     found = []
-    options = {"deterministic": True, "max_epochs": 2, "default_root_dir": tmp_path}
+    options = {"max_epochs": 2, "default_root_dir": tmp_path}
     for kind in (Classifier, Interrupted):
         wf.train.seed_everything(0)
         module = kind()

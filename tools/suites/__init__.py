@@ -6,7 +6,6 @@ Weft. From the bottom up:
 - `absent`: stands for a name that Weft does not have;
 - `mirror`: modules under another library's names, and the imports that find them;
 - `raising`: assertions about errors;
-- `trees`: nested structures as PyTorch's tests flatten them;
 - `pytorch`: the meaning of PyTorch's names;
 - `worker`: one process that runs one test file; `runner`: starts it, and restarts it after a crash;
 - `scope`: what Weft does not support; `report`: the figures.

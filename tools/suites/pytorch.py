@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 import weft
-from tools.suites import trees
 from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
+from weft.as_torch.supplied import pytree
 from weft.eager.record.state import trace
 from weft.errors import ConfigError
 from weft.nn.module.hook import GLOBAL
@@ -154,10 +154,10 @@ def supplied() -> dict[str, dict[str, Any]]:
         "torch.autograd.forward_ad": {"_current_level": CurrentLevel()},
         "torch.version": {"cuda": None, "hip": None, "debug": False, "git_version": ""},
         "torch.utils._pytree": {
-            "tree_flatten": trees.tree_flatten,
-            "tree_unflatten": trees.tree_unflatten,
-            "tree_map": trees.tree_map,
-            "tree_map_only": trees.tree_map_only,
+            "tree_flatten": pytree.tree_flatten,
+            "tree_unflatten": pytree.tree_unflatten,
+            "tree_map": pytree.tree_map,
+            "tree_map_only": pytree.tree_map_only,
         },
         "torch.utils._mode_utils": {"no_dispatch": nullcontext},  # Weft has no dispatch modes
         "torch.cuda": {

@@ -29,10 +29,29 @@ def compiled_method(
     >>> Scale().applied(3), Scale.applied.__qualname__
     (6.0, 'Scale.applied')
     """
-    text = "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines])
-    namespace = {**names, "__name__": cls.__module__}
-    # A path in the package: errors name the line of the caller, not one of this text.
-    exec(compile(text, f"{__file__[:-3]}/{cls.__name__}", "exec"), namespace)
-    method: Any = namespace[name]
+    method = compiled_function(cls.__module__, name, parameters, lines, names, cls.__name__)
     method.__qualname__ = f"{cls.__qualname__}.{name}"
     return method
+
+
+def compiled_function(
+    module: str,
+    name: str,
+    parameters: Iterable[str],
+    lines: Iterable[str],
+    names: Mapping[str, Any],
+    place: str = "",
+) -> Any:
+    """The same for a function of a module.
+
+    Args:
+        place: where errors say that it is written, besides here.
+
+    >>> compiled_function(__name__, "double", ["x"], ["return two * x"], {"two": 2})(4)
+    8
+    """
+    text = "\n    ".join([f"def {name}({', '.join(parameters)}):", *lines])
+    namespace = {**names, "__name__": module}
+    # A path in the package: errors name the line of the caller, not one of this text.
+    exec(compile(text, f"{__file__[:-3]}/{place or name}", "exec"), namespace)
+    return namespace[name]

@@ -153,6 +153,11 @@ _PARTS = {complex64: float32, complex128: float64}
 _BY_NUMPY = {d.numpy: d for d in NAMED.values()}
 
 
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Whether a NumPy type, in this machine's byte order, is one of Weft's."""
+    return dtype in _BY_NUMPY
+
+
 def _named(name: str) -> DType:
     return HOSTED.get(name) or NAMED[name]
 
@@ -165,6 +170,8 @@ def as_dtype(spec: object) -> DType:
     """
     if isinstance(spec, DType):
         return spec
+    if isinstance(spec, np.dtype) and spec in _BY_NUMPY:
+        return _BY_NUMPY[spec]
     if isinstance(spec, str) and spec in NAMED:
         return NAMED[spec]
     try:

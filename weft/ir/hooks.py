@@ -33,6 +33,11 @@ class Hooks:
 
     Set by `weft.ops.call`, called by `weft.ir.parser`, which makes a plain `Function` without it.
     """
+    memory: Callable[[Any], Any] | None = None
+    """Makes what remembers the calls of a function of tensors; without it nothing is remembered.
+
+    Set by `weft.eager.functions.recall`, called by `weft.ops.refusal`.
+    """
     declared: Callable[[Any], None] = lambda op: None
     """Is told of each operation (an `Op`) that is declared: tensors get its method.
 

@@ -37,6 +37,7 @@ from weft.nn.module.hook import *
 from weft.nn.module.module import Module as Module
 from weft.nn.module.parameter_container import *
 from weft.nn.module.summary import *
+from weft.nn.parallel.one_device import DataParallel as DataParallel
 from weft.nn.parameter import *
 
 exports.gather(globals(), "functional", "grad", "init", "parallel", "utils")

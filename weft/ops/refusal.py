@@ -28,6 +28,7 @@ from weft.errors import (
     UnknownKeyError,
     WeftError,
 )
+from weft.ir.hooks import HOOKS
 from weft.ir.node import PACKAGE, PLACE, at_user_line
 from weft.ir.shape import show
 
@@ -87,8 +88,41 @@ def refusing(function: F, name: str | None = None, module: str | None = None) ->
         except REFUSABLE as error:
             refuse(error, called_as, function, args, options)
 
+    return _behind(called, module)
+
+
+def remembering(function: F, name: str | None = None, module: str | None = None) -> F:
+    """`refusing` for a function of tensors: calls like earlier ones are recorded at once."""
+    make = HOOKS.memory
+    if make is None:
+        return refusing(function, name, module)
+    called_as, memory = entitled(function, name), make(function)
+
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        try:
+            way = memory.way
+            if way is None:
+                return function(*args, **options)
+            found = way(args, options)
+            if found is not None:
+                return found
+            before = memory.watch()
+            found = function(*args, **options)
+            if before is not None:
+                memory.learn(before, args, options, found)
+            return found
+        except REFUSABLE as error:
+            refuse(error, called_as, function, args, options)
+
+    return _behind(called, module)
+
+
+def _behind(called: Any, module: str | None) -> Any:
+    """A door, marked as one."""
+
     called.__module__ = module or called.__module__
-    return guarded(cast(F, called))
+    return guarded(called)
 
 
 def entitled(function: Callable[..., Any], name: str | None) -> str:
@@ -98,13 +132,17 @@ def entitled(function: Callable[..., Any], name: str | None) -> str:
     return name or function.__name__
 
 
-def guard(namespace: dict[str, Any]) -> None:
-    """Put the public functions of a module behind doors: those in `__all__`, or all."""
+def guard(namespace: dict[str, Any], module: str = "") -> None:
+    """Put the public functions of a module behind doors: those in `__all__`, or all.
+
+    Args:
+        module: where they are found; by default this one.
+    """
     for name in namespace.get("__all__", [n for n in namespace if n[0] != "_"]):
         function: Any = namespace.get(name)  # none yet of what is loaded on first use
         known = is_guarded(function) and function.__name__ == name
         if not known and (isinstance(function, FunctionType) or hasattr(function, "__wrapped__")):
-            namespace[name] = refusing(function, name, namespace["__name__"])
+            namespace[name] = remembering(function, name, module or namespace["__name__"])
 
 
 _HINTS: Final = {"memory_format"}
@@ -124,7 +162,7 @@ def guard_methods(cls: type[Any], base: type[Any]) -> None:
     for name, function in members.items():
         body = function.__func__ if isinstance(function, classmethod) else function
         if isinstance(body, FunctionType) and name[0] != "_" and _takes_more(body):
-            made = refusing(body, name)
+            made = remembering(body, name)
             setattr(cls, name, made if body is function else classmethod(made))
 
 

@@ -6,11 +6,13 @@ import sys
 import warnings
 from types import FrameType
 
+from weft.ir.look import looks
 from weft.ir.node import NOT_THE_USER
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning at the innermost line outside the package."""
+    looks.count += 1
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(NOT_THE_USER):

@@ -52,6 +52,26 @@ class Departure(NamedTuple):
     done: frozenset[str]  # variables that are not touched later
 
 
+class Direct(NamedTuple):
+    """What it takes to run a program whose addresses a caller sets itself, holding the GIL.
+
+    Attributes:
+        lock: held from setting addresses to the end of the run.
+        enter: runs the program at `pointer`; anything but 0 says that it did not end.
+        addresses: of what lies outside the arena, by number.
+        feeds: positions of feeds, and their numbers.
+        outputs: the number of each output.
+    """
+
+    executable: Executable
+    lock: Any
+    enter: Any
+    pointer: Any
+    addresses: Any
+    feeds: tuple[tuple[int, int], ...]
+    outputs: tuple[int, ...]
+
+
 class Executable:
     """A compiled step. `run` takes feeds and a state, and gives fresh arrays.
 
@@ -94,7 +114,7 @@ class Executable:
             self.prelude = Program(
                 recipe.prelude, addresses, self.arena, externals, threads, lock, team=team
             )
-        self._kept_memory: Array | None = None
+        self.kept: Array | None = None
         self._feeds: list[tuple[int, int]] = []  # position among the feeds, external
         self._variables: list[tuple[Variable, int]] = []
         self._constants: list[Array] = []  # keeps their memory alive
@@ -221,6 +241,23 @@ class Executable:
         if fault is not None:
             raise self._out_of_range(fault)
 
+    def direct(self, keys: Sequence[str]) -> Direct | None:
+        """How to run it without `launch`; `None` if a run takes more than addresses.
+
+        Args:
+            keys: of the outputs.
+        """
+        program = self.program
+        if self._debug or self.zeroed or not program.is_brief:
+            return None
+        numbers = {variable.key: number for variable, number in self._variables}
+        if numbers.keys() != set(keys):
+            return None
+        return Direct(
+            self, program.lock, program.enter, program.pointer, program.addresses,
+            tuple(self._feeds), tuple([numbers[key] for key in keys]),
+        )  # fmt: skip
+
     def departure(self, wanted: tuple[str, ...]) -> Departure | None:
         """Where a caller that waits for these variables may return; `None` if it does not pay."""
         ends = None if self.prelude is not None or self._debug else self.program.ends
@@ -238,12 +275,12 @@ class Executable:
 
     def _prepare(self, fresh: bool) -> Array | None:
         """Computes what depends on lasting feeds alone, if outdated; returns its place."""
-        memory, prelude = self._kept_memory, self.prelude
+        memory, prelude = self.kept, self.prelude
         if prelude is None or (memory is not None and fresh):
             return memory
         if memory is None:
             sizes = [x.size for x in self._externals if isinstance(x, Kept)]
-            memory = self._kept_memory = aligned((sum(sizes),), np.dtype(np.uint8))
+            memory = self.kept = aligned((sum(sizes),), np.dtype(np.uint8))
             place = address_of(memory)
             for number, source in enumerate(self._externals):
                 if isinstance(source, Kept):
@@ -255,7 +292,7 @@ class Executable:
 
     def forget(self) -> None:
         """Drops the results of the prelude."""
-        self._kept_memory = None
+        self.kept = None
 
     def _feed(self, arrays: Sequence[Array], moved: int | None = None) -> Sequence[Array]:
         """Binds the feeds; returns the arrays to keep until the step is over."""

@@ -92,8 +92,8 @@ class Trainer(Runs):
             batch, weighted by batch sizes.
         gradient_clip_val: the maximum norm, or element, of gradients.
         gradient_clip_algorithm: `"norm"` or `"value"`.
-        deterministic: whether a resumed run is bitwise equal to an uninterrupted one; see
-            `weft.use_deterministic_algorithms`.
+        deterministic: whether also half precision and large embedding tables have the same bits
+            in a resumed run; see `weft.use_deterministic_algorithms`.
         inference_mode: whether evaluation uses `inference_mode()`, else `no_grad()`.
         default_root_dir: where the default logger and checkpoints are written.
         stop_on_nan: whether a NaN loss ends the run, with a report of its origin.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import program, program_cache
+from weft.eager.record import program, program_cache, shortcut
 from weft.eager.record.lazy import Record
 from weft.eager.record.program_cache import recurring
 from weft.eager.record.structure import Structure, structure_of
@@ -36,6 +36,7 @@ def found(monkeypatch: pytest.MonkeyPatch) -> Iterator[Found]:
 
     monkeypatch.setattr(program, "recurring", compared)
     monkeypatch.setattr(program_cache, "_met", OrderedDict())
+    monkeypatch.setattr(shortcut, "RUNS", 1 << 30)
     with config.override(compile=True):
         yield seen
 

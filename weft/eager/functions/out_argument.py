@@ -8,6 +8,7 @@ from collections.abc import Callable, Container
 from types import FunctionType
 from typing import Any, Final, NoReturn, cast
 
+from weft.eager.functions.recall.memory import Memory
 from weft.eager.tensor.dispatch import Recorded
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.inplace import write
@@ -16,7 +17,7 @@ from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.declaration import Out as Out
-from weft.ops.refusal import REFUSABLE, entitled, refuse, refusing
+from weft.ops.refusal import REFUSABLE, entitled, is_guarded, refuse, refusing
 from weft.ops.warning import warn
 
 PLAIN: Final = frozenset(
@@ -47,6 +48,7 @@ def with_outlet(
     gives, parameters = _signature(inner)
     if gives in PLAIN or "out" in parameters:
         return refusing(inner, name, module)
+    memory = None if is_guarded(inner) else Memory(inner)
 
     @functools.wraps(inner)
     def called(*args: Any, out: Any = None, **options: Any) -> Any:
@@ -54,7 +56,16 @@ def with_outlet(
             if options:
                 args = _renamed(args, options, parameters)
             if out is None:
-                return inner(*args, **options)
+                way = None if memory is None else memory.way
+                if way is None or memory is None:
+                    return inner(*args, **options)
+                found = way(args, options)
+                if found is None:
+                    before = memory.watch()
+                    found = inner(*args, **options)
+                    if before is not None:
+                        memory.learn(before, args, options, found)
+                return found
             return _into(inner, parameters, out, args, options, rule)
         except REFUSABLE as error:
             refuse(error, name, inner, args, options)

@@ -7,6 +7,7 @@ from typing import NoReturn
 from weft.eager.record.lazy import Alias, Array, Lazy, Record, Tracer, begun
 from weft.eager.record.state import compute, flush, trace
 from weft.errors import TracerError, WeftError
+from weft.ir.look import looks
 from weft.ir.node import at_user_line
 from weft.runtime.flight import land_for
 
@@ -17,6 +18,7 @@ def array_of(lazy: Lazy) -> Array:
     Raises:
         WeftError: its memory was overwritten by an in-place change.
     """
+    looks.count += 1
     array = lazy.array  # read once: another thread may be computing the value
     if array is None and not trace.now.depth:
         flush(lazy)

@@ -26,7 +26,7 @@ from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step, storing
 from weft.runtime import finish
 from weft.runtime.device.local import processor
-from weft.runtime.executable import Executable
+from weft.runtime.executable import Direct, Executable
 from weft.runtime.flight import land
 from weft.runtime.memory.forecast import Forecast
 from weft.runtime.memory.state import State
@@ -43,6 +43,8 @@ class Compiled(Tier):
     """
 
     overwrites: ClassVar[bool] = True
+    runs: int
+    """How many there were."""
 
     @uncollected
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
@@ -57,7 +59,7 @@ class Compiled(Tier):
         self._types = tuple([(known(t.shape), t.dtype.numpy) for t in kinds])
         self._lasting = lasting_leaves(structure)
         self._collectives = collective_calls(structure, as_rows)
-        self._watch: Watch | None = None  # set if values computed from `lasting` alone are cached
+        self.watch: Watch | None = None  # set if values computed from `lasting` alone are cached
         self._token: object | None = None  # of the last call, if what it read may be kept
         threads, (device, *_) = int(config.get("threads")), (*structure.devices, 0)
         self._forecast = None if device else Forecast(str(threads), *structure.outline)
@@ -70,6 +72,7 @@ class Compiled(Tier):
         make = partial(finish.begin, processor=processor(device)) if device else finish.begin
         self._begun: finish.Begun | None = make(step, threads)
         self._program: tuple[Executable, Ahead] | None = None
+        self.runs = 0
 
     @property
     def why(self) -> str:
@@ -84,10 +87,20 @@ class Compiled(Tier):
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         program = self._program or self._finished()
+        self.runs += 1
         if self._collectives is not None:
             session.enter(self._collectives)
         place = self._place_of(wanted, structure.outputs)
         return partial(self._launch, program, structure, leaves, place)
+
+    @property
+    def direct(self) -> Direct | None:
+        """How to run the program without `begin`; `None` if a run takes more than that."""
+        if self._program is None or self._oracle is not None or self._collectives is not None:
+            return None
+        if self._rows or any([home >= 0 for home in self._homes]):
+            return None
+        return self._program[0].direct(self._keys)
 
     @uncollected
     def _finished(self) -> tuple[Executable, Ahead]:
@@ -97,7 +110,7 @@ class Compiled(Tier):
         if self._forecast is not None:
             self._forecast.note(executable.arena.size)
         if executable.prelude:
-            self._watch = Watch(self._lasting, executable.forget)
+            self.watch = Watch(self._lasting, executable.forget)
         program = executable, Ahead(executable, self._keys, self._homes)
         self._program = program  # Ctrl-C may come before
         self._begun = None
@@ -129,7 +142,7 @@ class Compiled(Tier):
         known = structure.known
         still = known is not None and known.token is self._token
         self._token = None
-        fresh = self._watch is not None and self._watch.is_fresh(structure.leaves, still)
+        fresh = self.watch is not None and self.watch.is_fresh(structure.leaves, still)
         moved, departure = None, None
         if known is None:
             departure = ahead.departure(wanted, structure.leaves, leaves)

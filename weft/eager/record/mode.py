@@ -18,7 +18,7 @@ from weft.ops.warning import warn
 
 __all__ = ["enable_grad", "inference_mode", "is_grad_enabled", "no_grad", "set_grad_enabled"]
 
-ABSENT_DEVICES: Final = ("cuda", "hip", "hpu", "mps", "mtia", "xla", "xpu")
+ABSENT_DEVICES: Final = ("cuda", "hip", "hpu", "meta", "mps", "mtia", "xla", "xpu")
 """Types of devices that PyTorch programs name, and that Weft does not have."""
 
 

@@ -72,17 +72,20 @@ class Watch:
         """For each leaf the tensor that holds it, its version, and the identity of its value."""
         self._first: weakref.ref[Keeper] | None = None
 
+    def holds(self, leaves: Sequence[Lazy]) -> bool:
+        """Whether no leaf has changed since `is_fresh` was last asked."""
+        for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
+            leaf, handle = leaves[i], owner()
+            if handle is None or id(leaf) != identity or not handle.is_still(leaf, version):
+                return False
+        return bool(self._seen)
+
     def is_fresh(self, leaves: Sequence[Lazy], still: bool = False) -> bool:
         """Whether no leaf has changed; `still` says that this is known already."""
         if still and self._seen:
             return True
-        for i, (owner, version, identity) in zip(self._positions, self._seen, strict=False):
-            leaf, handle = leaves[i], owner()
-            if handle is None or id(leaf) != identity or not handle.is_still(leaf, version):
-                break
-        else:
-            if self._seen:
-                return True
+        if self.holds(leaves):
+            return True
         self._look([leaves[i] for i in self._positions])
         _recent[self] = None
         _recent.move_to_end(self)

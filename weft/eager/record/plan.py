@@ -265,6 +265,42 @@ def _derived(
         return tuple([dense(y).type for y in ys])
 
 
+class SizedPlan:
+    """Gives the plans of a call in other sizes, where that is known without checking it anew.
+
+    Args:
+        like: a plan of the call.
+    """
+
+    def __init__(self, like: Plan) -> None:
+        called, self._static = like.pattern.called, like.static
+        sizes: list[int] = []
+        self._key = _key(called, like.given, self._static, sizes)
+        self._family: Family[Pattern] | None = None
+        self._count = sum([len(known(t.shape)) for t in like.given])
+        self._rest = sizes[self._count :]  # those among the attributes
+        self._head = id(called) if isinstance(called, Op) else called
+        self._tail = tuple(self._static.items())
+
+    def at(self, types: Sequence[TensorType]) -> Plan | None:
+        """The plan for inputs of these types, whose ranks and dtypes are those of the call."""
+        key = (self._head, *map(id, types), *self._tail)
+        found = recall(key)
+        if found is not None:
+            return found
+        family = self._family
+        if family is None:
+            family = self._family = _families.get(self._key)
+            if family is None:
+                return None
+        sizes: list[int] = []
+        for kind in types:
+            sizes += kind.shape  # pyright: ignore[reportOperatorIssue]  # always known
+        sizes += self._rest
+        known = family.find(types, sizes)
+        return known and remember(key, Plan(known[1], types, known[0], self._static))
+
+
 def _key(
     called: Any, types: Sequence[TensorType], static: Static, sizes: list[int]
 ) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from weft.eager.record import shortcut
 from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
@@ -156,6 +157,7 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: 
     tier, compute = begun(structure, leaves, as_rows, wanted)
     if as_rows and structure.known is None:
         learn(structure)
+        shortcut.learn(structure, tier)
     found = None if tier.overwrites else compute()
     with Uninterrupted():  # memory that was overwritten belongs to the new values
         copies = None if now.is_alone and not partial else copies_of_needed(structure)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
+from functools import partial
 from types import FrameType
 from typing import Final
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import numpy as np
 
@@ -49,15 +50,23 @@ class _Late:
     met = False
 
 
-_loans: Final[WeakValueDictionary[int, Loan]] = WeakValueDictionary()
+_loans: Final[dict[int, ref[Loan]]] = {}
 
 
 def loan_of(array: Array) -> Loan:
     """The loan of an array, shared by all tensors on that array."""
-    found = _loans.get(id(array))
+    key = id(array)
+    known = _loans.get(key)
+    found = None if known is None else known()
     if found is None:
-        found = _loans[id(array)] = Loan()
+        found = Loan()
+        _loans[key] = ref(found, partial(_end, key))
     return found
+
+
+def _end(key: int, loan: ref[Loan]) -> None:
+    if _loans.get(key) is loan:  # else the identity is that of another array by now
+        del _loans[key]
 
 
 def is_open(lazy: Lazy) -> bool:

@@ -16,6 +16,7 @@ from weft.eager.record.loop_cut import FEW, LoopStart
 from weft.eager.record.pending import Change, Interrupted, Pending, Replaced
 from weft.errors import WeftError
 from weft.host.garbage_collection import FirstRead
+from weft.ir.look import looks
 from weft.runtime.flight import new_lock
 
 if TYPE_CHECKING:
@@ -259,6 +260,7 @@ def all_states() -> Iterator[State]:
 
 def needs_gradient(lazy: Lazy) -> bool:
     """Whether reverse mode needs a value, and not only forward mode."""
+    looks.count += 1
     duals = trace.now.duals
     return lazy.tracked and not (duals and duals[-1].is_moved_alone(lazy))
 
@@ -282,11 +284,21 @@ def set_runner(
     _runner[:] = [(flush, compute)]
 
 
+_shortcut: list[Callable[[State], bool]] = []
+
+
+def set_shortcut(taken: Callable[[State], bool]) -> None:
+    """Set the function that computes what is pending if it can; whether it could."""
+    _shortcut[:] = [taken]
+
+
 def flush(wanted: Lazy | None = None) -> None:
     """Compute all pending values of this thread that a tensor holds; `wanted` is read next."""
-    while trace.now.unfinished:
-        trace.now.unfinished.pop()()
-    _runner[0][0](wanted)
+    now = trace.now
+    while now.unfinished:
+        now.unfinished.pop()()
+    if now.depth or now.inspect or now.interrupted.pending.records or not _shortcut[0](now):
+        _runner[0][0](wanted)
 
 
 def compute(lazies: Sequence[Lazy]) -> None:

@@ -452,7 +452,7 @@ class Attributes(Handle):
         return int(self.item())
 
     def __bool__(self) -> builtins.bool:
-        if self.numel() != 1:
+        if self.shown.type.shape and self.numel() != 1:  # most have no axes
             raise ShapeError.here(
                 f"bool: a tensor of shape {show(self.shape)} is neither true nor false; "
                 f"use any() or all(), or compare one element"

@@ -24,8 +24,10 @@ class Device:
         index: the number of a CPU. If there is only one, any number means it, as programs of
             several ranks number the CPU.
 
+    A device that is not there, such as `"cuda"`, is a name until a tensor is to be on it.
+
     Raises:
-        ConfigError: there is no such device.
+        ConfigError: it is no device's name.
 
     >>> Device("cpu")
     device(type='cpu')
@@ -40,13 +42,11 @@ class Device:
         kind, colon, number = str(spec).partition(":")
         twice = colon and index is not None
         given = str(index) if index is not None else number if colon else None
-        if kind != "cpu" or twice or not (given is None or given.isdecimal()):
+        known = kind == "cpu" or kind in ABSENT_DEVICES
+        if not known or twice or not (given is None or given.isdecimal()):
             text = repr(spec) if index is None else f"{spec!r} and index {index}"
-            advice = _ADVICE if kind in ABSENT_DEVICES else ""
-            raise ConfigError.here(
-                f"device: expected 'cpu', the only device here, got {text}{advice}"
-            )
-        self.type = "cpu"
+            raise ConfigError.here(f"device: expected 'cpu', the only device here, got {text}")
+        self.type = kind
         self.index = None if given is None else int(given)
 
     def __enter__(self) -> Self:
@@ -59,7 +59,9 @@ class Device:
         trace.now.device = trace.now.devices.pop()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device) and self.index == other.index
+        if not isinstance(other, Device):
+            return False
+        return (self.type, self.index) == (other.type, other.index)
 
     def __hash__(self) -> int:
         return hash((self.type, self.index))
@@ -103,7 +105,12 @@ def number_of(spec: Any) -> int:
         return trace.now.device
     if spec is CPU or spec == "cpu":
         return 0
-    number = (spec if isinstance(spec, Device) else Device(spec)).index or 0
+    found = spec if isinstance(spec, Device) else Device(spec)
+    if found.type != "cpu":
+        raise ConfigError.here(
+            f"device: expected 'cpu', the only device here, got {str(found)!r}{_ADVICE}"
+        )
+    number = found.index or 0
     count = int(config.get("cpu_devices"))
     if count == 1:
         return 0

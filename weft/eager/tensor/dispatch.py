@@ -17,6 +17,7 @@ from weft.eager.record.plan import Plan, function_plan, op_plan
 from weft.eager.record.state import trace
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle, handle_of
+from weft.eager.tensor.recorder import recorder
 from weft.eager.tensor.scalar import element, number
 from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, bool_
@@ -222,7 +223,7 @@ class Recorded:
         plan, lazies = self._planned(xs, static)
         if plan.single:
             kind = Handle.default if like is None else like.kind
-            return handle_of(kind, trace.now.record_one(plan, lazies, frame(1)))
+            return recorder.made(kind, trace.now, plan, lazies, frame(1))
         found = trace.now.record_at(plan, lazies, frame(1))
         if len(found) == 1:
             return wrap(found[0], like)

@@ -118,7 +118,7 @@ class Handle:
     @property
     def array(self) -> Array:
         """The memory of the tensor, computed now if pending; no copy."""
-        lazy = self.lazy
+        lazy = self.shown if self.window is None else self.lazy
         try:
             return array_of(lazy)
         except WeftError:

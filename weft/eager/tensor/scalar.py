@@ -53,7 +53,8 @@ class Numbers:
             text = f"expected a number that {self._dtype} holds, got {shown(value)}"
             raise nameless(DTypeError(text + at_user_line())) from None
         array.flags.writeable = False
-        if value and value.__class__ is not complex:  # 0.0 equals -0.0
+        kind = value.__class__
+        if kind is int or (value and kind is not complex):  # 0.0 equals -0.0
             if len(self._arrays) >= MOST_NUMBERS:
                 self._arrays.clear()
             self._arrays[value] = array

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from weft import exports
 from weft.nn.functional.activation import *
 from weft.nn.functional.attention import *
@@ -23,4 +25,8 @@ from weft.nn.functional.vision import *
 from weft.ops.refusal import guard
 
 exports.gather(globals())
-guard(globals())
+for _name in [name for name in sys.modules if name.startswith(f"{__name__}.")]:
+    _part = vars(sys.modules[_name])
+    if "__all__" in _part:
+        guard(_part, __name__)  # layers import them from there
+        globals().update({name: _part[name] for name in _part["__all__"] if name in globals()})

@@ -18,6 +18,7 @@ from weft.eager.functions.elementwise.activation import (
 from weft.eager.functions.elementwise.from_op import of_one
 from weft.eager.functions.out_argument import with_outlet
 from weft.eager.functions.random.generator import next_counter
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted, unary
 from weft.eager.tensor.view.inplace import write
@@ -54,6 +55,7 @@ def _plain(name: str, x: Any, inplace: bool = False) -> Any:
 _function = functools.cache(lambda name: of_one(name, floats=name not in ("relu", "relu6")))
 
 
+@of_any_sizes
 def relu(input: Any, inplace: bool = False) -> Any:
     """`max(x, 0)`.
 
@@ -70,12 +72,14 @@ def relu_(input: Any) -> Any:
     return _plain("relu", input, True)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def relu6(input: Any, inplace: bool = False) -> Any:
     """`min(max(x, 0), 6)`."""
     return _plain("relu6", input, inplace)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def selu(input: Any, inplace: bool = False) -> Any:
     """Scaled exponential linear unit (Klambauer et al., 2017)."""
@@ -88,6 +92,7 @@ def selu_(input: Any) -> Any:
     return selu(input, inplace=True)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def silu(input: Any, inplace: bool = False) -> Any:
     """`x * sigmoid(x)`, also called swish."""
@@ -101,18 +106,21 @@ def _complex_silu(x: Value) -> Value:
     return x * catalogue.sigmoid(x)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def sigmoid(input: Any) -> Any:
     """`1 / (1 + exp(-x))`."""
     return _plain("sigmoid", input)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def tanh(input: Any) -> Any:
     """Hyperbolic tangent."""
     return _plain("tanh", input)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def gelu(input: Any, approximate: str = "none") -> Any:
     """`x * Phi(x)`; with `approximate="tanh"`, its tanh approximation.
@@ -129,6 +137,7 @@ def gelu(input: Any, approximate: str = "none") -> Any:
     return _plain("gelu", input) if approximate == "none" else gelu_of(input, approximate=True)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:
     """`x` where it is positive, else `negative_slope * x`.
@@ -145,6 +154,7 @@ def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:
     return leaky_relu(input, negative_slope, True)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`x` where it is positive, else `alpha * (exp(x) - 1)`.
@@ -161,6 +171,7 @@ def elu_(input: Any, alpha: float = 1.0) -> Any:
     return elu(input, alpha, True)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
     """`max(0, x) + min(0, alpha * (exp(x / alpha) - 1))`.
@@ -211,6 +222,7 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:
 _hardsigmoid = recorded(ops.hardsigmoid)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:
     """`relu6(x + 3) / 6`."""
@@ -220,6 +232,7 @@ def hardsigmoid(input: Any, inplace: bool = False) -> Any:
 _hardswish = recorded(ops.hardswish)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def hardswish(input: Any, inplace: bool = False) -> Any:
     """`x * relu6(x + 3) / 6`."""
@@ -230,6 +243,7 @@ _softplus = recorded(piecewise_activation.softplus)
 
 
 @with_outlet
+@of_any_sizes
 @arguments_of(relu)
 def softplus(input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """`log(1 + exp(beta * x)) / beta`, and `x` itself where `beta * x` exceeds `threshold`.
@@ -272,6 +286,7 @@ def tanhshrink(input: Any) -> Any:
 _mish = recorded(ops.mish)
 
 
+@of_any_sizes
 @arguments_of(relu)
 def mish(input: Any, inplace: bool = False) -> Any:
     """`x * tanh(softplus(x))` (Misra, 2019)."""

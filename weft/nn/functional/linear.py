@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.functions.linalg.product import WIDE
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.ops.linalg import linear as formulas
 
@@ -13,6 +14,7 @@ __all__ = ["bilinear", "linear"]
 _linear = recorded(formulas.linear)
 
 
+@of_any_sizes
 def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """`input @ weight.T + bias`.
 

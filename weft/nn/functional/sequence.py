@@ -14,6 +14,7 @@ from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
+from weft.ir.look import looks
 from weft.ir.shape import show
 from weft.nn.functional.common import reduction_of
 from weft.ops.loss import ctc
@@ -80,6 +81,7 @@ def _lengths(numbers: Any, n: int, near: Lazy) -> Any:
 
 def _check_within(name: str, lengths: Any, most: int) -> None:
     """Check that lengths are in [0, most], if they are known already."""
+    looks.count += 1
     array = lengths.lazy.array
     if array is not None and array.size and not 0 <= array.min() <= array.max() <= most:
         raise ShapeError.here(f"ctc_loss: expected {name} from 0 to {most}, got {array.tolist()}")

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import next_counter
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ShapeError
@@ -61,6 +62,7 @@ def _as_scalar(x: Value) -> Value:
     return catalogue.reshape(x, shape=())
 
 
+@of_any_sizes
 def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`exp(x) / sum(exp(x))` along `dim`, computed in `dtype` if given.
 
@@ -74,6 +76,7 @@ def softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any
     return _ranked(_softmax(x, dim=axis), input)
 
 
+@of_any_sizes
 @arguments_of(softmax)
 def log_softmax(input: Any, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
     """`log(softmax(x))` along `dim`, computed in `dtype` if given."""

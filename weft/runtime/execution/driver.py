@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -41,11 +42,18 @@ class Entries(NamedTuple):
     meet: Any  # (flags in shared memory) -> whether all are set; holds the GIL
     stream: Any  # (to, from, bytes): copies past the caches; releases the GIL
     flush: Any  # (0, or 1: flush subnormals in this thread) -> what holds then; holds the GIL
+    record: int  # address of a function for Python to call: `weft.codegen.driver.recording`
     evaluate: Any  # (formula, sizes, room for the values) -> whether it holds; holds the GIL
     stitch: Any  # (list, workspace, sizes, addresses) -> whether it is done; holds the GIL
 
 
 _entries: Entries | None = None
+_told: Final[list[Callable[[Entries], object]]] = []
+
+
+def when_loaded(tell: Callable[[Entries], object]) -> None:
+    """Has a function called once the driver is loaded, with the first program."""
+    _told.append(tell)
 
 
 def kernel() -> Kernel:
@@ -64,6 +72,8 @@ def entries() -> Entries:
     if _entries is None:
         code = kernel()
         _entries = entries_at(compiler.compile_kernels([code], current())[code])
+        for tell in _told:
+            tell(_entries)
     return _entries
 
 
@@ -89,7 +99,7 @@ def prestart() -> None:
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
     table = (ctypes.c_void_p * len(ENTRIES)).from_address(address)
-    run, worker, stop, land, exchange, meet, stream, flush, evaluate, stitch = table
+    run, worker, stop, land, exchange, meet, stream, flush, record, evaluate, stitch = table
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -101,6 +111,7 @@ def entries_at(address: int) -> Entries:
         ctypes.PYFUNCTYPE(*unary)(meet or 0),
         ctypes.CFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_int64)(stream or 0),
         ctypes.PYFUNCTYPE(*unary)(flush or 0),
+        record or 0,
         ctypes.PYFUNCTYPE(*unary, ctypes.c_char_p, ctypes.c_void_p)(evaluate or 0),
         ctypes.PYFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(stitch or 0),
     )

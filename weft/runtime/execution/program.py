@@ -92,7 +92,7 @@ class Program:
         self._running = False
         self._table = layout.Program()
         self._fill(functions, externals)
-        self._pointer = ctypes.c_void_p(ctypes.addressof(self._table))
+        self.pointer = ctypes.c_void_p(ctypes.addressof(self._table))
         times = iterations(self.calls)
         self.estimate_ns: Final = sum([
             estimate_ns(call) * n for call, n in zip(self.calls, times, strict=True)
@@ -100,8 +100,9 @@ class Program:
         self.parallel: Final = self.threads > 1 and self.estimate_ns >= SERIAL_NS
         self._segments()
         entries = driver.entries()
-        brief = self.estimate_ns < HOLD_NS and not self._callbacks and not self.parallel
-        self._enter = entries.run_locked if brief else entries.run
+        held = self.estimate_ns < HOLD_NS and not self._callbacks and not self.parallel
+        self.enter: Final = entries.run_locked if held else entries.run
+        self.is_brief: Final = held and not self._steering.records
         if self.parallel:
             team.grow(self.threads)
         arena.ready()
@@ -214,7 +215,7 @@ class Program:
         if self._callbacks:
             state = self._run_host()
         else:  # `_enter_whole` without its frame, which short steps would notice
-            state = self._enter(self._pointer)
+            state = self.enter(self.pointer)
             if state == layout.PAUSED:
                 state = self._go_on()
         if state == layout.UNDERSTAFFED:  # a forked child has no threads
@@ -223,7 +224,7 @@ class Program:
         return self._fault(state) if state else None
 
     def _enter_whole(self) -> int:
-        state = self._enter(self._pointer)
+        state = self.enter(self.pointer)
         return self._go_on() if state == layout.PAUSED else state
 
     def _go_on(self) -> int:
@@ -233,7 +234,7 @@ class Program:
             while state == layout.PAUSED:
                 have_effect()  # if signals wait for the end of a step, this one has none yet
                 self._tapes.grow()
-                state = self._enter(self._pointer)
+                state = self.enter(self.pointer)
         finally:
             if state == layout.PAUSED:
                 self._rewind()
@@ -274,7 +275,7 @@ class Program:
         with landing:
             begin(Flight(self._finish, done, (held, self)))
             self._table.leave = leave
-            state = self._enter(self._pointer)
+            state = self.enter(self.pointer)
             if not self._table.aloft:
                 self._finish()
                 end()
@@ -283,7 +284,7 @@ class Program:
         return self._fault(state) if state else None
 
     def _finish(self) -> None:
-        driver.entries().land(self._pointer)
+        driver.entries().land(self.pointer)
         self._table.leave = layout.BEYOND
 
     def _run_host(self) -> int:

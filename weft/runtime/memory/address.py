@@ -39,5 +39,8 @@ def _layout_is_known() -> bool:
     return all(address_of(probe) == address(probe) for probe in probes)
 
 
+ADDRESS: Final = "memory[(id({}) + header) >> 3]" if _layout_is_known() else "address({})"
+"""`address_of` as an expression of written code, with `ADDRESS_NAMES`: without the call."""
+ADDRESS_NAMES: Final = {"memory": _MEMORY, "header": _HEADER, "address": address}
 if not _layout_is_known():
     address_of = address

@@ -28,6 +28,7 @@ from weft.eager.tensor.dispatch import (
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import Plans, binary, plans_of, promoted, unary
 from weft.eager.tensor.handle import Handle, handle_of
+from weft.eager.tensor.recorder import recorder
 from weft.errors import DTypeError
 from weft.ir.dtype import DType, as_dtype, bool_, float32, int64
 from weft.ir.node import Value
@@ -98,7 +99,7 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                     if numbers is not None:
                         b = numbers.get(other)
                     if b is not None:
-                        return handle_of(x.kind, now.record_one(plan, (a, b), frame(1)))
+                        return recorder.made(x.kind, now, plan, (a, b), frame(1))
             elif isinstance(other, Handle) and now.autocast is None:
                 b = _with_number_first(plans, x, other, frame(1))
                 return otherwise(op, x, other, floats) if b is None else handle_of(other.kind, b)
@@ -122,7 +123,7 @@ def of_one(name: str, floats: bool = False) -> Unary:
                 lazy = x.shown if x.window is None else x.lazy
                 plan = plans.of(lazy.type)
                 if plan is not None:
-                    return handle_of(x.kind, now.record_one(plan, (lazy,), frame(1)))
+                    return recorder.made(x.kind, now, plan, (lazy,), frame(1))
             return unary(op, x, floats)
         except REFUSABLE as error:
             refuse(error, name, function, (x,), {})

@@ -7,27 +7,33 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.interned_type import intern
+from weft.eager.record.lazy import Array, Lazy, known
+from weft.eager.record.placed_type import device_of
 from weft.eager.record.state import trace
-from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import show as text
 from weft.ops.indexing.subscript import FIRST
+from weft.runtime.flight import land_for
 
 _ALL: Final = slice(None)
 
 
 def copied_part(base: Lazy, entries: tuple[Any, ...]) -> Lazy:
     """The part of an array that is computed already: nothing needs to be recorded."""
-    array = array_of(base)
+    array = base.array  # read once: another thread may overwrite its memory
+    if array is None:
+        array = array_of(base)
+    land_for(id(array))
     try:
         part = array[entries]
     except IndexError as error:
         raise out_of_range(error, array.shape) from None
-    return leaf(np.array(part, order="C"), base)
+    kind = base.type
+    return known(np.array(part, order="C"), intern(kind.dtype, part.shape, device_of(kind)))
 
 
 def out_of_range(error: Exception, dims: tuple[int, ...]) -> OutOfRangeError:

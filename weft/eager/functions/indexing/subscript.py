@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
 from weft.eager.functions.indexing.element import element, put_element
+from weft.eager.functions.recall.memory import remembering
 from weft.eager.record.access import array_of
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_type import device_of
@@ -46,6 +47,7 @@ UPDATES: Final = frozenset({pasted, with_row})
 MOST_UPDATES: Final = 8  # in a row to a pending tensor, which is then computed
 
 
+@remembering
 def get(x: Handle, key: Any) -> Tensor:
     """`x[key]`.
 
@@ -457,7 +459,7 @@ class Methods(Handle):
 
     def __getitem__(self, key: Any) -> Tensor:
         x: Any = self
-        found = element(x, key)
+        found = None if type(key) is slice else element(x, key)
         return get(x, key) if found is None else found
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -11,6 +11,7 @@ from weft import ops
 from weft.eager.functions.deprecated import older
 from weft.eager.functions.elementwise.binary import factor_of
 from weft.eager.functions.elementwise.from_op import takes
+from weft.eager.functions.recall.memory import of_any_sizes, remembering
 from weft.eager.functions.reduction.reduce import counted
 from weft.eager.tensor.argument import dims_of, either
 from weft.eager.tensor.dispatch import Recorded, cast, kind_of, recorded, under_autocast, wrap
@@ -56,6 +57,7 @@ def _product(run: Recorded, like: Any, *xs: Any, **static: Any) -> Tensor:
     return run.on(like, *[cast(x, types.int64) for x in lazies], **static).to(kind)
 
 
+@of_any_sizes
 def matmul(x: Any, other: Any) -> Tensor:
     """The matrix product; leading axes broadcast, vectors count as a row or a column.
 
@@ -374,6 +376,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str | None = None) -> 
 class Methods(Handle):
     """Products, as methods and as `@`."""
 
+    @remembering
+    @of_any_sizes
     def __matmul__(self, other: Any) -> Tensor:
         return matmul(self, other) if takes(other) else NotImplemented
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from weft import ops
 from weft.documentation import named
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.record.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either, kept
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record, recorded, wrap
@@ -79,6 +80,7 @@ def by_dim(function: Callable[[Any, Any, bool], Tensor]):
 # Sums
 
 
+@of_any_sizes
 def sum(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool | None = None,
@@ -94,6 +96,7 @@ def sum(
     return reduced(REGISTRY["sum"], counted(x, dtype), x, dims, kept("sum", keepdim, keepdims))
 
 
+@of_any_sizes
 def prod(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool | None = None,
@@ -109,6 +112,7 @@ def prod(
     return reduced(REGISTRY["prod"], counted(x, dtype), x, dims, kept("prod", keepdim, keepdims))
 
 
+@of_any_sizes
 def mean(
     x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, axis: Any = None,
     keepdims: bool | None = None,
@@ -166,6 +170,7 @@ def _ddof(unbiased: Any, correction: Any, ddof: Any) -> float:
     return 1 if unbiased is None or unbiased else 0
 
 
+@of_any_sizes
 def var(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, ddof: Any = None, keepdims: bool | None = None,
@@ -184,6 +189,7 @@ def var(
     )
 
 
+@of_any_sizes
 def std(
     x: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None,
     axis: Any = None, ddof: Any = None, keepdims: bool | None = None,
@@ -280,11 +286,13 @@ def logsumexp(x: Any, dim: Any, keepdim: bool) -> Tensor:
     return reduced(REGISTRY["logsumexp"], floating(x), x, dim, keepdim)
 
 
+@of_any_sizes
 def softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
     """`exp(x)` divided by its sum along `dim`."""
     return _soft("softmax", x, either("softmax", dim, axis, -1), dtype)
 
 
+@of_any_sizes
 def log_softmax(x: Any, dim: Any = -1, dtype: Any = None, *, axis: Any = None) -> Tensor:
     """The logarithm of `softmax`, accurate even where that is tiny."""
     return _soft("log_softmax", x, either("log_softmax", dim, axis, -1), dtype)

@@ -11,7 +11,7 @@ import numpy as np
 from weft.eager.record.conjugate import conjugated
 from weft.eager.record.lazy import Lazy
 from weft.eager.record.snapshot import compute_late_gradients
-from weft.eager.record.state import trace
+from weft.eager.record.state import computing, trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, history, seen, walk
 from weft.eager.tensor.autograd.call_hook import around
@@ -176,14 +176,19 @@ def _start(y: Lazy, given: Any) -> tuple[Lazy, Lazy | None]:
 
 def _accumulate_all(targets: Sequence[Lazy], found: Sequence[Lazy | None]) -> None:
     """Add gradients to `.grad` of the tensors that hold the targets."""
-    given = Given()
-    for x, g in zip(targets, found, strict=True):
-        if g is None:
-            continue
-        tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
-        if tensor is None or g.owner is not None or not given.give_first(tensor, g):
-            _accumulate(x, g)
-            given = Given()  # a hook may have flushed all that is pending
+    rest: list[tuple[Lazy, Lazy]] = []
+    with computing:  # other threads may give gradients to the same tensors
+        given = Given()
+        for x, g in zip(targets, found, strict=True):
+            if g is None:
+                continue
+            tensor = None if x.leaf is None or x.hooks is not None else x.leaf()
+            if tensor is None or g.owner is not None or tensor._grad is not None:
+                rest.append((x, g))
+            else:
+                given.give(tensor, conjugated(g))
+    for x, g in rest:
+        _accumulate(x, g)
 
 
 def _accumulate(x: Lazy, g: Lazy) -> None:
@@ -210,8 +215,9 @@ def _free(past: History, recorded: Sequence[tuple[weakref.ref[Lazy], ...]]) -> N
     """Free the graph for all but the gradients that were recorded."""
     for record in past.records:
         record.freed = recorded
-        for y in record.outputs:
-            if isinstance(y, Custom):
+        for result in record.results:
+            y = result()
+            if type(y) is Custom:
                 y.call.free()
 
 

@@ -65,7 +65,7 @@ def history(ys: Sequence[Lazy], ends: Sequence[Lazy] = ()) -> History:
         if lazy in values:
             continue
         values[lazy] = None
-        if lazy.leaf is not None or isinstance(lazy, Tracer) or lazy in last:
+        if lazy.leaf is not None or type(lazy) is Tracer or (last and lazy in last):
             continue
         record = lazy.record
         if record is None or record.freed is not None:
@@ -344,14 +344,6 @@ class Given:
         if not self._given:
             trace.now.on_failure(g, self._take_back)
         self._given.append((weakref.ref(tensor), weakref.ref(found), before))
-
-    def give_first(self, tensor: Any, g: Lazy) -> bool:
-        """`give`, if the tensor has no gradient yet; whether that was so."""
-        with computing:  # other threads may give one to the same
-            if tensor._grad is not None:
-                return False
-            self.give(tensor, conjugated(g))
-            return True
 
     def _take_back(self) -> None:
         for reference, gradient, before in self._given:

@@ -15,6 +15,7 @@ import numpy as np
 from weft.errors import DTypeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType, as_dtype
+from weft.ir.look import looks
 from weft.ir.node import TensorType
 
 _KINDS: Final = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
@@ -29,6 +30,7 @@ _default: Final = _Default()
 
 def get_default_dtype() -> DType:
     """The default floating-point dtype: float32 at first."""
+    looks.count += 1
     return _default.dtype
 
 

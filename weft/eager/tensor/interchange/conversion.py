@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import leaf, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, WeftError
-from weft.ir.dtype import DType, as_dtype, bfloat16
+from weft.ir.dtype import DType, as_dtype, bfloat16, is_number
 from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY
@@ -38,6 +38,8 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     Raises:
         ShapeError, DTypeError: see `tensor`.
     """
+    if type(data) is np.ndarray and dtype is None and not copy and is_number(data.dtype):
+        return data
     if isinstance(data, list | tuple):
         data = _values(data, 0)
     try:

@@ -17,6 +17,7 @@ from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array, Lens, RepeatedError, View
+from weft.ir.look import looks
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY, catalogue
@@ -47,6 +48,7 @@ def layout(x: Handle) -> Array:
 
 def placed(x: Handle) -> tuple[Any, Array, int]:
     """The root base of a view, its `layout`, and the byte offset at which it begins."""
+    looks.count += 1
     chain: list[Lens] = []
     root, view = x, x.view_of
     while view is not None:
@@ -75,6 +77,7 @@ def memory_of(x: Handle) -> Array:
 
 def is_dense(x: Handle) -> bool:
     """Whether the elements of a tensor or view are contiguous in memory."""
+    looks.count += 1
     return x.view_of is None or layout(x).flags.c_contiguous
 
 

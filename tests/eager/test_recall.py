@@ -1,0 +1,120 @@
+"""Calls that are recorded at once are those that the function would record."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.eager.functions.recall.memory import Memory
+from weft.errors import WeftError
+from weft.nn import functional as F
+
+CALLS: list[Callable[[Any], Any]] = [
+    lambda x: x.sum(), lambda x: x.sum(1), lambda x: x.sum(dim=1, keepdim=True), lambda x: x.max(),
+    lambda x: wf.sum(x, 0), lambda x: x @ x.T, lambda x: wf.matmul(x, x[1:].T),
+    lambda x: F.softmax(x, -1), lambda x: F.linear(x, x, x[:, 0]), lambda x: x[1:],
+    lambda x: x[:, 1:3], lambda x: x[..., None], lambda x: x.reshape(-1), lambda x: x.t() * 2,
+    lambda x: x.clamp(0, 1), lambda x: x.clamp(0.0, 1.0), lambda x: F.layer_norm(x, x.shape[1:]),
+    lambda x: x.mean(0).std(), lambda x: x.flatten().unsqueeze(0), lambda x: F.leaky_relu(x, 0.1),
+]  # fmt: skip
+
+
+@pytest.fixture
+def unknown(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From then on no call is recorded at once."""
+
+    def forget() -> None:
+        way = property(lambda self: None, lambda self, way: None)
+        monkeypatch.setattr(Memory, "way", way, raising=False)
+
+    return forget
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_values_and_gradients_are_the_same(
+    call: Callable[[Any], Any], unknown: Callable[[], None]
+) -> None:
+    rng = np.random.default_rng(0)
+    shapes = [(4, 5)] * 4 + [(n, n + 1) for n in range(4, 12)]
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+
+    def results() -> list[Any]:
+        found: list[Any] = []
+        for computed in (True, False):
+            for array in arrays:
+                x = wf.tensor(array)
+                x = x if computed else (x * 1).requires_grad_()
+                y = call(x)
+                found.append((y.dtype, y.shape, y.detach().tolist()))
+                if not computed:
+                    (y * y).sum().backward()
+                    found.append(x.grad.tolist())
+        return found
+
+    quick = results()
+    unknown()
+    assert quick == results()
+
+
+def test_views_still_write_through() -> None:
+    for _ in range(5):
+        x = wf.zeros(2, 3)
+        for view in (x[1:], x.reshape(-1), x.t(), x[:, 1:]):
+            view.add_(1)
+        assert x.tolist() == [[2, 3, 3], [3, 4, 4]]
+
+
+def test_what_depends_on_more_than_types_is_asked_each_time() -> None:
+    x = wf.ones(2, 3)
+    for _ in range(5):
+        assert x.contiguous() is x
+        assert x.t().contiguous() is not x
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            F.softmax(x)
+        assert F.dropout(wf.ones(100), 0.5).tolist() != F.dropout(wf.ones(100), 0.5).tolist()
+        assert len(seen) in (0, 1)
+    i = wf.ones(2, dtype=wf.int64)
+    for dtype in (wf.float32, wf.float64, wf.float32):
+        wf.set_default_dtype(dtype)
+        try:
+            assert (i.mean(dtype=dtype).dtype, (i / 2).dtype) == (dtype, dtype)
+        finally:
+            wf.set_default_dtype(wf.float32)
+    counts = wf.tensor([1, 2])
+    assert wf.arange(2).repeat_interleave(counts).tolist() == [0, 1, 1]
+    counts.add_(1)
+    assert wf.arange(2).repeat_interleave(counts).tolist() == [0, 0, 1, 1, 1]
+
+
+def test_arguments_that_are_equal_are_not_the_same() -> None:
+    x = wf.tensor([1, 2, 3])
+    for _ in range(4):
+        assert x.clamp(min=2).dtype is wf.int64
+        assert x.clamp(min=2.0).dtype is wf.float32
+        assert x.sum(0).shape == () and x.sum(0, True).shape == (1,)
+        assert (wf.tensor([1.0]) * -0.0).tolist() == [0.0]
+        with wf.autocast(wf.bfloat16):
+            assert (wf.ones(2, 2) @ wf.ones(2, 2)).dtype is wf.bfloat16
+        assert (wf.ones(2, 2) @ wf.ones(2, 2)).dtype is wf.float32
+
+
+def test_other_sizes_that_do_not_fit_are_refused() -> None:
+    for n in range(3, 12):
+        a, b = wf.ones(2, n, 4), wf.ones(2, 4, n)
+        assert wf.bmm(a, b).shape == (2, n, n) and (a @ b).shape == (2, n, n)
+        assert (a @ b[:1]).shape == (2, n, n)
+        wrong: tuple[tuple[Callable[..., Any], tuple[Any, ...]], ...] = (
+            (wf.bmm, (a, wf.ones(1, 4, n))), (wf.matmul, (a, wf.ones(2, 5, n))), (wf.sum, (a, 3)),
+            (F.linear, (a, wf.ones(7, n + 5))), (wf.Tensor.reshape, (a, -1, 7, 11)),
+        )  # fmt: skip
+        for call, arguments in wrong:
+            called: Any = call
+            with pytest.raises(WeftError, match="expected"):
+                called(*arguments)
+        assert F.linear(a, wf.ones(7, 4)).shape == (2, n, 7)

@@ -1,0 +1,8 @@
+"""Writes the pages: `python -m tools.compat`."""
+
+from tools.compat.page import DOCS, pages
+
+DOCS.mkdir(exist_ok=True)
+for path, text in pages().items():
+    path.write_text(text)
+    print(path.name, text.split("\nWeft has ")[1].partition("\n")[0])

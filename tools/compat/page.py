@@ -1,0 +1,112 @@
+"""Writes `docs/compat`: a page a library, from the listings and from what Weft answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tools.compat.listing import read
+from weft.as_torch import table
+from weft.as_torch.mirror import found, has
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "compat"
+TITLES = {
+    "torch": "PyTorch", "lightning": "Lightning", "torchmetrics": "torchmetrics",
+    "horovod": "Horovod",
+}  # fmt: skip
+ABOUT = {
+    "torch": "Modules for other hardware and for PyTorch's own tools are left out of the listing.",
+    "lightning": "`pytorch_lightning` has the names of `lightning.pytorch`.",
+    "torchmetrics": "Metrics are Weft's own classes ([TRAINING.md](../TRAINING.md)).",
+    "horovod": "The listing has what its Python text defines, without its runner, Spark, Ray and "
+    "MXNet.",
+}
+
+
+def state(path: str) -> str:
+    """`present`, `on purpose` (absent, and there is a reason) or `absent`."""
+    if is_there(path):
+        return "present"
+    return "on purpose" if table.reason(path) else "absent"
+
+
+def is_there(path: str) -> bool:
+    """Whether Weft has a name, or a class has a member."""
+    owner, _, name = path.rpartition(".")
+    if owner in table.modules() or owner not in CLASSES:
+        return has(path)
+    return has(owner) and hasattr(found(owner), name)
+
+
+CLASSES: set[str] = set()
+
+
+def page(library: str) -> str:
+    """The text of a library's page."""
+    version, modules = read(library)
+    CLASSES.update([m for m in modules if m.rpartition(".")[2][:1].isupper()])
+    rows: list[str] = []
+    sections: list[str] = []
+    total: Counter[str] = Counter()
+    for module, names in modules.items():
+        states = {name: state(f"{module}.{name}") for name in names}
+        count = Counter(states.values())
+        total += count
+        if not names:
+            continue
+        numbers = " | ".join([str(count[k]) for k in ("present", "on purpose", "absent")])
+        rows.append(f"| `{module}` | {numbers} |")
+        sections += section(module, states)
+    share = f"{total['present']} of {sum(total.values())}"
+    return (
+        "\n".join(
+            [
+                f"# {TITLES[library]} {version}: what Weft has",
+                "",
+                f"Made by `python -m tools.compat`; do not edit. {ABOUT[library]}",
+                "",
+                f"Weft has {share} public names; {total['on purpose']} are absent on purpose or "
+                "have a known way around.",
+                "",
+                "| module or class | present | on purpose | absent |",
+                "|---|---:|---:|---:|",
+                *rows,
+                f"| all | {total['present']} | {total['on purpose']} | {total['absent']} |",
+                "",
+                "## By module",
+                "",
+                *sections,
+            ]
+        ).rstrip("\n")
+        + "\n"
+    )
+
+
+def section(module: str, states: dict[str, str]) -> list[str]:
+    """The names of a module: present, then absent with reasons, then absent."""
+    lines = [f"### `{module}`", ""]
+    present = [n for n, s in states.items() if s == "present"]
+    absent = [n for n, s in states.items() if s == "absent"]
+    reasons: dict[str, list[str]] = {}
+    for name, s in states.items():
+        if s == "on purpose":
+            reasons.setdefault(table.reason(f"{module}.{name}"), []).append(name)
+    if present:
+        lines += ["| present |", "|---|", f"| {joined(present)} |", ""]
+    if reasons:
+        lines += ["| absent on purpose | why, and what to do |", "|---|---|"]
+        lines += [f"| {joined(names)} | {why} |" for why, names in reasons.items()]
+        lines.append("")
+    if absent:
+        lines += ["| absent |", "|---|", f"| {joined(absent)} |", ""]
+    return lines
+
+
+def joined(names: list[str]) -> str:
+    """Names in code marks."""
+    return ", ".join([f"`{name}`" for name in names])
+
+
+def pages() -> dict[Path, str]:
+    """The text of each page."""
+    return {DOCS / f"{library}.md": page(library) for library in TITLES}

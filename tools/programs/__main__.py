@@ -1,0 +1,137 @@
+"""Runs the listed programs: `python -m tools.programs FOLDER`.
+
+Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
+Weft, then under PyTorch if it is installed: `--framework torch`. Results are written to
+FOLDER/weft.json or FOLDER/torch.json; `python -m tools.programs.table FOLDER` writes the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 400
+"""The limit of a program."""
+
+
+def programs() -> list[dict[str, Any]]:
+    """The list."""
+    return json.loads((HERE / "programs.json").read_text())
+
+
+def checkout(program: Mapping[str, Any], folder: Path) -> Path:
+    """The folder of a program's repository at its commit."""
+    place = folder / str(program["repository"]).replace("/", "+")
+    if not place.exists():
+        url = f"https://github.com/{program['repository']}"
+        git = ["git", "-C", str(place)]
+        subprocess.run(["git", "init", "-q", str(place)], check=True)
+        subprocess.run([*git, "fetch", "-q", "--depth=1", url, program["commit"]], check=True)
+        subprocess.run([*git, "checkout", "-q", "FETCH_HEAD"], check=True)
+    return place
+
+
+def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
+    """A copy of a checkout with patches and made files; the folder to run in."""
+    shutil.rmtree(work, ignore_errors=True)
+    shutil.copytree(place, work, symlinks=True, ignore=shutil.ignore_patterns(".git"))
+    script = work / program["script"]
+    for file, before, after in program.get("patch", ()):
+        path = script.parent / file
+        path = path if path.exists() else work / file
+        text = path.read_text()
+        if before not in text:
+            raise ValueError(f"{path}: there is no {before!r}")
+        path.write_text(text.replace(before, after))
+    where = work / program["folder"] if "folder" in program else script.parent
+    for name, text in program.get("made", {}).items():
+        (where / name).write_text(text)
+    if "prepare" in program:
+        code = f"from pathlib import Path\n{program['prepare']}"
+        subprocess.run([sys.executable, "-c", code], cwd=where, check=True)
+    return where
+
+
+def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, Any]:
+    """What became of a program."""
+    name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
+    work = folder / f"run-{framework}" / name
+    where = prepared(program, checkout(program, folder), work)
+    env = dict(os.environ) | program.get("environment", {})
+    own = env.get("PYTHONPATH", "") if "PYTHONPATH" in program.get("environment", {}) else ""
+    paths = [str(HERE / "made"), *([str(work)] if own else [])]
+    if framework == "weft":
+        paths.append(str(HERE.parent.parent))
+    env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
+    env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
+    if framework == "torch":
+        env["MADE_OPERATORS"] = "1"
+    command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
+    command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(
+            command, cwd=where, env=env, capture_output=True, text=True, errors="replace",
+            timeout=SECONDS, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        code, out, err = done.returncode, done.stdout, done.stderr
+    except subprocess.TimeoutExpired as error:
+        code = -1
+        out, err = [(t or b"").decode(errors="replace") for t in (error.stdout, error.stderr)]
+    (work.parent / f"{name}.log").write_text(f"{out}\n{'=' * 80}\n{err}")
+    return {
+        "repository": program["repository"], "script": program["script"],
+        "kind": program["kind"], "commit": program["commit"], "code": code,
+        "seconds": round(time.perf_counter() - start, 1),
+        "stop": "" if code == 0 else stop(err) if code > 0 else f"more than {SECONDS} s",
+    }  # fmt: skip
+
+
+def stop(err: str) -> str:
+    """The line that tells why a program stopped."""
+    lines = [line for line in err.splitlines() if line.strip()]
+    told = [
+        line
+        for line in lines
+        if re.match(r"^([\w.]+(Error|Exception|Exit|Interrupt)\b|weft)", line)
+    ]
+    return (told or lines or ["no output"])[-1][:300]
+
+
+def main() -> None:
+    """Runs the programs."""
+    parser = argparse.ArgumentParser(prog="python -m tools.programs")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
+    parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    folder = given.folder.resolve()
+    names = [(p, f"{p['repository']}/{p['script']}") for p in programs()]
+    wanted = [p for p, name in names if any(part in name for part in given.only)]
+    if given.framework == "torch":
+        wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
+    file = folder / f"{given.framework}.json"
+    results = {k: v for k, v in (json.loads(file.read_text()) if file.exists() else {}).items()}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        for result in pool.map(lambda p: run(p, given.framework, folder), wanted):
+            results[f"{result['repository']}/{result['script']}"] = result
+            file.write_text(json.dumps(results, indent=1))
+            print(f"{result['code']:>3} {result['seconds']:>6} s  {result['repository']}/", end="")
+            print(f"{result['script']}  {result['stop']}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

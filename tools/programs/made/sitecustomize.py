@@ -1,0 +1,89 @@
+# ruff: noqa: D102, PLC0415 - Python loads this before packages can be imported
+"""Data that are made, in place of what programs download: loaded by Python where it starts.
+
+Images are random, of the size and classes of the data set that they stand for, and few. Packages
+that are services (Weights & Biases) are switched off by their own environment variables.
+"""
+
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+ROWS = int(os.environ.get("MADE_ROWS", "128"))
+SETS = {  # name: (image mode, size, classes)
+    "MNIST": ("L", (28, 28), 10), "FashionMNIST": ("L", (28, 28), 10),
+    "CIFAR10": ("RGB", (32, 32), 10), "CIFAR100": ("RGB", (32, 32), 100),
+    "ImageFolder": ("RGB", (64, 64), 2), "VOCDetection": ("RGB", (64, 64), 20),
+    "Omniglot": ("L", (105, 105), 20), "STL10": ("RGB", (96, 96), 10),
+}  # fmt: skip
+
+
+def made(name):
+    """The class of a data set, with random images."""
+    import numpy as np
+    import torch
+    from PIL import Image
+
+    mode, (width, height), classes = SETS[name]
+    depth = (3,) if mode == "RGB" else ()
+
+    class Made(torch.utils.data.Dataset):
+        def __init__(self, root="", *args, transform=None, target_transform=None, **options):
+            functions = [value for value in args if callable(value)]
+            transform = transform or next(iter(functions), None)
+            random = np.random.default_rng(0)
+            data = random.integers(0, 256, (ROWS, height, width, *depth), dtype=np.uint8)
+            self.targets = [int(y) for y in random.integers(0, classes, ROWS)]
+            self.data = torch.from_numpy(data) if mode == "L" else data
+            self._images = data
+            self.classes = [str(n) for n in range(classes)]
+            self.class_to_idx = {c: n for n, c in enumerate(self.classes)}
+            self.samples = self.imgs = [("", y) for y in self.targets]
+            self.root, self.transform, self.target_transform = root, transform, target_transform
+            if mode == "L":
+                self.targets = torch.tensor(self.targets)
+
+        def __len__(self):
+            return ROWS
+
+        def __getitem__(self, i):
+            image, target = Image.fromarray(self._images[i]), int(self.targets[i])
+            if self.transform is not None:
+                image = self.transform(image)
+            if self.target_transform is not None:
+                target = self.target_transform(target)
+            return image, target
+
+    Made.__name__ = Made.__qualname__ = name
+    return Made
+
+
+class Sets(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Replaces the classes when `torchvision.datasets` has been imported."""
+
+    def find_spec(self, name, path, target=None):
+        if name == "torchvision" and os.environ.get("MADE_OPERATORS"):
+            import torch  # PyTorch's build for CPUs lacks what torchvision's build registers
+
+            signature = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+            for operator in ("nms", "qnms"):
+                torch.library.define(f"torchvision::{operator}", signature)
+            os.environ.pop("MADE_OPERATORS")
+        if name != "torchvision.datasets":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        self.inner, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec):
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module):
+        self.inner.exec_module(module)
+        for name in SETS:
+            setattr(module, name, made(name))
+
+
+sys.meta_path.insert(0, Sets())

@@ -1,0 +1,64 @@
+"""Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tools.programs.__main__ import programs
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
+KINDS = {"torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod"}
+
+
+def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
+    """What became of each program under a framework."""
+    file = folder / f"{framework}.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def outcome(result: dict[str, Any] | None) -> str:
+    """A cell of the table."""
+    if result is None:
+        return "not run"
+    if result["code"] == 0:
+        return "runs"
+    text = re.sub(r"(?:/[\w.+ -]+)+/", "", result["stop"]).replace("|", "/")
+    return f"`{text[:160].replace('`', chr(39))}`"
+
+
+def page(folder: Path) -> str:
+    """The text of the page."""
+    weft, torch = results(folder, "weft"), results(folder, "torch")
+    rows: list[str] = []
+    count: Counter[str] = Counter()
+    for program in programs():
+        key = f"{program['repository']}/{program['script']}"
+        ours, theirs = weft.get(key), torch.get(key)
+        kind = KINDS[program["kind"]]
+        count[f"{kind} all"] += 1
+        count[f"{kind} run"] += bool(ours and ours["code"] == 0)
+        count[f"{kind} peer"] += bool(theirs and theirs["code"] == 0)
+        link = f"https://github.com/{program['repository']}/blob/{program['commit']}"
+        link += f"/{program['script'].replace(' ', '%20')}"
+        name = f"{program['repository'].partition('/')[2]}/{program['script'].rpartition('/')[2]}"
+        rows.append(f"| {kind} | [{name}]({link}) | {outcome(theirs)} | {outcome(ours)} |")
+    lines = [f"| {k} | {count[f'{k} all']} | {count[f'{k} peer']} | {count[f'{k} run']} |"
+             for k in KINDS.values()]  # fmt: skip
+    head = (Path(__file__).parent / "page.md").read_text().rstrip("\n")
+    return "\n".join(
+        [
+            head, "",
+            "| kind | drawn | run under PyTorch 2.13 | run under Weft |", "|---|---:|---:|---:|",
+            *lines, "",
+            "| kind | program | PyTorch | Weft |", "|---|---|---|---|", *rows, "",
+        ]
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(Path(sys.argv[1])))

@@ -1,0 +1,118 @@
+"""Imports of other libraries' names lead to mirrors of Weft; also in processes that are started."""
+
+from __future__ import annotations
+
+import multiprocessing.spawn
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from email.message import Message
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from types import ModuleType
+from typing import Any
+
+from weft.as_torch import table
+from weft.as_torch.mirror import Mirror
+from weft.errors import StateError
+
+
+class MirrorLoader(Loader):
+    """Makes mirrors."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """An empty mirror."""
+        return Mirror(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing runs: names are looked up on first use."""
+
+
+class Installed(Distribution):
+    """What tools that ask for a library's version are told."""
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def read_text(self, filename: str) -> str | None:
+        """The text of a file with facts about the library."""
+        if filename != "METADATA":
+            return None
+        message = Message()
+        message["Metadata-Version"] = "2.1"
+        message["Name"] = self.library
+        message["Version"] = table.LIBRARIES[self.library]
+        return message.as_string()
+
+    def locate_file(self, path: Any) -> Any:
+        """There are no files.
+
+        Raises:
+            FileNotFoundError: always.
+        """
+        raise FileNotFoundError(f"{self.library} is Weft here: it has no file {path}")
+
+
+class Finder(MetaPathFinder):
+    """Finds the mirrors, and their versions, before anything that is installed."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module of a mirrored library; None for others.
+
+        Raises:
+            ModuleNotFoundError: Weft lacks the module.
+        """
+        del path, target
+        if fullname.partition(".")[0] not in table.LIBRARIES:
+            return None
+        if fullname in table.modules():
+            return ModuleSpec(fullname, MirrorLoader(), is_package=True)
+        if _is_question():
+            return None
+        raise ModuleNotFoundError(table.missing(fullname), name=fullname)
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterable[Distribution]:
+        """The versions of mirrored libraries."""
+        name = getattr(context, "name", None)
+        asked = table.LIBRARIES if name is None else [name.replace("-", "_").lower()]
+        return [Installed(library) for library in asked if library in table.LIBRARIES]
+
+
+def _is_question() -> bool:
+    """Whether `importlib.util.find_spec` only asks whether there is a module."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_globals.get("__name__") == "importlib._bootstrap":
+        frame = frame.f_back
+    return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
+
+
+def install() -> None:
+    """Let Weft answer imports of the libraries' names, from now on; again does nothing.
+
+    Raises:
+        StateError: the program has imported one of the libraries already.
+    """
+    if any(isinstance(finder, Finder) for finder in sys.meta_path):
+        return
+    loaded = [name for name in table.LIBRARIES if name in sys.modules]
+    if loaded:
+        raise StateError.here(
+            f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
+        )
+    sys.meta_path.insert(0, Finder())
+    multiprocessing.spawn.get_preparation_data = _prepared(
+        multiprocessing.spawn.get_preparation_data
+    )
+
+
+def _prepared(before: Callable[[str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
+    """What a new process is told first; loading it imports this package, which installs."""
+
+    def get_preparation_data(name: str) -> dict[str, Any]:
+        return {"weft": install, **before(name)}
+
+    return get_preparation_data

@@ -1,0 +1,92 @@
+"""Modules under other libraries' names whose attributes are Weft's."""
+
+from __future__ import annotations
+
+import dis
+import importlib
+import sys
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+from weft.as_torch import table
+from weft.as_torch.supplied.absent import absent
+
+_FROM_IMPORT: Final = dis.opmap["IMPORT_FROM"]
+_NOTHING: Final = object()
+
+
+class Mirror(ModuleType):
+    """A module of another library; its names are looked up in Weft's modules on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        path = f"{self.__name__}.{name}"
+        if name == "__all__":
+            return [each for each in dir(self) if not each.startswith("_")]
+        value = found(path)
+        if value is _NOTHING and path in table.later():
+            value = absent(path)
+        if value is _NOTHING:
+            error = ImportError if _is_import(sys._getframe(1)) else AttributeError  # pyright: ignore[reportPrivateUsage]
+            dunder = name.startswith("__") and name.endswith("__")
+            raise error(path if dunder else table.missing(path))
+        self.__dict__[name] = value  # so that Python asks once
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Python binds an imported submodule; a function of that name comes first, as in PyTorch
+        if not isinstance(value, Mirror) or isinstance(found(f"{self.__name__}.{name}"), Mirror):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*self.__dict__, *names_of(self.__name__)})
+
+
+def _is_import(frame: FrameType) -> bool:
+    """Whether a frame executes `from module import name`."""
+    return frame.f_code.co_code[frame.f_lasti] == _FROM_IMPORT
+
+
+def found(path: str) -> Any:
+    """What a dotted name of another library is in Weft; `_NOTHING` if Weft lacks it."""
+    place = table.names().get(path)
+    if place is not None:
+        module, _, name = place.partition(":")
+        return getattr(importlib.import_module(module), name)
+    parent, _, name = path.rpartition(".")
+    value = _NOTHING if name.startswith("_") else _first(parent, name)
+    if value is not _NOTHING and not isinstance(value, ModuleType):
+        return value
+    return importlib.import_module(path) if path in table.modules() else _NOTHING
+
+
+def has(path: str) -> bool:
+    """Whether Weft has a dotted name of another library.
+
+    >>> has("torch.nn.Linear"), has("torch.jit.load")
+    (True, False)
+    """
+    return path in table.modules() or found(path) is not _NOTHING
+
+
+def _first(parent: str, name: str) -> Any:
+    """The first of the parent's modules in Weft that has a name."""
+    for module in table.modules().get(parent, ()):
+        value = getattr(importlib.import_module(module), name, _NOTHING)
+        if value is not _NOTHING and not isinstance(value, ModuleType):
+            return value
+    return _NOTHING
+
+
+def names_of(module: str) -> set[str]:
+    """The names of a module of another library that Weft has."""
+    below = f"{module}."
+    named = [path.removeprefix(below) for path in (*table.modules(), *table.names())]
+    known = {
+        n for path, n in zip((*table.modules(), *table.names()), named, strict=True) if path != n
+    }
+    known = {name for name in known if "." not in name}
+    for place in table.modules()[module]:
+        weft = importlib.import_module(place)
+        listed = getattr(weft, "__all__", dir(weft))
+        known.update([n for n in listed if n[0] != "_" and has(f"{below}{n}")])
+    return known

@@ -1,0 +1,1 @@
+"""What only programs for PyTorch ask for: versions, compilers that give functions back."""

@@ -1,0 +1,105 @@
+"""The names of other libraries: where Weft has them, and why it has others not.
+
+Four files, one row a line; `#` begins a comment:
+
+- `modules.txt`: a module, then Weft's modules that answer for it, the first with a name wins;
+- `names.txt`: a name that has another name or place in Weft, then that place;
+- `later.txt`: a name that packages import at their top and most programs do not use: it is given,
+  and raises where it is used; `a.b.*` is a module without names;
+- `absent.txt`: a name, or `a.b.*` for all below, then `|`, why it is absent, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+LIBRARIES: Final = {
+    "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
+    "torchmetrics": "1.9.0", "horovod": "0.28.1",
+}  # fmt: skip
+"""The libraries that Weft answers for, and whose version's names it has."""
+
+
+def _rows(file: str) -> list[str]:
+    text = files("weft.as_torch").joinpath(file).read_text(encoding="utf-8")
+    return [line for row in text.splitlines() if (line := row.partition("#")[0].strip())]
+
+
+def _aliased(rows: dict[str, str]) -> dict[str, str]:
+    """Rows of `lightning.pytorch` for `pytorch_lightning`, which is the same under another name."""
+    old, new = "lightning.pytorch", "pytorch_lightning"
+    return {new + name.removeprefix(old): to for name, to in rows.items() if name.startswith(old)}
+
+
+@cache
+def modules() -> dict[str, tuple[str, ...]]:
+    """By a module's name: Weft's modules that have its names.
+
+    >>> modules()["torch.nn.modules.container"]
+    ('weft.nn',)
+    """
+    rows = {
+        name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("modules.txt")]
+    }
+    rows = dict.fromkeys(_parents(later()), "") | rows | _aliased(rows)
+    return {name: tuple(to.split()) for name, to in rows.items()}
+
+
+def _parents(paths: Iterable[str]) -> set[str]:
+    """All modules that dotted names lie in."""
+    parts = [path.split(".") for path in paths]
+    return {".".join(part[:n]) for part in parts for n in range(1, len(part))}
+
+
+@cache
+def names() -> dict[str, str]:
+    """By a name: its place in Weft, `module:name`.
+
+    >>> names()["lightning.pytorch.LightningModule"]
+    'weft.train:Module'
+    """
+    rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("names.txt")]}
+    return rows | _aliased(rows)
+
+
+@cache
+def later() -> frozenset[str]:
+    """Names that are given although Weft lacks them, and raise where they are used."""
+    return frozenset(_rows("later.txt"))
+
+
+@cache
+def reasons() -> dict[str, str]:
+    """By a name, or `a.b.*`: why Weft lacks it, and what to write."""
+    parts = [row.partition("|") for row in _rows("absent.txt")]
+    rows = {name.strip(): why.strip() for name, _, why in parts}
+    return rows | _aliased(rows)
+
+
+def reason(path: str) -> str:
+    """Why Weft lacks a name, and what to write; empty where nothing is known.
+
+    >>> reason("torch.jit.load")
+    "there is no TorchScript: build the model in Python and load its state_dict"
+    """
+    known = reasons()
+    if path in known:
+        return known[path]
+    while path:
+        if f"{path}.*" in known:
+            return known[f"{path}.*"]
+        path = path.rpartition(".")[0]
+    return ""
+
+
+def missing(path: str) -> str:
+    """The message of an error about a name that Weft lacks.
+
+    >>> missing("torch.set_default_tensor_type")
+    'torch.set_default_tensor_type: Weft has none: write torch.set_default_dtype(torch.float32)'
+    """
+    why = reason(path)
+    return f"{path}: Weft has none: {why}" if why else f"{path}: Weft has none"

@@ -1,0 +1,35 @@
+"""The arguments of `weft run`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from weft.as_torch.check import report
+from weft.as_torch.program import run
+from weft.errors import ConfigError
+
+
+def declare(one: argparse.ArgumentParser) -> None:
+    """Adds the arguments."""
+    one.add_argument(
+        "--check", action="store_true",
+        help="run nothing: list the names that SCRIPT... and the modules beside them use and Weft "
+        "lacks; the exit status is 1 if there are any",
+    )  # fmt: skip
+    one.add_argument(
+        "--with", dest="packages", action="append", default=[], metavar="PACKAGE",
+        help="with --check: also look into an installed package",
+    )  # fmt: skip
+    one.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
+    one.add_argument("script", metavar="SCRIPT", help="a program for PyTorch, Lightning or Horovod")
+    one.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+    one.set_defaults(run=_run)
+
+
+def _run(given: argparse.Namespace) -> int:
+    if given.check:
+        return report([given.script, *given.arguments], given.packages, given.module, sys.stdout)
+    if given.packages:
+        raise ConfigError("run: expected --with beside --check, got it alone")
+    return run(given.script, given.arguments, given.module)

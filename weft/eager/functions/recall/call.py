@@ -1,0 +1,185 @@
+"""What is known of the calls of a function, by the types of tensors and the other arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import EllipsisType
+from typing import Any, Final, NamedTuple
+
+from weft.eager.functions.indexing.basic_index import Part
+from weft.eager.record.lazy import Number
+from weft.eager.record.plan import Plan, SizedPlan
+from weft.ir.dtype import DType
+from weft.ir.node import TensorType
+
+MOST_CALLS: Final = 256  # of a shape: they keep their plans alive; forgotten together
+
+Ref = tuple[str, int]
+"""An input of a recorded call: an argument "x", a number "n", or the result "y" of an earlier one,
+and which of these."""
+
+
+class Shape(NamedTuple):
+    """How a function is called, and what it records.
+
+    Attributes:
+        positional: how many arguments have no names.
+        names: those of the others.
+        tensors: which arguments are tensors.
+        steps: the inputs of each recorded call.
+        is_view: whether the result is a view of the only tensor.
+    """
+
+    positional: int
+    names: tuple[str, ...]
+    tensors: tuple[int, ...]
+    steps: tuple[tuple[Ref, ...], ...]
+    is_view: bool
+
+
+Found = tuple[Any, tuple[Plan, ...] | None, tuple[Number, ...], Any]
+"""The class of the result, the plans, the numbers among their inputs, and the lens of a view."""
+_NOTHING: Final[Found] = (None, None, (), None)
+
+
+class _Sized:
+    """What a call records in any sizes."""
+
+    def __init__(self, shape: Shape, found: Found) -> None:
+        self._kind, plans, self._numbers, _ = found
+        self._plans = [*map(SizedPlan, plans or ())]
+        self._steps = shape.steps
+        self._place = {i: place for place, i in enumerate(shape.tensors)}
+        order = [self._place.get(i, -1) if of == "x" else -1 for of, i in shape.steps[0]]
+        self._plain = len(shape.steps) == 1 and order == [*range(len(shape.tensors))]
+
+    def at(self, types: Sequence[TensorType]) -> Found | None:
+        """What it records on tensors of these types; `None` if that is not known."""
+        if self._plain:  # most calls
+            plan = self._plans[0].at(types)
+            return None if plan is None else (self._kind, (plan,), self._numbers, None)
+        plans: list[Plan] = []
+        for each, refs in zip(self._plans, self._steps, strict=True):
+            given = [
+                types[self._place[i]] if of == "x" else
+                plans[i].types[0] if of == "y" else self._numbers[i].type
+                for of, i in refs
+            ]  # fmt: skip
+            plan = each.at(given)
+            if plan is None:
+                return None
+            plans.append(plan)
+        return self._kind, tuple(plans), self._numbers, None
+
+
+class Calls:
+    """The calls of one shape.
+
+    Attributes:
+        latest: the types of the tensors, the other arguments, the class of the first tensor; and
+            what was found.
+        parts: the lenses of views of computed tensors, by the other arguments.
+        unused: how many calls were remembered since one came again.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        count = shape.positional + len(shape.names)
+        self.latest: tuple[Any, ...] = (*[None] * (count + 1), *_NOTHING)
+        self._found: dict[Any, Found] = {}
+        self._sized: dict[Any, _Sized] = {}  # by dtypes and ranks
+        self.parts: dict[Any, Part] = {}
+        self.unused = 0
+
+    def find(self, types: Sequence[TensorType], others: Sequence[Any], kind: Any) -> Found:
+        """What a call records, if it is known."""
+        try:
+            static = tuple([*map(hashable, others)]) if others else ()
+        except TypeError:
+            return _NOTHING
+        if self._sized:
+            sized = self._sized.get((kind, static, *_without_sizes(types)))
+            found = None if sized is None else sized.at(types)
+        else:
+            found = self._found.get((kind, static, *map(id, types)))
+        if found is None:
+            return _NOTHING
+        self.unused = 0
+        self.latest = (*types, *others, kind, *found)
+        return found
+
+    def learn(
+        self, types: Sequence[TensorType], others: Sequence[Any], found: Found, sizeless: bool
+    ) -> None:
+        """Remember a call.
+
+        Args:
+            sizeless: whether sizes do not matter.
+
+        Raises:
+            TypeError: an argument is not known to stay what it is.
+        """
+        static = tuple([*map(hashable, others)])
+        kind, _, _, lens = found
+        self.unused += 1
+        if sizeless and lens is None:
+            self._sized[kind, static, *_without_sizes(types)] = _Sized(self.shape, found)
+            return
+        if len(self._found) >= MOST_CALLS:
+            self._found.clear()
+        self._found[kind, static, *map(id, types)] = found
+
+    def part(self, others: Sequence[Any]) -> Part | None:
+        """The lens of a view of a computed tensor."""
+        try:
+            return self.parts.get(hashable(others))
+        except TypeError:
+            return None
+
+
+def _without_sizes(types: Sequence[TensorType]) -> list[Any]:
+    found: list[Any] = []
+    for kind in types:
+        shape: Any = kind.shape  # always known
+        found += (kind.dtype, len(shape), kind.__class__)
+    return found
+
+
+_BOOLS: Final = {False: "False", True: "True"}  # which equal 0 and 1
+_BOUNDS: Final = frozenset({int, type(None)})
+_PLAIN: Final = frozenset({int, str, type(None), DType, EllipsisType})
+
+
+def are_same(a: Any, b: Any) -> bool:
+    """Whether two arguments, which are two objects, are known to mean the same."""
+    kind = a.__class__
+    if kind is not b.__class__:
+        return False
+    if kind is slice:
+        start, stop, step = b.start, b.stop, b.step  # which may be tensors
+        plain = start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS
+        return plain and step.__class__ in _BOUNDS and a == b
+    return (kind is int or kind is str) and a == b
+
+
+def hashable(value: Any) -> Any:
+    """An argument as a key that equals no other one's.
+
+    Raises:
+        TypeError: it is none of which that is known.
+    """
+    kind = value.__class__
+    if kind in _PLAIN:
+        return value
+    if kind is bool:
+        return _BOOLS[value]
+    if kind is float and value:  # 0.0 equals -0.0
+        return (float, value)
+    if kind is slice:
+        start, stop, step = value.start, value.stop, value.step
+        if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
+            return (slice, start, stop, step)
+        raise TypeError
+    if kind is tuple:
+        return tuple([*map(hashable, value)])
+    raise TypeError

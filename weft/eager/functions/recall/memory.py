@@ -1,0 +1,197 @@
+"""Doors that remember calls: what a function records mostly follows from its arguments' types.
+
+Most functions check and convert their arguments, then record one call on them. Another call with
+arguments of these types, and the same other arguments, is recorded at once. Nobody declares which
+functions are like that: each is watched. What reads a value, a layout or a setting (`weft.ir.look`)
+or records anything besides is not remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple, TypeVar
+
+from weft.eager.functions.indexing.basic_index import Part
+from weft.eager.functions.recall.call import MOST_CALLS, Calls, Ref, Shape, hashable
+from weft.eager.functions.recall.code import Way, way_of
+from weft.eager.record.lazy import Lazy, Number, Record
+from weft.eager.record.state import trace
+from weft.eager.tensor.handle import Handle
+from weft.ir.hooks import HOOKS
+from weft.ir.look import looks
+from weft.ops.refusal import remembering as remembering
+
+MOST_SHAPES: Final = 4  # ways in which one function is called
+MOST_STEPS: Final = 3  # calls that one call of a function records
+MOST_PAUSE: Final = 32
+TRIES: Final = 16  # calls in a row that cannot be remembered, after which a door no longer watches
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def of_any_sizes(function: F) -> F:
+    """Marks a function that looks at dtypes and ranks alone, besides what the calls check that it
+    records."""
+    vars(function)["sizeless"] = True
+    return function
+
+
+class Before(NamedTuple):
+    """What there was before a call that is watched."""
+
+    pending: list[Record]
+    calls: int
+    changes: int
+    looks: int
+
+
+class _Given:
+    """The arguments of a call that was watched, and its result."""
+
+    def __init__(self, args: Sequence[Any], options: Mapping[str, Any], found: Handle) -> None:
+        given: list[Any] = [*args, *options.values()]
+        self.positional, self.names, self.found = len(args), tuple(options), found
+        self.tensors = tuple([i for i, x in enumerate(given) if isinstance(x, Handle)])
+        self.values: list[Lazy] = [given[i].shown for i in self.tensors]
+        self.types = [x.type for x in self.values]
+        self.others = [x for i, x in enumerate(given) if i not in self.tensors]
+        self.first: Any = given[self.tensors[0]] if self.tensors else None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its tensors differ, and the result is one like the first."""
+        apart = len({id(x) for x in self.values}) == len(self.values)
+        return bool(self.tensors) and apart and type(self.found) is self.first.kind
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the result is a view of its only tensor, which is none itself."""
+        view, first = self.found.window, self.first
+        return (
+            view is not None and len(self.tensors) == 1 and view.base is first
+            and first.window is None and not view.lens.detached
+        )  # fmt: skip
+
+    def refs(self) -> dict[Lazy, Ref]:
+        """What calls on its tensors read: their values, or copies of what others may write to."""
+        refs: dict[Lazy, Ref] = {}
+        for i, x in zip(self.tensors, self.values, strict=True):
+            copy = None if x.loan is None or x.loan.last is None else x.loan.last()
+            if copy is not None:
+                refs[copy] = ("x", i)
+            refs[x] = ("x", i)
+        return refs
+
+
+class Memory:
+    """What is known of the calls of a function.
+
+    Attributes:
+        way: records those that are known. `None` if none is and none will be.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._sizeless = bool(getattr(function, "sizeless", False))
+        self._calls: dict[Shape, Calls] = {}
+        self._tries = TRIES
+        self._pause = 0
+        self.way: Way | None = way_of(())
+
+    def watch(self) -> Before | None:
+        """What there is before a call; `None` if it is not watched.
+
+        So it is if many could not be remembered, and mostly while none that was has come again.
+        """
+        if self._pause:
+            self._pause -= 1
+            return None
+        if self._tries <= 0:
+            if not self._calls:
+                self.way = None
+            return None
+        unused = [calls.unused for calls in self._calls.values()]
+        self._pause = min(MOST_PAUSE, min(unused, default=0))
+        now = trace.now
+        return Before(now.pending, len(now.pending), len(now.changes), looks.count)
+
+    def learn(
+        self, before: Before, args: tuple[Any, ...], options: Mapping[str, Any], found: Any
+    ) -> None:
+        """Remember a call that was watched, if that can be."""
+        self._tries -= 1
+        if not isinstance(found, Handle) or type(found) is not found.kind or _has_more(before):
+            return
+        given, made = _Given(args, options, found), before.pending[before.calls :]
+        if given.is_plain:
+            with suppress(TypeError):
+                if self._learn_calls(given, made) if made else self._learn_part(given):
+                    self._tries = TRIES
+
+    def _learn_calls(self, given: _Given, made: Sequence[Record]) -> bool:
+        view = given.found.window
+        if given.found.shown.record is not made[-1] or len(made) > MOST_STEPS:
+            return False
+        if view is not None and not (given.is_view and len(made) == 1):
+            return False
+        refs, numbers = given.refs(), list[Number]()
+        if not all([_refer(record, i, refs, numbers) for i, record in enumerate(made)]):
+            return False
+        steps = tuple([tuple([refs[x] for x in record.inputs]) for record in made])
+        calls = self._shaped(given, steps)
+        if calls is None:
+            return False
+        plans = tuple([record.plan for record in made])
+        lens = None if view is None else view.lens
+        found = (given.first.kind, plans, tuple(numbers), lens)
+        calls.learn(given.types, given.others, found, self._sizeless)
+        return True
+
+    def _learn_part(self, given: _Given) -> bool:
+        """Remember a view of a computed tensor, which records nothing."""
+        view = given.found.window
+        if view is None or type(view.lens) is not Part or not given.is_view:
+            return False
+        calls = self._shaped(given, ((("x", given.tensors[0]),),))
+        if calls is None:
+            return False
+        key = hashable(tuple(given.others))
+        if len(calls.parts) >= MOST_CALLS:
+            calls.parts.clear()
+        calls.parts[key] = view.lens
+        return True
+
+    def _shaped(self, given: _Given, steps: tuple[tuple[Ref, ...], ...]) -> Calls | None:
+        """The calls of a shape; `None` for one too many."""
+        is_view = given.found.window is not None
+        shape = Shape(given.positional, given.names, given.tensors, steps, is_view)
+        found = self._calls.get(shape)
+        if found is None and len(self._calls) < MOST_SHAPES:
+            found = self._calls[shape] = Calls(shape)
+            self.way = way_of([*self._calls.values()])
+        return found
+
+
+def _has_more(before: Before) -> bool:
+    """Whether a call did more than record others, or what it did depends on more than types."""
+    now = trace.now
+    return (
+        now.pending is not before.pending or len(now.changes) != before.changes
+        or looks.count != before.looks or now.autocast is not None or now.depth > 0
+    )  # fmt: skip
+
+
+def _refer(record: Record, number: int, refs: dict[Lazy, Ref], numbers: list[Number]) -> bool:
+    """Add the numbers that a recorded call reads, and its result; whether nothing else is read."""
+    for x in record.inputs:
+        if x not in refs:
+            if type(x) is not Number:
+                return False
+            refs[x] = ("n", len(numbers))
+            numbers.append(x)
+    result = record.results[0]()
+    if result is not None:
+        refs[result] = ("y", number)
+    return record.plan.single
+
+
+HOOKS.memory = Memory
