@@ -16,7 +16,8 @@ from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
 from weft.library.form import Form, form_of, resized
-from weft.library.variant import Bound, Code, Variant, code_of, from_data, variant_of
+from weft.library.formula import Choice, packed
+from weft.library.variant import Code, Variant, code_of, from_data, variant_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
@@ -24,69 +25,86 @@ from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
-MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
+MOST_VARIANTS: Final = 64  # beyond these, a size gets kernels of its own
+"""A matmul of any sizes has one for each number of rows of its tiles, and several more."""
 MOST_OWN: Final = 64
 LEAST: Final = 2  # sizes of one are part of the form
 
 
 class Entry:
-    """The variants of a form."""
+    """The variants of a form.
+
+    Attributes:
+        variants: for many sizes, the latest first.
+        choice: those that the stitcher chooses from.
+    """
 
     def __init__(self, form: Form, target: Target) -> None:
         self._target = target
         self._key = _key_of(form, target)
-        self._variants = [] if self._key is None else _kept(self._key, target)
+        self.variants: Final[list[Variant]] = [] if self._key is None else _kept(self._key, target)
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
+        self._sizes = len(form.sizes)
         self._symbolic = bool(form.sizes)
+        self.choice: Final = Choice()
+        self._offer()
 
-    def at(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
-        """The launches of a group of this form at concrete sizes.
+    def _offer(self) -> None:
+        found = [v for v in (*self.variants, *self._own.values()) if v.table]
+        values = max([variant.value_count for variant in found], default=0)
+        self.choice.fill([variant.table for variant in found], self._sizes, values)
+
+    def add(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
+        """Adds a variant for sizes that the stitcher has found none for.
 
         Args:
+            group: one of this form.
             places: the group's own sizes, in the order of the form; they may be extents.
 
         Raises:
             CompileError: there is no kernel for it.
         """
-        for variant in self._variants:
-            found = variant.at(sizes)
-            if found is not None:
-                return found
-        if self._symbolic and len(self._variants) < MOST_VARIANTS:
-            found = self._written(group, places, sizes)
-            if found is not None:
-                return found
-        variant = self._own.get(sizes)
-        if variant is None:
-            if len(self._own) >= MOST_OWN:
-                self._own.clear()
-            variant = self._own[sizes] = self._for_one_size(group, places, sizes)
-            self._begin(variant)
-        found = variant.at(sizes)
-        assert found is not None
-        return found
+        own = next((v for v in [v.at(sizes) for v in self.variants if not v.table] if v), None)
+        if own is None and self._symbolic and len(self.variants) < MOST_VARIANTS:
+            made = self._written(group, places, sizes)
+            if made is not None and made.table and made.holds(packed(sizes)):
+                self._offer()
+                return
+            own = None if made is None or made.table else made.at(sizes)
+        if own is None:
+            own = self._for_one_size(group, places, sizes)
+            self._begin(own)
+        if len(self._own) >= MOST_OWN:
+            del self._own[next(iter(self._own))]
+        self._own[sizes] = own
+        self._offer()
 
-    def _written(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound | None:
-        """The launches of a new variant."""
+    def _written(
+        self, group: Group, places: Sequence[int], sizes: tuple[int, ...]
+    ) -> Variant | None:
+        """A new variant, if kernels of this family have sizes as arguments."""
         extents = Extents()
         extents.planning = True
         try:
             symbolic = resized(group, places, sizes, lambda n: extents.base(n, min(n, LEAST)))
             variant = variant_of(symbolic, written(symbolic, self._target), extents, self._target)
-        except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
+        except (CompileError, TypeError):
             self._symbolic = False
             return None
         self._begin(variant)
-        self._variants.insert(0, variant)
+        self.variants.insert(0, variant)
         _new.append(self)
-        return variant.at(sizes)
+        return variant
 
     def restore(self, group: Group, places: Sequence[int]) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
-        lost = [v for v in self._variants if any([t.code.is_lost for t in v.templates])]
-        for variant in lost:
-            self._variants.remove(variant)
-            self._written(group, places, variant.first)
+        lost = [v for v in self.variants if any([t.code.is_lost for t in v.templates])]
+        try:
+            for variant in lost:
+                self.variants.remove(variant)
+                self._written(group, places, variant.first)
+        finally:
+            self._offer()
         return [t.code for variant in lost for t in variant.templates]
 
     def _begin(self, variant: Variant) -> None:
@@ -98,12 +116,12 @@ class Entry:
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""
         if self._key is not None:
-            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self._variants]
+            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self.variants]
             compiler.cache().store({self._key: json.dumps(data).encode()})
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
         plain = resized(group, places, sizes, int)
-        return variant_of(plain, lower(plain, self._target), None, self._target)
+        return variant_of(plain, lower(plain, self._target), None, self._target, sizes)
 
 
 _new: Final[list[Entry]] = []  # with variants that are not yet on disk

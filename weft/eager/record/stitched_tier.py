@@ -7,21 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
-from weft.codegen.target import current
 from weft.eager.record.collective_calls import collective_calls, shared
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.placed_tier import OverDevices
-from weft.eager.record.stitch import stitched
+from weft.eager.record.stitch import counted, stitched
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.library.host_part import HostPart
-from weft.library.routine import NoRoutineError, routine
+from weft.library.routine import NoRoutineError
 from weft.ops.communication.sequence import call_sequence
 from weft.runtime.compilation import compiler
 from weft.runtime.execution import driver
@@ -171,15 +169,14 @@ def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> s
     if is_compiled_at_once([t for node in graph.nodes for t in node.types]):
         return "this program from the first run on, as is asked for"
     try:
-        parts = routine(graph, outputs, feeds, current()).at()
+        launches, calls = counted(graph, outputs, feeds)
     except NoRoutineError:
         return "this program from the first run on: the library has no loops or branches"
     except CompileError:
         return "this program from the first run on: the library lacks a kernel"
-    calls = sum([isinstance(part, HostPart) for part in parts.routine.parts])
     python = f" and {calls} calls of Python" if calls else ""
-    launches = f"{len(parts.codes)} launches{python}"
-    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {launches}; then this program"
+    what = f"{launches} launches{python}"
+    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:

@@ -43,6 +43,8 @@ class Entries(NamedTuple):
     stream: Any  # (to, from, bytes): copies past the caches; releases the GIL
     flush: Any  # (0, or 1: flush subnormals in this thread) -> what holds then; holds the GIL
     record: int  # address of a function for Python to call: `weft.codegen.driver.recording`
+    evaluate: Any  # (formula, sizes, room for the values) -> whether it holds; holds the GIL
+    stitch: Any  # (list, workspace, sizes, addresses) -> whether it is done; holds the GIL
 
 
 _entries: Entries | None = None
@@ -97,7 +99,7 @@ def prestart() -> None:
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
     table = (ctypes.c_void_p * len(ENTRIES)).from_address(address)
-    run, worker, stop, land, exchange, meet, stream, flush, record = table
+    run, worker, stop, land, exchange, meet, stream, flush, record, evaluate, stitch = table
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -110,4 +112,6 @@ def entries_at(address: int) -> Entries:
         ctypes.CFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_int64)(stream or 0),
         ctypes.PYFUNCTYPE(*unary)(flush or 0),
         record or 0,
+        ctypes.PYFUNCTYPE(*unary, ctypes.c_char_p, ctypes.c_void_p)(evaluate or 0),
+        ctypes.PYFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(stitch or 0),
     )
