@@ -65,6 +65,11 @@ def host() -> tuple[str, dict[str, bool]]:
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
+def release() -> str:
+    """The version of llvmlite, which brings LLVM; LLVM itself is not loaded for it."""
+    return f"llvmlite-{llvmlite.__version__} {' '.join(OPTIONS)}"
+
+
 def version() -> str:
     """The versions that the machine code depends on."""
     release = ".".join(map(str, binding.llvm_version_info))

@@ -8,7 +8,8 @@ on disk, so that the next process writes none.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Sequence
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 from weft.codegen.lower import lower, written
@@ -22,6 +23,7 @@ from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
+from weft.runtime.compilation.pack import pack_of
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
 MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
@@ -30,12 +32,21 @@ LEAST: Final = 2  # sizes of one are part of the form
 
 
 class Entry:
-    """The variants of a form."""
+    """The variants of a form.
+
+    Attributes:
+        text: the form; `None` if it has no text, and so is not kept.
+        variants: those that are not in a pack.
+    """
 
     def __init__(self, form: Form, target: Target) -> None:
         self._target = target
-        self._key = _key_of(form, target)
-        self._variants = [] if self._key is None else _kept(self._key, target)
+        text = text_of(form.key)
+        self.text = None if text.endswith(UNKNOWN) else text
+        anew = bool(_anew)
+        self._packed = [] if anew else _packed(self.text, target)
+        self.variants: list[Variant] = []
+        self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
         self._symbolic = bool(form.sizes)
 
@@ -48,11 +59,14 @@ class Entry:
         Raises:
             CompileError: there is no kernel for it.
         """
-        for variant in self._variants:
-            found = variant.at(sizes)
-            if found is not None:
-                return found
-        if self._symbolic and len(self._variants) < MOST_VARIANTS:
+        found = _first(self._packed, sizes) or _first(self.variants, sizes)
+        if found is None and not self._asked:
+            self._asked = True
+            self.variants = _kept(self.key, self._target)
+            found = _first(self.variants, sizes)
+        if found is not None:
+            return found
+        if self._symbolic and len(self.variants) < MOST_VARIANTS:
             found = self._written(group, places, sizes)
             if found is not None:
                 return found
@@ -77,15 +91,15 @@ class Entry:
             self._symbolic = False
             return None
         self._begin(variant)
-        self._variants.insert(0, variant)
+        self.variants.insert(0, variant)
         _new.append(self)
         return variant.at(sizes)
 
     def restore(self, group: Group, places: Sequence[int]) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
-        lost = [v for v in self._variants if any([t.code.is_lost for t in v.templates])]
+        lost = [v for v in self.variants if any([t.code.is_lost for t in v.templates])]
         for variant in lost:
-            self._variants.remove(variant)
+            self.variants.remove(variant)
             self._written(group, places, variant.first)
         return [t.code for variant in lost for t in variant.templates]
 
@@ -97,9 +111,14 @@ class Entry:
 
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""
-        if self._key is not None:
-            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self._variants]
-            compiler.cache().store({self._key: json.dumps(data).encode()})
+        if self.text is not None:
+            data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self.variants]
+            compiler.cache().store({self.key: json.dumps(data).encode()})
+
+    @property
+    def key(self) -> str:
+        """Its key on disk."""
+        return digest("entry", compiler_digest(), repr(self._target), str(self.text))
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
         plain = resized(group, places, sizes, int)
@@ -107,6 +126,28 @@ class Entry:
 
 
 _new: Final[list[Entry]] = []  # with variants that are not yet on disk
+
+
+_anew: Final[list[bool]] = []
+
+
+@contextlib.contextmanager
+def written_anew() -> Iterator[Callable[[], dict[str, list[Variant]]]]:
+    """A library of its own, for which all kernels are written; none of them is linked.
+
+    Yields:
+        What gives the variants of each form, by its text.
+    """
+    before = dict(_entries)
+    _entries.clear()
+    _anew.append(True)
+    try:
+        yield lambda: {x.text: x.variants for x in _entries.values() if x.text and x.variants}
+    finally:
+        _anew.pop()
+        _new.clear()
+        _entries.clear()
+        _entries.update(before)
 
 
 def link(codes: Sequence[Code]) -> None:
@@ -125,12 +166,33 @@ def link(codes: Sequence[Code]) -> None:
         _new.pop().keep()
 
 
-def _key_of(form: Form, target: Target) -> str | None:
-    """The key of a form's entry on disk; `None` if the form has no text."""
-    text = text_of(form.key)
-    if text.endswith(UNKNOWN):
-        return None
-    return digest("entry", compiler_digest(), repr(target), text)
+_codes: Final[dict[tuple[Target, int], Code]] = {}  # those in packs
+
+
+def _first(variants: Sequence[Variant], sizes: tuple[int, ...]) -> Bound | None:
+    """The launches for these sizes of the first variant that has them."""
+    for variant in variants:
+        found = variant.at(sizes)
+        if found is not None:
+            return found
+    return None
+
+
+def _packed(text: str | None, target: Target) -> list[Variant]:
+    """The variants in the pack, if there is one."""
+    pack = pack_of(target)
+    data = None if pack is None or text is None else pack.find(text)
+    if pack is None or data is None:
+        return []
+
+    def code(name: str, offset: int) -> Code:
+        found = _codes.get((target, offset))
+        if found is None:
+            found = _codes[target, offset] = Code(Kernel(name, ""), target)
+            found.address = pack.at(offset)
+        return found
+
+    return [from_data(variant, code) for variant in data]
 
 
 def _kept(key: str, target: Target) -> list[Variant]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from weft.codegen.target import Target, current
+from weft.codegen.target import Target
 from weft.ir.extent import Extent, Extents
 from weft.ir.extent_function import evaluation
 from weft.ir.node import Value
@@ -34,7 +34,7 @@ class Code:
     def link(self, address: int) -> None:
         """Sets its address; its text is not needed any more."""
         self.address, name = address, self.kernel.name
-        self.kernel = Kernel(name, "", compiler.key_of(self.kernel, current()))
+        self.kernel = Kernel(name, "", compiler.key_of(self.kernel, self.target))
 
 
 _codes: Final[dict[str, Code]] = {}
@@ -166,7 +166,7 @@ class Variant:
             sizes,
         )
 
-    def as_data(self, key_of: Callable[[Kernel], str]) -> dict[str, Any]:
+    def as_data(self, key_of: Callable[[Kernel], object]) -> dict[str, Any]:
         """The variant as data.
 
         Args:
@@ -182,7 +182,7 @@ class Variant:
         return {"extents": self._extents.state, "launches": launches, "scratch": scratch}
 
 
-def from_data(data: dict[str, Any], code: Callable[[str, str], Code]) -> Variant:
+def from_data(data: dict[str, Any], code: Callable[[str, Any], Code]) -> Variant:
     """The variant that `as_data` gave.
 
     Args:

@@ -78,8 +78,7 @@ class Executable:
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
         native = [c.function.kernel for c in calls if isinstance(c.function, NativeCall)]
-        wanted = [*kernels, *native, driver.kernel()]
-        addresses = compile_kernels(wanted, target or current())
+        addresses = compile_kernels([*kernels, *native], target or current())
         watch.lap("kernels")
         self._externals = recipe.externals
         externals = len(recipe.externals)

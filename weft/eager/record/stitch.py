@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from weft import config
-from weft.codegen.target import current
+from weft.codegen.target import portable
 from weft.eager.record import memory_pool
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
@@ -84,7 +84,7 @@ def _whole(
     """Computes a structure as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current()).at()
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable()).at()
     except CompileError:
         raise NoRoutineError from None
     return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows

@@ -1,0 +1,84 @@
+"""Makes packs: writes the kernels of all listed forms, compiles them, links them to one image."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from weft.codegen.driver import source
+from weft.codegen.target import Target
+from weft.errors import CompileError
+from weft.ir.extent import Extents
+from weft.library.entry import entry_of, written_anew
+from weft.library.form_text import group_of
+from weft.library.variant import Variant
+from weft.passes.group import Group
+from weft.passes.launch import Kernel
+from weft.runtime.compilation import compiler
+from weft.runtime.compilation.image import linked
+from weft.runtime.compilation.pack import packed
+
+LIST: Final = Path(__file__).with_name("forms.txt")
+DRIVER: Final = "driver"
+
+
+class Listed(NamedTuple):
+    """A form, as text, and sizes that kernels are written for."""
+
+    text: str
+    sizes: tuple[tuple[int, ...], ...]
+
+
+def listed() -> Iterator[Listed]:
+    """The forms that kernels are made for: `tools.library_forms` writes the list."""
+    for line in LIST.read_text(encoding="ascii").splitlines():
+        sizes, _, text = line.partition(" ")
+        yield Listed(text, tuple(map(tuple, json.loads(sizes))))
+
+
+def made(target: Target, forms: Iterable[Listed]) -> bytes:
+    """The pack for a target, to be sealed.
+
+    Raises:
+        NoCompilerError: there is no compiler.
+    """
+    with written_anew() as variants:
+        for text, sizes in forms:
+            for each in sizes:
+                _write(text, each, target)
+        return _packed(variants(), target)
+
+
+def same_group(text: str, sizes: Sequence[int]) -> Group:
+    """A group of a form. Its sizes are extents, as those that are equal here need not be so."""
+    extents = Extents()
+    return group_of(text, [extents.base(n) for n in sizes])
+
+
+def _write(text: str, sizes: Sequence[int], target: Target) -> None:
+    group = same_group(text, sizes)
+    entry, places = entry_of(group, target)
+    with contextlib.suppress(CompileError):
+        entry.at(group, places, tuple(sizes))
+
+
+def _packed(entries: dict[str, list[Variant]], target: Target) -> bytes:
+    driver = Kernel(DRIVER, source())
+    kernels = {compiler.key_of(k, target): k for k in [driver, *_kernels(entries.values())]}
+    objects = compiler.object_code(kernels.values(), target)
+    keys = sorted(objects)
+    image = linked([objects[key] for key in keys])
+    offsets = dict(zip(keys, image.symbols, strict=True))
+
+    def offset(kernel: Kernel) -> int:
+        return offsets[compiler.key_of(kernel, target)]
+
+    data = {form: [v.as_data(offset) for v in found] for form, found in entries.items()}
+    return packed(target, image, offset(driver), data)
+
+
+def _kernels(entries: Iterable[Sequence[Variant]]) -> list[Kernel]:
+    return [t.code.kernel for found in entries for v in found for t in v.templates]
