@@ -15,20 +15,59 @@ from weft.nn import functional as F
 SHAPES = ((19,), (19, 37), (5, 19, 37), (3, 5, 19, 37))
 FLOATS = ("float32", "float64", "bfloat16")
 INTEGERS = ("int64", "int32")
-UNARY = (
-    "abs acos asin atan ceil cos cosh erf exp expm1 floor log log1p log2 neg reciprocal relu round "
-    "rsqrt sigmoid sign sin sinh sqrt square tan tanh isnan isinf isfinite"
-).split()
-ACTIVATIONS = (
-    "elu gelu hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus "
-    "softsign"
-).split()
-BINARY = "add sub mul div pow maximum minimum".split()
-COMPARISONS = "eq ne lt le gt ge".split()
-WHOLE = "add sub mul floor_divide remainder maximum minimum".split()
-LOGICAL = "logical_and logical_or logical_xor".split()
-REDUCTIONS = "sum mean amax amin prod".split()
-NORMS = "var std".split()
+UNARY = [
+    "abs",
+    "acos",
+    "asin",
+    "atan",
+    "ceil",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "log",
+    "log1p",
+    "log2",
+    "neg",
+    "reciprocal",
+    "relu",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "isnan",
+    "isinf",
+    "isfinite",
+]
+ACTIVATIONS = [
+    "elu",
+    "gelu",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "leaky_relu",
+    "logsigmoid",
+    "mish",
+    "relu6",
+    "selu",
+    "silu",
+    "softplus",
+    "softsign",
+]
+BINARY = ["add", "sub", "mul", "div", "pow", "maximum", "minimum"]
+COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
+WHOLE = ["add", "sub", "mul", "floor_divide", "remainder", "maximum", "minimum"]
+LOGICAL = ["logical_and", "logical_or", "logical_xor"]
+REDUCTIONS = ["sum", "mean", "amax", "amin", "prod"]
+NORMS = ["var", "std"]
 Values = Iterator[Any]
 
 
@@ -88,34 +127,38 @@ def _partners(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 def binary() -> Values:
     """Functions of two tensors, also of a tensor and a number."""
     for shape in SHAPES:
-        for other in _partners(shape):
-            for dtype in FLOATS:
-                for name in BINARY[: 4 if dtype != "float32" else None]:
-                    yield getattr(wf, name)(filled(shape, dtype), filled(other, dtype))
-                    if other != shape:
-                        yield getattr(wf, name)(filled(other, dtype), filled(shape, dtype))
-            for name in BINARY:
-                pair = filled(shape, "float32", True), filled(other, "float32", True)
-                yield from pulled(getattr(wf, name), *pair)
-                if other != shape:
-                    yield from pulled(getattr(wf, name), *pair[::-1])
-            for dtype in INTEGERS[: 1 if other not in (shape, ()) else 2]:
-                for name in WHOLE:
-                    yield getattr(wf, name)(filled(shape, dtype), filled(other, dtype))
-            for dtype in ("float32", "int64"):
-                for name in COMPARISONS:
-                    yield getattr(wf, name)(filled(shape, dtype), filled(other, dtype))
-            for name in LOGICAL:
-                yield getattr(wf, name)(filled(shape, "int64") > 1, filled(other, "int64") > 2)
-            mask = filled(shape, "int64") > 2
-            pair = filled(shape, "float32", True), filled(other, "float32", True)
-            yield from pulled(lambda x, y, mask=mask: wf.where(mask, x, y), *pair)
+        for place, other in enumerate(_partners(shape)):
+            for turned in (False, True) if other != shape else (False,):
+                shapes = (other, shape) if turned else (shape, other)
+                yield from _pairs(shapes, place < 2)
         x, mask = filled(shape, "float32", True), filled(shape, "int64") > 2
         yield from pulled(lambda x, mask=mask: x.masked_fill(mask, -1.0), x)
         for number in (2, 0.5, 3):
             yield from pulled(lambda x, number=number: x**number, filled(shape, "float32", True))
-        for name in ("add", "sub", "mul", "div"):
+        for name in BINARY[:4]:
             yield from pulled(lambda x, n=name: getattr(wf, n)(x, 2.0), x)
+
+
+def _pairs(shapes: tuple[tuple[int, ...], tuple[int, ...]], all_kinds: bool) -> Values:
+    """Functions of tensors of two shapes."""
+    a, b = shapes
+    for name in BINARY if all_kinds else BINARY[:4]:
+        pair = filled(a, "float32", True), filled(b, "float32", True)
+        yield from pulled(getattr(wf, name), *pair)
+    for dtype in ("float64", "bfloat16", "int32") if all_kinds else ("bfloat16",):
+        for name in BINARY[: 3 if dtype == "int32" else 4]:
+            yield getattr(wf, name)(filled(a, dtype), filled(b, dtype))
+    for name in WHOLE if all_kinds else WHOLE[:3]:
+        yield getattr(wf, name)(filled(a, "int64"), filled(b, "int64"))
+    for dtype in ("float32", "int64"):
+        for name in COMPARISONS:
+            yield getattr(wf, name)(filled(a, dtype), filled(b, dtype))
+    for name in LOGICAL[: None if all_kinds else 2]:
+        yield getattr(wf, name)(filled(a, "int64") > 1, filled(b, "int64") > 2)
+    mask = filled(a, "int64") > 2
+    pair = filled(a, "float32", True), filled(b, "float32", True)
+    yield from pulled(lambda x, y: wf.where(mask, x, y), *pair)
+    yield wf.where(filled(b, "int64") > 2, pair[0], pair[1])
 
 
 def casts() -> Values:
@@ -143,7 +186,7 @@ def reductions() -> Values:
     """Sums and others, over all and over each axis; positions; sorted order."""
     for shape in SHAPES:
         for axes in dict.fromkeys(_axes(len(shape))):
-            for keep in (False, True):
+            for keep in (False, True) if axes == (len(shape) - 1,) else (False,):
                 for name in REDUCTIONS[:4]:
                     x = filled(shape, "float32", True)
                     yield from pulled(lambda x, n=name, a=axes, k=keep: getattr(wf, n)(x, a, k), x)
@@ -243,9 +286,8 @@ def movement() -> Values:
             yield x[::2] * 1
             yield x.repeat(*[2] * rank)
         for rank in (1, 2):
-            for size in ((37, 19), (19, 37, 5)):
-                x, index = filled(size, dtype, grad), wf.arange(6).reshape((6,) if rank == 1 else (3, 2))
-                yield from pulled(lambda x, i=index: F.embedding(i, x), x)
+            x, index = filled((37, 19), dtype), wf.arange(6).reshape((6,) if rank == 1 else (3, 2))
+            yield F.embedding(index, x)
         x, index = filled((19, 37), dtype, grad), wf.zeros(19, 1, dtype=wf.int64)
         yield from pulled(lambda x, i=index: x.gather(1, i), x)
         yield wf.triu(filled((19, 37), dtype))
@@ -278,28 +320,33 @@ def chance() -> Values:
     yield wf.multinomial(filled((19,), "float32"), 1)
 
 
-def layers() -> Values:
-    """Convolutions, pooling, norms, attention, losses."""
+def _weights(*shape: int) -> tuple[wf.Tensor, wf.Tensor]:
+    return filled(shape, "float32", True), filled(shape[:1], "float32", True)
+
+
+def convolutions() -> Values:
+    """Convolutions and pooling of images, from one channel, three, and more."""
     image = filled((4, 16, 28, 28), "float32", True)
     for kernel, stride, padding in ((1, 1, 0), (3, 1, 1), (3, 2, 1), (5, 1, 2), (4, 2, 1)):
-        weight, bias = filled((24, 16, kernel, kernel), "float32", True), filled((24,), "float32", True)
+        weight, bias = _weights(24, 16, kernel, kernel)
         yield from pulled(lambda *v, s=stride, p=padding: F.conv2d(*v, None, s, p), image, weight)
         yield from pulled(lambda *v, s=stride, p=padding: F.conv2d(*v, s, p), image, weight, bias)
     for channels, size, kernel in ((1, 28, 3), (1, 28, 5), (3, 32, 3), (3, 32, 5)):
         x = filled((4, channels, size, size), "float32", True)
-        weight, bias = filled((24, channels, kernel, kernel), "float32", True), filled((24,), "float32", True)
-        yield from pulled(lambda *v: F.conv2d(*v), x, weight, bias)
-        yield from pulled(lambda *v, k=kernel: F.conv2d(*v, 1, k // 2), x, weight, bias)
-    text = filled((4, 16, 50), "float32", True)
-    yield from pulled(F.conv1d, text, filled((24, 16, 3), "float32", True), filled((24,), "float32", True))
+        values = x, *_weights(24, channels, kernel, kernel)
+        yield from pulled(F.conv2d, *values)
+        yield from pulled(lambda *v, k=kernel: F.conv2d(*v, 1, k // 2), *values)
+    yield from pulled(F.conv1d, filled((4, 16, 50), "float32", True), *_weights(24, 16, 3))
     weight = filled((16, 24, 4, 4), "float32", True)
     yield from pulled(lambda *v: F.conv_transpose2d(*v, stride=2, padding=1), image, weight)
     for size, stride, padding in ((2, 2, 0), (3, 2, 1), (3, 2, 0)):
-        yield from pulled(lambda x, *a: F.max_pool2d(x, *a), image) if False else pulled(
-            lambda x, k=size, s=stride, p=padding: F.max_pool2d(x, k, s, p), image
-        )
+        yield from pulled(lambda x, k=size, s=stride, p=padding: F.max_pool2d(x, k, s, p), image)
         yield from pulled(lambda x, k=size, s=stride: F.avg_pool2d(x, k, s), image)
     yield from pulled(lambda x: F.adaptive_avg_pool2d(x, 1), image)
+
+
+def layers() -> Values:
+    """Norms and attention."""
     for shape in SHAPES[1:]:
         x, w, b = (filled(s, "float32", True) for s in (shape, shape[-1:], shape[-1:]))
         yield from pulled(lambda x, w, b: F.layer_norm(x, w.shape, w, b), x, w, b)
@@ -319,14 +366,15 @@ def layers() -> Values:
             yield from pulled(
                 lambda *v, c=causal: F.scaled_dot_product_attention(*v, is_causal=c), *qkv
             )
+
+
+def losses() -> Values:
+    """Losses, as means, sums and of each example."""
+    names = ("mse_loss", "l1_loss", "smooth_l1_loss", "binary_cross_entropy")
     for reduction in ("mean", "sum", "none"):
         for shape in SHAPES[:3]:
             x, y = filled(shape, "float32", True), filled(shape, "float32")
-            for name in ("mse_loss", "l1_loss", "smooth_l1_loss"):
-                yield from pulled(
-                    lambda x, n=name, y=y, r=reduction: getattr(F, n)(x, y, reduction=r), x
-                )
-            for name in ("binary_cross_entropy", "binary_cross_entropy_with_logits"):
+            for name in (*names, "binary_cross_entropy_with_logits"):
                 yield from pulled(
                     lambda x, n=name, y=y, r=reduction: getattr(F, n)(x, y, reduction=r), x
                 )
@@ -335,6 +383,29 @@ def layers() -> Values:
         yield from pulled(lambda x, y=y, r=reduction: F.nll_loss(x, y, reduction=r), x)
 
 
+def optimizers() -> Values:
+    """Steps of optimizers on the parameters of small networks."""
+    makers = (
+        lambda p: wf.optim.SGD(p, 0.1), lambda p: wf.optim.SGD(p, 0.1, momentum=0.9),
+        lambda p: wf.optim.SGD(p, 0.1, momentum=0.9, weight_decay=1e-4),
+        lambda p: wf.optim.Adam(p, 0.1), lambda p: wf.optim.AdamW(p, 0.1),
+        lambda p: wf.optim.RMSprop(p, 0.1), lambda p: wf.optim.Adagrad(p, 0.1),
+    )  # fmt: skip
+    for make in makers:
+        parameters = [filled(s, "float32", True) for s in ((1,), *SHAPES, (7, 1), (1, 7))]
+        optimizer = make(parameters)
+        for _ in range(2):
+            wf.stack([p.sum() for p in parameters]).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        yield from parameters
+    parameters = [filled(s, "float32", True) for s in SHAPES]
+    wf.stack([p.sum() for p in parameters]).sum().backward()
+    yield wf.nn.utils.clip_grad_norm_(parameters, 1.0)
+    yield from [p.grad for p in parameters if p.grad is not None]
+
+
 PROGRAMS = (
-    elementwise, binary, casts, reductions, products, movement, chance, layers,
+    optimizers, elementwise, binary, casts, reductions, products, movement, chance, convolutions,
+    layers, losses,
 )  # fmt: skip

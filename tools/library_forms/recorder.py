@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from weft.eager.record import tier
+from weft.eager.record import stitch, tier
 from weft.library.entry import Entry
 from weft.library.form import form_of
 from weft.library.form_text import NoTextError, as_text
+from weft.library.launch_list import LaunchList
 from weft.library.making import same_group
 
 Forms = dict[str, list[tuple[int, ...]]]
@@ -39,3 +40,14 @@ def recorded() -> Iterator[Forms]:
         mock.patch.object(tier, "STITCHED_RUNS", 1 << 30),
     ):
         yield found
+
+
+@contextlib.contextmanager
+def nothing_runs() -> Iterator[None]:
+    """Kernels are written, but neither compiled nor run: values are whatever is in memory."""
+    with (
+        mock.patch.object(Entry, "_begin", lambda self, variant: None),
+        mock.patch.object(stitch, "link_all", lambda placed: None),
+        mock.patch.object(LaunchList, "run", lambda self: None),
+    ):
+        yield

@@ -1,4 +1,4 @@
-"""The command line: `weft bench`, `weft launch`, `weft checkpoint`, `weft cluster`."""
+"""The command line: `weft bench`, `weft warm`, `weft launch`, `weft checkpoint`, `weft cluster`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ COMMANDS: Final = {
     "bench": (
         "weft.cli.bench_command",
         "measure the training speed of a well-known network",
+    ),
+    "warm": (
+        "weft.cli.warm_command",
+        "make the kernel library for this machine now",
     ),
     "launch": (
         "weft.cli.launch_command",

@@ -27,6 +27,7 @@ class Target:
     l2: int = 1024 * 1024
     past_caches: int = 0  # bytes from which matmul results are stored non-temporally; 0: never
     winograd: str = "auto"  # the knob: allowed convolution algorithms
+    processor: str = ""  # as `platform.machine` says it; this machine's if it is not said
 
     def lanes(self, size: int) -> int:
         """Elements of `size` bytes in one vector."""
@@ -35,14 +36,14 @@ class Target:
 
 # x86-64 psABI levels. A level implies its instructions, so `features` stays empty.
 _LEVELS: Final = {
-    "x86-64-v2": Target("x86-64-v2", "", 128, 16, False, False),
-    "x86-64-v3": Target("x86-64-v3", "", 256, 16, False, False),
-    "x86-64-v4": Target("x86-64-v4", "", 512, 32, True, False),
+    "x86-64-v2": Target("x86-64-v2", "", 128, 16, False, False, processor="x86_64"),
+    "x86-64-v3": Target("x86-64-v3", "", 256, 16, False, False, processor="x86_64"),
+    "x86-64-v4": Target("x86-64-v4", "", 512, 32, True, False, processor="x86_64"),
 }
 PORTABLE: Final = {
     **_LEVELS,
     "x86-64-v4-bf16": replace(_LEVELS["x86-64-v4"], features="+avx512bf16", bf16=True),
-    "aarch64": Target("generic", "+neon", 128, 32, False, False),
+    "aarch64": Target("generic", "+neon", 128, 32, False, False, processor="aarch64"),
 }
 """Targets that many machines share, by name; of each, kernels are made once."""
 _FLAGS: Final = {
@@ -135,4 +136,3 @@ def _flags() -> frozenset[str]:
             if line.startswith("flags"):
                 return frozenset(line.partition(":")[2].split())
     return frozenset()
-

@@ -7,8 +7,8 @@ on disk, so that the next process writes none.
 
 from __future__ import annotations
 
-import json
 import contextlib
+import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
@@ -16,6 +16,7 @@ from weft.codegen.lower import lower, written
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
+from weft.library import background
 from weft.library.form import Form, form_of, resized
 from weft.library.variant import Bound, Code, Variant, code_of, from_data, variant_of
 from weft.passes.group import Group
@@ -43,7 +44,7 @@ class Entry:
         self._target = target
         text = text_of(form.key)
         self.text = None if text.endswith(UNKNOWN) else text
-        anew = bool(_anew)
+        self._anew = anew = bool(_anew)
         self._packed = [] if anew else _packed(self.text, target)
         self.variants: list[Variant] = []
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
@@ -66,6 +67,8 @@ class Entry:
             found = _first(self.variants, sizes)
         if found is not None:
             return found
+        if not self._anew:
+            background.begin(self._target)
         if self._symbolic and len(self.variants) < MOST_VARIANTS:
             found = self._written(group, places, sizes)
             if found is not None:

@@ -66,7 +66,7 @@ def _write(text: str, sizes: Sequence[int], target: Target) -> None:
 
 
 def _packed(entries: dict[str, list[Variant]], target: Target) -> bytes:
-    driver = Kernel(DRIVER, source())
+    driver = Kernel(DRIVER, source("linux", target.processor))
     kernels = {compiler.key_of(k, target): k for k in [driver, *_kernels(entries.values())]}
     objects = compiler.object_code(kernels.values(), target)
     keys = sorted(objects)

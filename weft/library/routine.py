@@ -16,6 +16,7 @@ from weft.ir.dtype import complex64, complex128
 from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
+from weft.library.collapse import collapsed
 from weft.library.entry import Entry, entry_of, link
 from weft.library.form import resized
 from weft.library.variant import Bound, Code
@@ -223,10 +224,11 @@ class _Writer:
         return self._first + len(self.temporaries) - 1
 
     def _part(self, group: Group, fused: Fused) -> Part:
-        entry, sizes = entry_of(group, self.target)
         values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
         numbers = [self.number.get(fused.root(v), -1) for v in values]
-        return Part(group, entry, sizes, tuple(numbers))
+        like = collapsed(group)
+        entry, sizes = entry_of(like, self.target)
+        return Part(like, entry, sizes, tuple(numbers))
 
 
 def _is_foreign(node: Node) -> bool:

@@ -166,7 +166,7 @@ class _Linker:
             elif symbol.section == 0 and kind in _CALLS:
                 to, target = False, self._stub(symbol.name)
             else:
-                raise CompileError(f"object code refers to {symbol.name or 'something'}, kind {kind}")
+                raise CompileError(f"object code refers to {symbol.name!r} by kind {kind}")
             if kind == _POINTER[self._machine]:
                 if not written:
                     raise CompileError("object code that is not position independent")

@@ -180,7 +180,7 @@ def _mapped(code: memoryview, header: _Header) -> mmap.mmap:
 
 
 def name_of(target: Target) -> str | None:
-    """The name of the installed pack for a target, if it is one of those that packs are made for."""
+    """The file of the installed pack for a target, if it is one that packs are made for."""
     return next((f"{name}.pack" for name, found in PORTABLE.items() if found == target), None)
 
 
@@ -198,6 +198,11 @@ def made_here() -> str:
 def pack_of(target: Target) -> Pack | None:
     """The pack for a target: the installed one, or that of the code cache."""
     return _installed(target) or _kept(target)
+
+
+def is_installed(target: Target) -> bool:
+    """Whether the pack for a target has come with Weft."""
+    return _installed(target) is not None
 
 
 def _installed(target: Target) -> Pack | None:
