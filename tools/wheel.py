@@ -1,4 +1,4 @@
-"""`python -m tools.wheel`: builds the wheel in `build/wheel`, with the kernel library of each target.
+"""`python -m tools.wheel`: builds the wheel in `build/wheel`, with a kernel library a target.
 
 Kernels for other processors are compiled, not run, so one machine makes all of them.
 """

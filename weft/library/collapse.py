@@ -80,14 +80,14 @@ def _axes(shapes: Sequence[tuple[int, ...]]) -> list[_Axis] | None:
         sizes = {name: d for name, d in zip(names, dims, strict=True) if name is not None}
         if len(sizes) > 1:
             return None
-        size = next(iter(sizes.values()), 1)
+        if not sizes:
+            continue  # of size 1 throughout
+        (size,) = sizes.values()
         present = tuple([name is not None for name in names])
-        last = found[-1] if found else None
-        if last is None or (sizes and any(last.present) and last.present != present):
-            found.append(_Axis(place, place + 1, size, present))
+        if found and found[-1].present == present:
+            found[-1] = found[-1]._replace(end=place + 1, size=found[-1].size * size)
         else:
-            both = last.present if any(last.present) else present
-            found[-1] = _Axis(last.first, place + 1, last.size * size, both)
+            found.append(_Axis(place, place + 1, size, present))
     return found
 
 

@@ -25,9 +25,10 @@ from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
 from weft.runtime.compilation.pack import pack_of
+from weft.runtime.execution import driver
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
-MOST_VARIANTS: Final = 16  # beyond these, a size gets kernels of its own
+MOST_VARIANTS: Final = 32  # beyond these, a size gets kernels of its own
 MOST_OWN: Final = 64
 LEAST: Final = 2  # sizes of one are part of the form
 
@@ -49,7 +50,7 @@ class Entry:
         self.variants: list[Variant] = []
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
-        self._symbolic = bool(form.sizes)
+        self._symbolic = True
 
     def at(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
         """The launches of a group of this form at concrete sizes.
@@ -65,21 +66,25 @@ class Entry:
             self._asked = True
             self.variants = _kept(self.key, self._target)
             found = _first(self.variants, sizes)
-        if found is not None:
-            return found
+        own = self._own.get(sizes)
+        if found is None and own is not None:
+            found = own.at(sizes)
+        return found or self._new(group, places, sizes)
+
+    def _new(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
+        """The launches of new kernels."""
         if not self._anew:
+            driver.prestart()  # compilers start while kernels are written
             background.begin(self._target)
         if self._symbolic and len(self.variants) < MOST_VARIANTS:
             found = self._written(group, places, sizes)
             if found is not None:
                 return found
-        variant = self._own.get(sizes)
-        if variant is None:
-            if len(self._own) >= MOST_OWN:
-                self._own.clear()
-            variant = self._own[sizes] = self._for_one_size(group, places, sizes)
-            self._begin(variant)
-        found = variant.at(sizes)
+        if len(self._own) >= MOST_OWN:
+            self._own.clear()
+        own = self._own[sizes] = self._for_one_size(group, places, sizes)
+        self._begin(own)
+        found = own.at(sizes)
         assert found is not None
         return found
 

@@ -22,7 +22,6 @@ from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variab
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, NativeCall
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.program import Fault, Program
