@@ -3,16 +3,14 @@
 Checked on each rank; called by job_checks.py.
 """
 
-from unittest import mock
-
 import numpy as np
 
 import weft as wf
 import weft.horovod.tensorflow as hvd
 import weft.tf1 as tf
 from weft import func
-from weft.eager.record import prepared_program
-from weft.eager.record.prepared_program import Prepared
+from weft.eager.record import stitched_runs, tier_choice
+from weft.eager.record.stitched_tier import Stitched
 from weft.transport import session
 
 
@@ -139,22 +137,30 @@ def check_errors_behind_collectives(rank: int, size: int) -> None:
         assert calls() - begin == 1 and total.tolist() == [size, size]
 
 
-def check_trials_of_one_rank(rank: int, size: int) -> None:
-    """A program for many sizes is compared with the interpreter, and others are called once."""
-    w, tried = wf.randn(8, 8), []
+def check_changing_sizes(rank: int, size: int) -> None:
+    """Ranks whose sizes differ at every step choose alike: library kernels, then a program each."""
+    w, met = wf.ones(8, 8) * 0.125, list[type]()
+    for step in range(12):
+        rows = 64 + 2 * step * (rank + 1)
+        begin = calls()
+        y = func.psum((wf.ones(rows, 8) @ w).tanh().sum(0))
+        z = func.psum(y * 2.0)
+        expected = size * np.tanh(1.0) * sum([64 + 2 * step * (other + 1) for other in range(size)])
+        np.testing.assert_allclose(z.tolist(), [2.0 * expected] * 8, 1e-4)
+        assert calls() - begin == 2
+        met.append(type(next(reversed(tier_choice._tiers.values()))))
+    assert met == [Stitched] * 12
+    for runs in range(stitched_runs.STITCHED_RUNS_OF_MANY + 2):
+        begin = calls()
+        assert func.psum((wf.ones(64, 8) @ w).sum(0) + runs).tolist() == [size * (64.0 + runs)] * 8
+        assert calls() - begin == 1
 
-    def counting(*args):
-        tried.append(args)
-        return whole(*args)
 
-    whole = Prepared._tried
-    with (
-        mock.patch.multiple(prepared_program, ENOUGH=0.0, HURRY=0.0),
-        mock.patch.object(Prepared, "_tried", counting),
-    ):
-        for step in range(9):
-            x = wf.ones(64 + 2 * step * (rank == size - 1), 8)
-            begin = calls()
-            y = func.psum((x @ w).tanh().sum(0))
-            assert y.shape == (8,) and y.isfinite().all() and calls() - begin == 1
-    assert bool(tried) == (rank == size - 1)
+def check_sizes_of_one_rank(rank: int, size: int) -> None:
+    """One rank meets ever new sizes, and others run a compiled program."""
+    w = wf.randn(8, 8)
+    for step in range(9):
+        x = wf.ones(64 + 2 * step * (rank == size - 1), 8)
+        begin = calls()
+        y = func.psum((x @ w).tanh().sum(0))
+        assert y.shape == (8,) and y.isfinite().all() and calls() - begin == 1

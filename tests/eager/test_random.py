@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import errors
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import tier_choice
 from weft.eager.tensor.generator import splitmix64
 
 COUNT = 20_000
@@ -57,12 +57,12 @@ def test_neither_seeds_nor_calls_are_other_programs():
 
     for _ in range(3):
         look()
-    before = len(programs._programs)
+    before = len(tier_choice._tiers)
     for seed in range(5):
         wf.manual_seed(seed)
         look()
         look()
-    assert len(programs._programs) == before
+    assert len(tier_choice._tiers) == before
 
 
 def test_states_go_back():

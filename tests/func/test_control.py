@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import tier
 from weft.errors import ArgumentError, DTypeError, ShapeError, TracerError, TreeError
 
 
@@ -168,6 +168,6 @@ def test_disagreements_show_both_sides() -> None:
 def test_a_loop_of_unknown_length_is_compiled_before_it_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(programs, "Interpretation", lambda *_: pytest.fail("interpreted"))
+    monkeypatch.setattr(tier, "Interpretation", lambda *_: pytest.fail("interpreted"))
     count, half = wf.while_loop(lambda s: s[0] < 3000, lambda s: (s[0] + 1, s[1] * 0.5), (0, 1.0))
     assert (count.item(), half.item()) == (3000, 0.0)

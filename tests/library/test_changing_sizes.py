@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import prepared_program, program, tier
+from weft.eager.record import stitched_runs, tier_choice
+from weft.eager.record.compiled_tier import Compiled
+from weft.eager.record.stitched_tier import Compiling, Stitched
+from weft.eager.record.tier import Interpreted
 from weft.errors import OutOfRangeError
 from weft.nn import functional as F
 
@@ -26,7 +30,8 @@ SIZES = (5, 3, 7, 2, 1, 0, 13, 3, 64, 100, 1, 0, 8)
 def stitched() -> Iterator[None]:
     """Every structure runs on library kernels, however often it has run."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "is_stitched", lambda _: True)
+        patch.setattr(tier_choice, "_tiers", OrderedDict())
+        patch.setattr(stitched_runs, "STITCHED_RUNS", 1 << 30)
         yield
         wf.synchronize()
 
@@ -35,8 +40,8 @@ def stitched() -> Iterator[None]:
 def interpreted() -> Iterator[None]:
     """No structure is compiled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program, "is_stitched", lambda _: False)
-        patch.setattr(prepared_program.compiler, "available", lambda: False)
+        patch.setattr(tier_choice, "_tiers", OrderedDict())
+        patch.setattr(tier_choice, "_first", partial(Interpreted, for_good=True))
         yield
         wf.synchronize()
 
@@ -189,16 +194,16 @@ def test_an_error_tells_the_sizes_of_its_call():
 
 
 def test_the_runs_of_few_structures_are_counted(monkeypatch):
-    monkeypatch.setattr(tier, "MOST", 8)
-    monkeypatch.setattr(tier, "_runs", OrderedDict())
-    monkeypatch.setattr(tier, "_shapes", {})
-    hot, counted = _drawn(3), []
+    monkeypatch.setattr(tier_choice, "MOST", 8)
+    monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
+    monkeypatch.setattr(stitched_runs, "_shapes", {})
+    hot, met = _drawn(3), []
     for n in range(3, 40):
         (_drawn(n) + 1.0).tolist()
         (hot * 3.0).tolist()  # stays known, as it keeps running
-        counted.append(max(tier._runs.values()))
-    assert len(tier._runs) == 8
-    assert set(counted[2:]) == {tier.STITCHED_RUNS_OF_MANY}
+        met.append(type(next(reversed(tier_choice._tiers.values()))))
+    assert len(tier_choice._tiers) == 8
+    assert met == [Stitched] * 2 + [Compiling] + [Compiled] * 34
 
 
 @pytest.mark.parametrize("tier_of", [stitched, interpreted])

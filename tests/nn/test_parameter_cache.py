@@ -2,6 +2,7 @@
 
 import copy
 import gc
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn, optim
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import tier_choice
 from weft.eager.record.parameter_cache import MOST_KEEPING
 from weft.runtime.executable import Executable
 
@@ -211,7 +212,7 @@ def preludes(monkeypatch):
         before(self, arrays, memories, fresh, moved, departure)
 
     monkeypatch.setattr(Executable, "launch", launch)
-    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
     with config.override(compile=True):
         yield runs
 

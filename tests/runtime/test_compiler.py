@@ -27,7 +27,7 @@ from weft.errors import CompileError, NoCompilerError
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler as module
 from weft.runtime.compilation.cache import Cache, digest
-from weft.runtime.compilation.child import _NAME
+from weft.runtime.compilation.child import _NAME, MOST_SENT
 from weft.runtime.compilation.compiler import Compiler
 
 FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
@@ -217,7 +217,7 @@ def test_compilers_that_are_always_killed_are_given_up(compiler, monkeypatch, tm
             compiler.compile([affine(2.0, float(i)) for i in range(20)], current())
         assert len(told) == 1
     assert len((tmp_path / "starts").read_text().split()) <= 25  # each kernel twice at most
-    assert not compiler.available and not any(child.job for child in compiler._children)
+    assert not compiler.available and not any(child.jobs for child in compiler._children)
     compiler._rested = 0.0
     kernel = affine(2.0, 1.0)
     assert works(compiler.compile([kernel], current())[kernel], 2.0, 1.0)
@@ -243,6 +243,22 @@ def test_threads_compile_at_the_same_time(compiler):
     assert all(len(addresses) == 1 for addresses in merged.values()) and len(merged) == 8
 
 
+def test_children_work_on_while_their_parent_does_something_else(compiler, monkeypatch):
+    kernels = [affine(3.0, float(i)) for i in range(2 * MOST_SENT)]
+    for kernel in kernels:
+        compiler.begin(kernel, current())
+    compiler.feed()
+    given = [job.name for child in compiler._children for job in child.jobs]
+    assert len(given) >= MOST_SENT - 1  # one may be done
+    names = built(compiler, monkeypatch)
+    urgent = affine(5.0, 5.0)
+    assert works(compiler.compile([urgent], current())[urgent], 5.0, 5.0)
+    assert names[0] == urgent.name  # what waits is not in its way
+    found = compiler.compile(kernels, current())
+    assert all(works(found[kernel], 3.0, float(i)) for i, kernel in enumerate(kernels))
+    assert len(names) <= 1 + len(kernels) - len(given)
+
+
 def test_ctrl_c_while_compiling_leaves_everything_usable(compiler):
     kernels = [affine(2.0, float(i)) for i in range(60)]
     timer = threading.Timer(0.25, os.kill, (os.getpid(), signal.SIGINT))
@@ -251,7 +267,7 @@ def test_ctrl_c_while_compiling_leaves_everything_usable(compiler):
         compiler.compile(kernels, current())
         time.sleep(5)  # in case the machine was faster
     timer.join()
-    assert not any(child.job for child in compiler._children)
+    assert not any(child.jobs for child in compiler._children)
     found = compiler.compile(kernels, current())
     assert works(found[kernels[7]], 2.0, 7.0)
 

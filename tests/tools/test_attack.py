@@ -3,8 +3,10 @@
 import functools
 import importlib
 import json
+import multiprocessing
 import os
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,6 @@ from tools.attack.hostile.agreement import different
 from tools.attack.hostile.calling import drawn_call
 from tools.attack.hostile.surface import targets
 from tools.attack.hostile.value import Draw
-from tools.attack.isolated import forked
 from tools.attack.mutation import CHANGES, mutated
 from tools.attack.plan import ATTACKS
 from tools.attack.program import PROGRAMS
@@ -36,26 +37,27 @@ SMALL = {
 }  # fmt: skip
 
 
+def run(folder: Path, name: str, count: int, fault: Callable[[], None] | None) -> list[str]:
+    """Runs cases of an attack, with a fault or without; how they ended."""
+    os.chdir(folder)
+    for left_out in ("trained", "images", "deferred"):
+        del PROGRAMS[left_out]
+    if fault is not None:
+        fault()
+    case = importlib.import_module(f"tools.attack.{name}").begin()
+    order = Order(name, 0, tuple(range(count)), "", 0)
+    with config.override(cache=str(folder / "kernels")):
+        found = [judged(case, generator(order, number)) for number in order.cases]
+    return [f"{v.kind} {v.what} {v.detail}".strip() for v in found]
+
+
 @pytest.fixture
 def kinds(tmp_path):
-    """Runs cases of an attack in a forked process, with a fault or without; how they ended."""
-
-    def run(name: str, count: int, fault: Callable[[], None] | None) -> list[str]:
-        os.chdir(tmp_path)
-        for left_out in ("trained", "images", "deferred"):
-            del PROGRAMS[left_out]
-        if fault is not None:
-            fault()
-        case = importlib.import_module(f"tools.attack.{name}").begin()
-        order = Order(name, 0, tuple(range(count)), "", 0)
-        with config.override(cache=str(tmp_path / "kernels")):
-            found = [judged(case, generator(order, number)) for number in order.cases]
-        return [f"{v.kind} {v.what} {v.detail}".strip() for v in found]
+    """Calls `run` in a new process: gRPC does not survive a fork."""
 
     def isolated(*given: Any) -> list[str]:
-        ended = forked(lambda: run(*given), 300)
-        assert ended.value is not None, ended.text
-        return ended.value
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(run, tmp_path, *given).result(300)
 
     return isolated
 

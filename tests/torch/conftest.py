@@ -2,12 +2,12 @@
 
 import pytest
 
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import stitched_runs
 
 
 @pytest.fixture(scope="module")
 def interpreted():
     """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, programs.INTERPRETED_RUNS = programs.INTERPRETED_RUNS, 1 << 30
+    before, stitched_runs.STITCHED_RUNS = stitched_runs.STITCHED_RUNS, 1 << 30
     yield
-    programs.INTERPRETED_RUNS = before
+    stitched_runs.STITCHED_RUNS = before

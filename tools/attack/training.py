@@ -103,8 +103,8 @@ def _model(loop: Loop) -> nn.Module:
     if loop.kind == "mlp":
         return nn.Sequential(nn.Linear(w, 2 * w), nn.Tanh(), nn.Linear(2 * w, 3))
     return nn.Sequential(
-        nn.Conv2d(3, w, 3, padding=1), nn.BatchNorm2d(w), nn.ReLU(), nn.Flatten(),
-        nn.Linear(64 * w, 3),
+        nn.Conv2d(3, w, 3, padding=1, bias=False),  # a bias would have rounding as its gradient
+        nn.BatchNorm2d(w), nn.ReLU(), nn.Flatten(), nn.Linear(64 * w, 3),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import weft as wf
 from bench import once
+from tools.library_forms import declared
 from tools.library_forms.calls import PROGRAMS
 from tools.library_forms.recorder import Forms, nothing_runs, recorded
 from weft.library.making import LIST, listed
@@ -57,6 +58,9 @@ def main(names: Sequence[str]) -> None:
                     for y in program():
                         if isinstance(y, wf.Tensor):
                             y.detach().numpy()
+        if not names or "declared" in names:
+            with told("declared", forms), nothing_runs():
+                declared.write([*kept, *forms])
     for form, sizes in forms.items():
         kept[form] = list(dict.fromkeys([*kept.get(form, []), *sizes]))
     LIST.write_text(text(kept), encoding="ascii")

@@ -18,7 +18,7 @@ from weft.errors import CompileError
 from weft.ir.extent import Extents
 from weft.library import background
 from weft.library.form import Form, form_of, resized
-from weft.library.variant import Bound, Code, Variant, code_of, from_data, variant_of
+from weft.library.variant import Bound, Code, Variant, code_of, codes_anew, from_data, variant_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
@@ -150,7 +150,8 @@ def written_anew() -> Iterator[Callable[[], dict[str, list[Variant]]]]:
     _entries.clear()
     _anew.append(True)
     try:
-        yield lambda: {x.text: x.variants for x in _entries.values() if x.text and x.variants}
+        with codes_anew():
+            yield lambda: {x.text: x.variants for x in _entries.values() if x.text and x.variants}
     finally:
         _anew.pop()
         _new.clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,8 @@ from weft.runtime.compilation.pack import packed
 
 LIST: Final = Path(__file__).with_name("forms.txt")
 DRIVER: Final = "driver"
+TOGETHER: Final = 128
+"""Forms whose kernels are compiled together; one that is interrupted goes on behind them."""
 
 
 class Listed(NamedTuple):
@@ -45,11 +48,29 @@ def made(target: Target, forms: Iterable[Listed]) -> bytes:
     Raises:
         NoCompilerError: there is no compiler.
     """
+    objects: dict[str, tuple[str, bytes]] = {}
     with written_anew() as variants:
-        for text, sizes in forms:
-            for each in sizes:
-                _write(text, each, target)
-        return _packed(variants(), target)
+        for part in _parts(forms):
+            for text, sizes in part:
+                for each in sizes:
+                    _write(text, each, target)
+            _compile(_kernels(variants().values()), target, objects)
+        return _packed(variants(), target, objects)
+
+
+def _parts(forms: Iterable[Listed]) -> Iterator[list[Listed]]:
+    left = iter(forms)
+    while part := list(itertools.islice(left, TOGETHER)):
+        yield part
+
+
+def _compile(
+    kernels: Iterable[Kernel], target: Target, objects: dict[str, tuple[str, bytes]]
+) -> None:
+    """Adds the object code of kernels; it is kept on disk, too."""
+    keys = {compiler.key_of(kernel, target): kernel for kernel in kernels}
+    missing = [kernel for key, kernel in keys.items() if key not in objects]
+    objects.update(compiler.object_code(missing, target))
 
 
 def same_group(text: str, sizes: Sequence[int]) -> Group:
@@ -65,10 +86,11 @@ def _write(text: str, sizes: Sequence[int], target: Target) -> None:
         entry.at(group, places, tuple(sizes))
 
 
-def _packed(entries: dict[str, list[Variant]], target: Target) -> bytes:
+def _packed(
+    entries: dict[str, list[Variant]], target: Target, objects: dict[str, tuple[str, bytes]]
+) -> bytes:
     driver = Kernel(DRIVER, source("linux", target.processor))
-    kernels = {compiler.key_of(k, target): k for k in [driver, *_kernels(entries.values())]}
-    objects = compiler.object_code(kernels.values(), target)
+    _compile([driver], target, objects)
     keys = sorted(objects)
     image = linked([objects[key] for key in keys])
     offsets = dict(zip(keys, image.symbols, strict=True))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.host.memory import LINE
-from weft.ir.dtype import complex64, complex128
 from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.collapse import collapsed
 from weft.library.entry import Entry, entry_of, link
 from weft.library.form import resized
+from weft.library.host_part import HostPart, of_graph, of_node
 from weft.library.variant import Bound, Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
@@ -27,15 +27,13 @@ from weft.passes.group import Fused, Group, nbytes
 from weft.passes.pipeline import optimize
 from weft.passes.specialize import specialize
 from weft.passes.step import Request, Step
+from weft.transform.interpreter import needs_interpreter
 
 Array = np.ndarray[Any, Any]
 
 
-UNKNOWN: Final = frozenset({complex64, complex128})  # dtypes without kernels
-
-
 class NoRoutineError(Exception):
-    """A call cannot be written as launches: it calls Python, or has control flow."""
+    """A call cannot be written as launches: it has control flow, or assigns variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +54,10 @@ class Part:
         """Its launches, given the sizes that are extents, in order."""
         sizes = tuple([_at(x, left) for x in self.sizes])
         return self.entry.at(self.group, self.sizes, sizes)
+
+    def restore(self) -> list[Code]:
+        """Writes kernels again whose object code is gone; returns them."""
+        return self.entry.restore(self.group, self.sizes)
 
     def group_at(self, bound: Bound) -> Group:
         """The group at concrete sizes."""
@@ -78,12 +80,13 @@ class Routine:
     results: tuple[int, ...]
     constants: tuple[Array, ...]
     temporaries: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Part | HostPart, ...]
 
     @property
     def extents(self) -> list[int]:
         """The indices of the extents that it depends on, as `at` takes them."""
-        sizes = (*[x for part in self.parts for x in part.sizes], *self.temporaries)
+        kernels = [part for part in self.parts if isinstance(part, Part)]
+        sizes = (*[x for part in kernels for x in part.sizes], *self.temporaries)
         return [x.index for x in sizes if isinstance(x, Extent)]
 
     def at(self, numbers: Sequence[int] = ()) -> Placed:
@@ -142,7 +145,7 @@ def link_all(placed: Sequence[Placed]) -> None:
         raise
     except CompileError:
         parts = [part for found in placed for part in found.routine.parts]
-        lost = [code for part in parts for code in part.entry.restore(part.group, part.sizes)]
+        lost = [code for part in parts for code in part.restore()]
         if not lost:
             raise
         link([*missing, *lost])
@@ -169,6 +172,9 @@ def routine(
         NoRoutineError: it has no such form.
         WeftError: whatever operations raise for these types.
     """
+    if needs_interpreter(graph):
+        count, part = len(feeds), of_graph(graph, outputs, feeds)
+        return Routine(count, tuple(range(count, count + len(outputs))), (), (), (part,))
     request = Request(graph, tuple(outputs), (), tuple(feeds))
     step = optimize(specialize(request, [v.type for v in feeds], {}, {}))
     return _Writer(step, target).routine()
@@ -223,7 +229,11 @@ class _Writer:
         self.temporaries.append(size)
         return self._first + len(self.temporaries) - 1
 
-    def _part(self, group: Group, fused: Fused) -> Part:
+    def _part(self, group: Group, fused: Fused) -> Part | HostPart:
+        node = group.nodes[0]
+        if is_hosted(node):
+            values = [*node.inputs, *node.outputs]
+            return of_node(node, [self.number.get(fused.root(v), -1) for v in values])
         values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
         numbers = [self.number.get(fused.root(v), -1) for v in values]
         like = collapsed(group)
@@ -232,10 +242,8 @@ class _Writer:
 
 
 def _is_foreign(node: Node) -> bool:
-    """Whether a node is no kernel: control flow, a call into Python, an effect."""
+    """Whether a node is neither a kernel nor a call of Python: control flow, an effect."""
     op = op_of(node)
-    if op is CONSTANT or op is placeholder:
+    if op is CONSTANT or op is placeholder or is_hosted(node):
         return False
-    if isinstance(op.lower, Boundary) or is_region(node) or is_hosted(node):
-        return True
-    return op.stateful or op.facts.ordered or any([t.dtype in UNKNOWN for t in node.types])
+    return isinstance(op.lower, Boundary) or is_region(node) or op.stateful

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,18 @@ class Code:
 
 
 _codes: Final[dict[str, Code]] = {}
+
+
+@contextlib.contextmanager
+def codes_anew() -> Iterator[None]:
+    """As if there were no kernels yet: what is linked has lost its text."""
+    before = dict(_codes)
+    _codes.clear()
+    try:
+        yield
+    finally:
+        _codes.clear()
+        _codes.update(before)
 
 
 def code_of(kernel: Kernel, target: Target) -> Code:

@@ -70,17 +70,23 @@ def finish(
         CompileError: there is no kernel for something, or LLVM rejected one.
         NoCompilerError: no compiler process is available.
     """
-    job = _Job(step, threads, fetches, extents, processor, simplified or extents is not None)
-    key = job.key()
-    job.watch.lap("key")
-    found = None if key is None else _kept(key, job)
-    what = "loaded"
-    if found is None:
-        found = _made(key, job)
-        what = "compiled"
-    if int(config.get("debug")) >= 1:
-        print(f"# weft: {what} {found.brief()}; {job.watch}", file=sys.stderr)
-    return found
+    return begin(step, threads, fetches, extents, processor, simplified).executable()
+
+
+@uncollected
+def begin(
+    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None,
+    processor: Processor = FIRST, simplified: bool = False,
+) -> Begun:  # fmt: skip
+    """`finish` in two steps: everything but waiting for kernels, which other processes compile.
+
+    Raises:
+        CompileError: there is no kernel for something.
+        NoCompilerError: no compiler process is available.
+    """
+    return Begun(
+        _Job(step, threads, fetches, extents, processor, simplified or extents is not None)
+    )
 
 
 def on_state(
@@ -190,41 +196,73 @@ class _Job:
         return Executable(recipe, whole, self.threads, self.target, self.watch, self.processor)
 
 
-def _kept(key: str, job: _Job) -> Executable | None:
-    """The program from disk, if it and all of its kernels are there."""
-    data = compiler.cache().load(key)
-    if data is None:
-        return None
-    recipe = load(data, job.extents)
-    job.watch.lap("recipe")
+class Begun:
+    """A program that is planned, or on disk, and whose kernels may still be compiled."""
 
-    @functools.cache
-    def whole() -> Blueprint:
+    def __init__(self, job: _Job) -> None:
+        self._job = job
+        self._key = job.key()
+        job.watch.lap("key")
+        data = None if self._key is None else compiler.cache().load(self._key)
+        self._is_kept = data is not None
+        if data is None:
+            self._recipe, self._whole = self._planned()
+            return
+        self._recipe, self._whole = load(data, job.extents), functools.cache(self._blueprint)
+        job.watch.lap("recipe")
+
+    @uncollected
+    def executable(self) -> Executable:
+        """The program, once its kernels are there.
+
+        Raises:
+            CompileError: LLVM rejected a kernel.
+            NoCompilerError: no compiler process is available.
+        """
+        job = self._job
+        job.watch.go_on()
+        try:
+            found = job.executable(self._recipe, self._whole)
+        except CompileError:
+            if not self._is_kept:
+                raise
+            self._is_kept = False  # a kernel was evicted
+            self._recipe, self._whole = self._planned()
+            found = job.executable(self._recipe, self._whole)
+        if not self._is_kept:
+            self._keep()
+        if int(config.get("debug")) >= 1:
+            what = "loaded" if self._is_kept else "compiled"
+            print(f"# weft: {what} {found.brief()}; {job.watch}", file=sys.stderr)
+        return found
+
+    def _blueprint(self) -> Blueprint:
+        job = self._job
         return pipeline.plan(job.optimized(), generator.Generator(job.target), job.threads)
 
-    try:
-        return job.executable(recipe, whole)
-    except CompileError:  # a kernel was evicted
-        return None
+    def _planned(self) -> tuple[Recipe, Callable[[], Blueprint]]:
+        """The recipe, once compilers work on its kernels."""
+        job = self._job
+        compiler.demand()
+        driver.prestart()  # with a cold cache, compilers start while we plan
+        step = job.optimized()
+        if step is not job.step:
+            job.watch.lap("passes")
 
+        def announce(kernel: Kernel) -> None:
+            compiler.begin(kernel, job.target)
 
-def _made(key: str | None, job: _Job) -> Executable:
-    compiler.demand()
-    driver.prestart()  # with a cold cache, compilers start while we plan
-    step = job.optimized()
-    if step is not job.step:
-        job.watch.lap("passes")
+        lower = generator.Generator(job.target)
+        blueprint = pipeline.plan(step, lower, job.threads, announce=announce)
+        job.watch.lap("lowering")
+        return recipe_of(blueprint), lambda: blueprint
 
-    def announce(kernel: Kernel) -> None:
-        compiler.begin(kernel, job.target)
-
-    blueprint = pipeline.plan(step, generator.Generator(job.target), job.threads, announce=announce)
-    job.watch.lap("lowering")
-    recipe = recipe_of(blueprint)
-    found = job.executable(recipe, lambda: blueprint)
-    key_of = functools.partial(compiler.key_of, target=job.target)
-    data = None if key is None else dump(recipe, key_of, job.extents)
-    if key is not None and data is not None:
-        compiler.cache().store({key: data})
-        job.watch.lap("keeping")
-    return found
+    def _keep(self) -> None:
+        """Stores the program on disk."""
+        if self._key is None:
+            return
+        key_of = functools.partial(compiler.key_of, target=self._job.target)
+        data = dump(self._recipe, key_of, self._job.extents)
+        if data is not None:
+            compiler.cache().store({self._key: data})
+            self._job.watch.lap("keeping")

@@ -2,11 +2,10 @@
 
 import pytest
 
-from weft.eager.record import tier
+from weft.eager.record import tier_choice
 
 
 @pytest.fixture
 def unstitched(monkeypatch):
     """Structures have programs from their first run on: none runs on library kernels."""
-    monkeypatch.setattr(tier, "STITCHED_RUNS", 0)
-    monkeypatch.setattr(tier, "STITCHED_RUNS_OF_MANY", 0)
+    monkeypatch.setattr(tier_choice, "is_compiled_at_once", lambda: True)

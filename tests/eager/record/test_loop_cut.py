@@ -1,12 +1,14 @@
 """Loops that read no value: how they are cut into programs."""
 
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 import weft as wf
 from weft import nn
-from weft.eager.record import loop_cut, program
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import loop_cut, program, tier_choice
+from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.state import trace
 from weft.nn import functional as F
 
@@ -85,14 +87,14 @@ def sizes(monkeypatch):
 def compiled(monkeypatch):
     """Counts compilations, starting from empty caches."""
     found = []
-    before = programs.finish
+    before = Compiled.__init__
 
-    def finish(step, threads, **options):
-        found.append(step)
-        return before(step, threads, **options)
+    def compiled(self, structure, *options):
+        found.append(structure)
+        before(self, structure, *options)
 
-    monkeypatch.setattr(programs, "finish", finish)
-    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(Compiled, "__init__", compiled)
+    monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
     return found
 
 

@@ -3,13 +3,15 @@
 import gc
 import threading
 import weakref
+from collections import OrderedDict
 
 import numpy as np
 import pytest
 
 import weft as wf
 from weft import config, optim
-from weft.eager.record import prepared_program as programs
+from weft.eager.record import program, tier_choice
+from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.interned_type import intern
 from weft.eager.record.state import trace
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
@@ -36,14 +38,27 @@ def square_error(y, z):
 def compiled(monkeypatch):
     """Counts programs as they are compiled."""
     counted = []
-    before = programs.Prepared._compile
+    before = Compiled.__init__
 
-    def count(self, structure):
+    def count(self, structure, *options):
         counted.append(structure.calls)
-        return before(self, structure)
+        before(self, structure, *options)
 
-    monkeypatch.setattr(programs.Prepared, "_compile", count)
-    monkeypatch.setattr(programs, "_programs", type(programs._programs)())
+    monkeypatch.setattr(Compiled, "__init__", count)
+    monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
+    return counted
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """What each run computes."""
+    counted = []
+
+    def begun(structure, *options):
+        counted.append(structure.calls)
+        return tier_choice.begun(structure, *options)
+
+    monkeypatch.setattr(program, "begun", begun)
     return counted
 
 
@@ -153,14 +168,13 @@ def test_compiled_and_interpreted_agree():
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
 
-def test_one_program_an_iteration():
+def test_one_program_an_iteration(runs):
     loop = Loop(lr=0.1)
     for _ in range(5):
         loop.step().item()
-    before = [p.runs for p in programs._programs.values()]
+    runs.clear()
     loop.step().item()
-    after = [p.runs for p in programs._programs.values()]
-    assert sum(after) - sum(before[: len(after)]) == 1
+    assert len(runs) == 1
 
 
 def test_a_loop_that_reads_no_value_still_runs():
@@ -264,13 +278,13 @@ def test_detached_memory_is_shared():
     assert not np.array_equal(seen.numpy(), old)
 
 
-def test_detaching_a_result_is_no_program():
+def test_detaching_a_result_is_no_program(runs):
     loop = Loop(lr=0.1)
     for _ in range(4):
         float(loop.step().detach())
-    before = sum(p.runs for p in programs._programs.values())
+    runs.clear()
     float(loop.step().detach())
-    assert sum(p.runs for p in programs._programs.values()) == before + 1
+    assert len(runs) == 1
 
 
 def test_threads_record_on_their_own():

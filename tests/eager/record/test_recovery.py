@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import prepared_program as programs
-from weft.eager.record import program
+from weft.eager.record import program, tier_choice
 from weft.eager.record.state import trace
 from weft.errors import OutOfRangeError
 
@@ -185,7 +184,7 @@ def test_what_ran_out_of_memory_or_was_interrupted_is_tried_again(monkeypatch):
     x = wf.zeros(2)
     for error in (MemoryError, KeyboardInterrupt):
         with monkeypatch.context() as patched:
-            patched.setattr(program, "prepared", _raising(error))
+            patched.setattr(program, "begun", _raising(error))
             x.add_(1.0)
             with pytest.raises(error):
                 x.sum().item()
@@ -196,8 +195,9 @@ class Interrupting(OrderedDict[Any, Any]):
     """Ctrl-C right after the first entry of a table."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        is_first = not self
         super().__setitem__(key, value)
-        if len(self) == 1:
+        if is_first:
             signal.raise_signal(signal.SIGINT)
 
 
@@ -206,15 +206,15 @@ def test_ctrl_c_while_a_program_is_noted_leaves_none_half_known(monkeypatch):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     x = wf.zeros(3)
     wf.synchronize()
-    monkeypatch.setattr(programs, "_programs", Interrupting())
+    monkeypatch.setattr(tier_choice, "_tiers", Interrupting())
     x.add_(1.0)
     with config.override(compile=False):
         with pytest.raises(KeyboardInterrupt):
             wf.synchronize()
-        for _ in range(programs.INTERPRETED_RUNS + 2):
+        for _ in range(4):
             wf.synchronize()
             x.add_(1.0)
-    assert x.tolist() == [programs.INTERPRETED_RUNS + 3.0] * 3
+    assert x.tolist() == [5.0] * 3
 
 
 def _raising(error: type[BaseException]) -> Callable[..., Any]:

@@ -31,7 +31,7 @@ def made() -> tuple[nn.Module, Any]:
 # The last one: between recording an update and giving parameters their new values.
 @pytest.mark.parametrize(
     "place",
-    [(program, "prepared"), (program, "assign_arrays"), (optimizers.Optimizer, "_record")],
+    [(program, "begun"), (program, "assign_arrays"), (optimizers.Optimizer, "_record")],
 )
 def test_a_handler_reads_values(place: tuple[Any, str], monkeypatch: pytest.MonkeyPatch) -> None:
     x = wf.tensor(np.eye(5, 3, dtype=np.float32))

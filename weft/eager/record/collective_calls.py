@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Lazy
@@ -19,6 +20,17 @@ def collective_calls(structure: Structure, as_rows: bool) -> CallSequence | None
         return None
     found = expand(structure, as_rows)
     return call_sequence(needed(Request(found.graph, found.outputs, (), found.feeds)))
+
+
+MOST: Final = 512  # forgotten together
+_known: Final[dict[Any, CallSequence]] = {}
+
+
+def shared(calls: CallSequence) -> CallSequence:
+    """The first of equal sequences: it is announced once."""
+    if len(_known) >= MOST:
+        _known.clear()
+    return _known.setdefault(tuple(calls.of.items()), calls)
 
 
 def calls_others(values: Sequence[Lazy]) -> bool:

@@ -8,22 +8,19 @@ from weft.eager.record.access import refuse
 from weft.eager.record.collective_calls import calls_others
 from weft.eager.record.first_step import made_once
 from weft.eager.record.interruption import release, without_interrupted
-from weft.eager.record.lazy import Array, Lazy, Record
+from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.old_value import copies_of_needed
 from weft.eager.record.pending import Pending
-from weft.eager.record.prepared_program import prepared
 from weft.eager.record.program_cache import learn, recurring
 from weft.eager.record.recovery import blame, recover, recover_interrupted
 from weft.eager.record.result import assign_arrays
 from weft.eager.record.state import computing, trace
-from weft.eager.record.stitch import stitched
 from weft.eager.record.structure import Structure, needed, structure_of
-from weft.eager.record.tier import is_stitched, is_unsuited
+from weft.eager.record.tier_choice import begun
 from weft.eager.record.traced_call import CapturedState
-from weft.errors import CompileError, NoCompilerError, WeftError
+from weft.errors import WeftError
 from weft.host.garbage_collection import uncollected
 from weft.host.interrupt import NoticesWait, Uninterrupted
-from weft.library.routine import NoRoutineError
 from weft.ops.communication.exchange_log import exchanges_made
 from weft.runtime.flight import land
 from weft.transport import session
@@ -156,45 +153,15 @@ def _compute(structure: Structure, as_rows: bool, wanted: Lazy | None, partial: 
         found = inspect(structure, leaves)
         assign_arrays(structure, found, frozenset(), copies_of_needed(structure))
         return
-    listed = _stitched(structure, leaves, as_rows)
-    if listed is not None:
-        if as_rows and structure.known is None:
-            learn(structure)
-        with Uninterrupted():
-            copies = None if now.is_alone and not partial else copies_of_needed(structure)
-            assign_arrays(structure, *listed, copies)
-        if copies is not None:
-            now.interrupted.core.difference_update(structure.records)
-        return
-    program = prepared(structure, as_rows)
-    if program.collectives is not None:
-        session.enter(program.collectives)
-    found = program.interpreted(structure, leaves)
-    if found is None and as_rows and structure.known is None:
+    tier, compute = begun(structure, leaves, as_rows, wanted)
+    if as_rows and structure.known is None:
         learn(structure)
+    found = None if tier.overwrites else compute()
     with Uninterrupted():  # memory that was overwritten belongs to the new values
         copies = None if now.is_alone and not partial else copies_of_needed(structure)
-        if found is None:
-            place = program.place_of(wanted, structure.outputs)
-            found = program.launch(structure, leaves, place)
-        assign_arrays(structure, found, program.rows, copies)
+        assign_arrays(structure, *(found or compute()), copies)
     if copies is not None:
         now.interrupted.core.difference_update(structure.records)
-
-
-def _stitched(
-    structure: Structure, leaves: list[Array], as_rows: bool
-) -> tuple[list[Array], frozenset[int]] | None:
-    """What library kernels compute; `None` if a program is to."""
-    if not is_stitched(structure):
-        return None
-    try:
-        return stitched(structure, leaves, as_rows)
-    except NoCompilerError:
-        return None
-    except (NoRoutineError, CompileError):
-        is_unsuited(structure)
-        return None
 
 
 def _recurring(outputs: Sequence[Lazy]) -> Structure | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,34 +15,29 @@ from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
 from weft.eager.record.listing import Listing, listing_of
 from weft.eager.record.structure import Structure
+from weft.eager.record.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known, size
+from weft.library.host_part import HostPart, at_line
 from weft.library.launch_list import LaunchList
 from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
 from weft.library.variant import Bound
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
-from weft.runtime.memory.address import address_of
+from weft.runtime.flight import land
+from weft.runtime.memory.address import address_of, array_at
 from weft.transform.interpreter import located
 
 
-def stitched(
-    structure: Structure, leaves: Sequence[Array], as_rows: bool
-) -> tuple[list[Array], frozenset[int]]:
-    """Computes a structure.
-
-    Returns:
-        Fresh arrays for its outputs, and which outputs are two: see `Expanded`.
+def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
+    """Lists what computes a structure.
 
     Raises:
-        NoRoutineError: a call has no routine; nothing was computed.
-        CompileError: a kernel cannot be compiled; nothing was computed.
-        WeftError: a value does not fit, such as an index.
+        NoRoutineError: a call has no routine.
+        CompileError: a kernel cannot be compiled.
     """
-    if sys.is_finalizing():  # a compiler needs more than is left of the interpreter
-        raise NoRoutineError
     try:
         listing, placed = _listing(structure)
     except NoRoutineError:
@@ -58,9 +54,22 @@ def stitched(
     for step, found in zip(listing.steps, placed, strict=True):
         record = records[step.record]
         stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
-    stitching.run()
     types = [y.type for y in structure.outputs]
-    return stitching.results(listing.outputs, types), frozenset()
+    return Stitched(stitching, listing.outputs, types)
+
+
+class Stitched(NamedTuple):
+    """A list that computes a structure once, on fresh arrays."""
+
+    list: Stitching
+    values: Sequence[int]
+    types: Sequence[TensorType]
+    rows: frozenset[int] = frozenset()
+
+    def run(self) -> Results:
+        """Runs it."""
+        self.list.run()
+        return Results(self.list.results(self.values, self.types), self.rows)
 
 
 def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
@@ -78,42 +87,46 @@ def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
     return listing, placed
 
 
-def _whole(
-    structure: Structure, leaves: Sequence[Array], as_rows: bool
-) -> tuple[list[Array], frozenset[int]]:
-    """Computes a structure as one call, for what has no gradient of its own."""
+def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
+    """The same as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
         made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable()).at()
     except CompileError:
         raise NoRoutineError from None
-    return computed(made, leaves, [y.type for y in expanded.outputs]), expanded.rows
-
-
-def computed(made: Placed, inputs: Sequence[Array], types: Sequence[TensorType]) -> list[Array]:
-    """The results of one routine.
-
-    Args:
-        types: of the results.
-    """
-    count = len(inputs)
+    types = [y.type for y in expanded.outputs]
+    count = len(leaves)
     outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), inputs)
+    stitching = Stitching(count, count + len(types), leaves)
     stitching.allocate(outputs, types, made, frozenset(outputs), ())
     roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
     shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
     stitching.settle([made], shared)
     stitching.start(made, range(count), outputs, None)
-    stitching.run()
-    return stitching.results(roots, types)
+    return Stitched(stitching, roots, types, expanded.rows)
+
+
+class _Launches(NamedTuple):
+    """Launches between two calls of Python, and which record each is of."""
+
+    list: LaunchList
+    started: list[tuple[Part, Bound, Record | None]]
+
+    def run(self) -> None:
+        fault = self.list.run() if self.started else None
+        if fault is not None:
+            raise _failure(fault, *self.started[fault.tag])
 
 
 class Stitching:
-    """Places numbered values in memory, and lists the launches that compute them.
+    """Places numbered values in memory, and lists the launches and calls that compute them.
 
     Args:
         given: how many values are there from the start.
         count: how many there are.
+
+    Attributes:
+        exchanges: the nodes that call other ranks, in order.
     """
 
     def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
@@ -123,8 +136,10 @@ class Stitching:
         self._offsets: dict[int, tuple[int, int]] = {}  # of temporaries: place, bytes
         self._free: dict[int, list[int]] = {}  # offsets by size
         self._top = 0
-        self._list = LaunchList(int(config.get("threads")))
-        self._started: list[tuple[Part, Bound, Record | None]] = []  # of each launch
+        self._threads = int(config.get("threads"))
+        self._lists = [_Launches(LaunchList(self._threads), [])]
+        self._calls: list[Callable[[], None]] = []  # one between each two lists
+        self.exchanges: list[Node] = []
         self._held: list[Array] = []
 
     def fill(self, value: int, kind: TensorType, number: int) -> None:
@@ -178,7 +193,7 @@ class Stitching:
             shared: values with the memory of another one.
         """
         link_all(placed)
-        threads = self._list.threads
+        threads = self._threads
         scratch = max([found.scratch(threads) for found in placed], default=0)
         block = memory_pool.empty((self._top + scratch + LINE,), np.dtype(np.uint8))
         self._held.append(block)
@@ -194,7 +209,7 @@ class Stitching:
         self, found: Placed, inputs: Sequence[int], outputs: Sequence[int], record: Record | None
     ) -> None:
         """Lists the launches of a routine."""
-        all_places, threads, scratch = self._places, self._list.threads, self._scratch
+        all_places, threads, scratch = self._places, self._threads, self._scratch
         places = [all_places[x] if x >= 0 else 0 for x in inputs]
         places += [all_places[y] for y in outputs]
         places += map(address_of, found.routine.constants)
@@ -202,30 +217,62 @@ class Stitching:
             places.append(scratch)
             scratch += aligned(bytes_)
         for part, bound in zip(found.routine.parts, found.bounds, strict=True):
+            if isinstance(part, HostPart):
+                self._call(part, places, record)
+                continue
             own = [places[n] if n >= 0 else 0 for n in part.buffers]
             for bytes_, each in bound.scratch:
                 own.append(scratch)
                 scratch += aligned(bytes_ * (threads if each else 1))
             for start in bound.starts:
-                if self._list.add(start, own):
-                    self._started.append((part, bound, record))
+                launches, started = self._lists[-1]
+                if launches.add(start, own):
+                    started.append((part, bound, record))
+
+    def _call(self, part: HostPart, places: Sequence[int], record: Record | None) -> None:
+        """Lists a call of Python; later launches begin another list."""
+        kinds = (*part.given, *part.types)
+        memory = [places[n] if n >= 0 else 0 for n in part.buffers]
+        arrays = [
+            array_at(place, known(kind.shape), kind.dtype.numpy) if place
+            else np.empty(known(kind.shape), kind.dtype.numpy)  # nobody reads it
+            for place, kind in zip(memory, kinds, strict=True)
+        ]  # fmt: skip
+        count, source = len(part.given), None if record is None else record.source
+
+        def act() -> None:
+            land()
+            try:
+                part.call(source, arrays[:count], arrays[count:])
+            except WeftError as error:
+                error.serial = None if record is None else record.serial
+                raise
+
+        self._calls.append(act)
+        self._lists.append(_Launches(LaunchList(self._threads), []))
+        if part.node is not None:
+            self.exchanges.append(at_line(part.node, source))
 
     def run(self) -> None:
-        """Runs the launches.
+        """Runs the launches and the calls.
 
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
         if int(config.get("debug")):
             self._show()
-        fault = self._list.run()
-        if fault is not None:
-            raise self._failure(fault)
+        self._lists[0].run()
+        for call, launches in zip(self._calls, self._lists[1:], strict=True):
+            call()
+            launches.run()
 
     def _show(self) -> None:
-        calls = len(dict.fromkeys([record for _, _, record in self._started]))
-        what = f"{calls} calls, {len(self._list)} launches, {self._top:,} B for values between them"
-        print(f"# stitched: {what}, about {self._list.ns / 1e3:,.0f} us", file=sys.stderr)
+        records = [record for _, started in self._lists for _, _, record in started]
+        calls = len(dict.fromkeys(records)) + len(self._calls)
+        what = f"{calls} calls, {len(records)} launches, {len(self._calls)} by Python"
+        us = sum([launches.ns for launches, _ in self._lists]) / 1e3
+        print(f"# stitched: {what}, {self._top:,} B for values between them, about {us:,.0f} us",
+              file=sys.stderr)  # fmt: skip
 
     def results(self, values: Sequence[int], types: Sequence[TensorType]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
@@ -242,12 +289,12 @@ class Stitching:
             found.append(array)
         return found
 
-    def _failure(self, fault: Fault) -> WeftError:
-        part, bound, record = self._started[fault.tag]
-        nodes = part.group_at(bound).nodes
-        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
-        source = node.source if record is None else record.source
-        where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
-        error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
-        error.serial = None if record is None else record.serial
-        return error
+
+def _failure(fault: Fault, part: Part, bound: Bound, record: Record | None) -> WeftError:
+    nodes = part.group_at(bound).nodes
+    node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
+    source = node.source if record is None else record.source
+    where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
+    error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
+    error.serial = None if record is None else record.serial
+    return error

@@ -1,68 +1,119 @@
-"""Which tier runs a structure: library kernels at first, then a program of its own.
+"""The interface of what computes structures: library kernels, a program of its own, NumPy.
 
-That follows from the structure and from how often it has run, never from the time that it took.
+Which one does follows from the structure and from how often it has run: see `tier_choice`.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar, NamedTuple
 
-from weft import config
-from weft.eager.record.determinism import are_deterministic_algorithms_enabled
+from weft.eager.record.expansion import expand
+from weft.eager.record.lazy import Array, Lazy
 from weft.eager.record.structure import Structure
-from weft.transport import session
-
-STITCHED_RUNS: Final = 2
-"""The next run is that of a program."""
-SHAPES: Final = 8
-"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
-STITCHED_RUNS_OF_MANY: Final = 64
-"""... then each runs so often before it has a program of its own, which takes long to compile."""
-MOST: Final = 512
-"""Structures, each of which keeps its plans alive; the least recently run goes first."""
-
-_runs: Final[OrderedDict[Any, int]] = OrderedDict()
-_shapes: Final[dict[tuple[str, ...], int]] = {}
-_UNSUITED: Final = -1
+from weft.runtime.compilation import compiler
+from weft.runtime.flight import land
+from weft.transform.interpretation import Interpretation
 
 
-def is_stitched(structure: Structure) -> bool:
-    """Whether this run of a structure is one of library kernels; counts it."""
-    key = structure.key
-    runs = _runs.get(key, 0)
-    if runs:
-        _runs.move_to_end(key)
-    if not 0 <= runs < STITCHED_RUNS_OF_MANY:
+class Results(NamedTuple):
+    """What a run has computed.
+
+    Attributes:
+        arrays: those of the outputs.
+        rows: positions of the outputs that are two arrays: see `Expanded`.
+    """
+
+    arrays: list[Array]
+    rows: frozenset[int] = frozenset()
+
+
+Compute = Callable[[], Results]
+"""Runs once.
+
+Raises:
+    WeftError: a value does not fit, such as an index.
+"""
+
+
+class Tier(ABC):
+    """What computes a structure now.
+
+    Args:
+        as_rows: whether row-sparse outputs stay so: see `expand`.
+
+    Attributes:
+        overwrites: whether results may take over the memory of leaves.
+    """
+
+    overwrites: ClassVar[bool] = False
+
+    def __init__(self, as_rows: bool) -> None:
+        self.as_rows = as_rows
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it runs without a compiler."""
         return False
-    if session.monitors or are_deterministic_algorithms_enabled():
-        return False
-    if config.get("compile") or config.get("reference"):
-        return False
-    if runs >= STITCHED_RUNS and _shapes.get(structure.calls, 0) < SHAPES:
-        _runs[key] = STITCHED_RUNS_OF_MANY
-        return False
-    if not runs:
-        if any(structure.devices):
-            return False
-        _meet(structure.calls)
-    _runs[key] = runs + 1
-    if len(_runs) > MOST:
-        _runs.popitem(last=False)
-    return True
+
+    def next(self, structure: Structure) -> Tier | None:
+        """What computes the next run of the structure; `None` if that is to be chosen anew."""
+        del structure
+        return self
+
+    @abstractmethod
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """Makes what a run needs.
+
+        Args:
+            wanted: the output that is read next, if one is.
+
+        Raises:
+            NoRoutineError: the library has no kernels for something.
+            CompileError: there is no kernel for something.
+            NoCompilerError: a kernel is missing, and there is no compiler.
+        """
+        ...
+
+    def instead(self, structure: Structure, error: Exception) -> Tier:
+        """What computes the structure if `begin` has raised an error.
+
+        Raises:
+            Exception: the same error, if nothing can.
+        """
+        del structure
+        raise error
 
 
-def _meet(calls: tuple[str, ...]) -> None:
-    if len(_shapes) >= MOST:
-        _shapes.clear()
-    _shapes[calls] = _shapes.get(calls, 0) + 1
+class Interpreted(Tier):
+    """NumPy computes it, where no machine code can be made.
 
+    Args:
+        for_good: whether it stays so when there is a compiler again.
+    """
 
-def is_unsuited(structure: Structure) -> None:
-    """Note that a structure has calls that are not in the library."""
-    _runs[structure.key] = _UNSUITED
+    def __init__(self, structure: Structure, as_rows: bool, for_good: bool = False) -> None:
+        super().__init__(as_rows)
+        self._for_good = for_good
+        expanded = expand(structure, as_rows)
+        self._rows = expanded.rows
+        self._run = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
 
+    @property
+    def is_ready(self) -> bool:
+        """See `Tier`."""
+        return True
 
-def was_stitched(structure: Structure) -> bool:
-    """Whether it has run on library kernels before."""
-    return _runs.get(structure.key, 0) > 0
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        return None if compiler.available() and not self._for_good else self
+
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """See `Tier`."""
+
+        def compute() -> Results:
+            land()
+            return Results(self._run(leaves), self._rows)
+
+        return compute

@@ -26,6 +26,9 @@ else:  # as long as all kernels are on disk
     tempfile = Deferred("tempfile")
 
 PIPE_BYTES: Final = 1 << 20
+PAGE_BYTES: Final = 4096
+MOST_SENT: Final = 8
+"""Jobs that a child has at once; another one that is urgent waits for them, some 20 ms each."""
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -84,9 +87,23 @@ class Child:
         assert self.process.stdin is not None and self.process.stdout is not None
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
-        self.job: Job | None = None  # the current job
-        with contextlib.suppress(AttributeError, OSError):  # a whole request fits: no blocking
-            fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        self.jobs: Final[list[Job]] = []  # sent and not answered, in order
+        self._pages = 0  # those that jobs may take in the pipe, so that sending never waits
+        with contextlib.suppress(AttributeError, OSError):
+            fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+            self._pages = fcntl.fcntl(self._input, fcntl.F_SETPIPE_SZ, PIPE_BYTES) // PAGE_BYTES
+
+    @property
+    def load(self) -> int:
+        """About how many pages its jobs take."""
+        return sum([2 + len(job.ir) // PAGE_BYTES for job in self.jobs])
+
+    def has_room(self, job: Job) -> bool:
+        """Whether it takes another job while it works."""
+        if not self.jobs:
+            return True
+        pages = 2 + len(job.ir) // PAGE_BYTES
+        return len(self.jobs) < MOST_SENT and self.load + pages <= self._pages
 
     def send(self, job: Job) -> None:
         """Sends a job.
@@ -94,7 +111,7 @@ class Child:
         Raises:
             OSError: the process has ended.
         """
-        self.job = job
+        self.jobs.append(job)
         ir = _NAME.sub(f"@{job.symbol}", job.ir)
         target = job.target
         texts = target.cpu, target.features, target.processor, ir
@@ -103,24 +120,30 @@ class Child:
         self._input.flush()
 
     def receive(self) -> bytes:
-        """The object code of the current job.
+        """The object code of the first job.
 
         Raises:
             CompileError: LLVM rejected the kernel; the process is fine.
             Died: the process has ended.
         """
-        assert self.job is not None
-        head = self.output.read(ANSWER.size)
+        head = self._read(ANSWER.size)
         if len(head) < ANSWER.size:
             raise Died(self.process.wait())
         status, size = ANSWER.unpack(head)
-        body = self.output.read(size)
+        body = self._read(size)
         if len(body) < size:
             raise Died(self.process.wait())
-        job, self.job = self.job, None
+        job = self.jobs.pop(0)
         if status:
             raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
         return body
+
+    def _read(self, size: int) -> bytes:
+        """So many bytes, or fewer at the end; no more, so that `poll` sees further answers."""
+        found = b""
+        while len(found) < size and (more := os.read(self.output.fileno(), size - len(found))):
+            found += more
+        return found
 
     def last_words(self) -> str:
         """What the process wrote before it died."""

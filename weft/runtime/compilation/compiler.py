@@ -21,6 +21,7 @@ from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
 from weft.host.interrupt import Uninterrupted
+from weft.host.memory import may_hold_code
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
 from weft.runtime.compilation.child import Child, Died, Job
@@ -43,6 +44,7 @@ class Compiler:
         self._lock = threading.RLock()
         self._children: list[Child] = []
         self._queue: dict[str, Job] = {}  # jobs that no child works on yet
+        self._wanted: Collection[str] = ()  # the keys of jobs that are waited for
         self._results: dict[str, bytes | CompileError] = {}  # results that nobody has taken yet
         self._retried: set[str] = set()
         self._linked: dict[str, int] = {}
@@ -86,6 +88,12 @@ class Compiler:
             with contextlib.suppress(NoCompilerError):  # reported to whoever waits for the kernel
                 self._advance(0.0)
 
+    def feed(self) -> None:
+        """See `feed`."""
+        with self._lock, contextlib.suppress(NoCompilerError):
+            if self._queue:
+                self._advance(0.0)
+
     def knows(self, kernel: Kernel, target: Target) -> bool:
         """Whether a kernel needs no compilation."""
         key = key_of(kernel, target)
@@ -120,6 +128,8 @@ class Compiler:
     def _link(self, jobs: dict[str, Job], objects: dict[str, bytes]) -> None:
         if not objects:
             return
+        if not may_hold_code():
+            raise self._refusal("memory cannot be made executable here")
         if self._library is None:
             self._library = llvm.Library()
         addresses = self._library.link({jobs[key].symbol: code for key, code in objects.items()})
@@ -127,15 +137,16 @@ class Compiler:
             self._linked[key] = addresses[jobs[key].symbol]
 
     def _build(self, jobs: dict[str, Job], cache: Cache) -> dict[str, bytes]:
-        """Waits for all jobs; prefetched jobs that nobody waits for are dropped."""
+        """Waits for all jobs; those that nobody waits for come later."""
         self.demand()
-        self._queue = {key: job for key, job in self._queue.items() if key in jobs}
         for job in jobs.values():
             self._enqueue(job)
+        self._wanted = jobs.keys()
         try:
             while not jobs.keys() <= self._results.keys():
                 self._advance(None)
         finally:
+            self._wanted = ()
             results = {key: self._results.pop(key) for key in jobs if key in self._results}
             done = {key: code for key, code in results.items() if isinstance(code, bytes)}
             cache.store(done)  # one bad kernel does not waste the work on the others
@@ -145,7 +156,7 @@ class Compiler:
         return done
 
     def _enqueue(self, job: Job) -> None:
-        at_work = [child.job.key for child in self._children if child.job]
+        at_work = [sent.key for child in self._children for sent in child.jobs]
         if job.key not in self._results and job.key not in at_work:
             self._queue[job.key] = job
 
@@ -158,7 +169,7 @@ class Compiler:
         try:
             with Uninterrupted():
                 self._hand_out()
-            busy = {child.output.fileno(): child for child in self._children if child.job}
+            busy = {child.output.fileno(): child for child in self._children if child.jobs}
             ready = _ready(busy, patience)
             with Uninterrupted():  # a child whose answer is partly read would be out of sync
                 for number in ready:
@@ -170,20 +181,27 @@ class Compiler:
             raise
 
     def _hand_out(self) -> None:
-        """Gives every idle child the largest remaining job."""
+        """Gives children the remaining jobs, the largest first; those that are waited for before.
+
+        A child has several at once, so that it works on while this process does something else.
+        """
         if not self._queue:
             return
-        at_work = sum([child.job is not None for child in self._children])
+        at_work = sum([bool(child.jobs) for child in self._children])
         self.prestart(min(at_work + len(self._queue), _child_count()))
-        for child in [child for child in self._children if child.job is None]:
-            if self._queue:
-                key = max(self._queue, key=lambda key: len(self._queue[key].ir))
-                self._feed(child, self._queue.pop(key))
+        while self._queue:
+            key = max(self._queue, key=self._urgency)
+            child = min(self._children, key=lambda child: child.load)
+            if not child.has_room(self._queue[key]):
+                break
+            self._feed(child, self._queue.pop(key))
+
+    def _urgency(self, key: str) -> tuple[bool, int]:
+        return key in self._wanted, len(self._queue[key].ir)
 
     def _take(self, child: Child) -> None:
         """Receives a child's answer, or handles its death."""
-        job = child.job
-        assert job is not None
+        job = child.jobs[0]
         try:
             self._results[job.key] = child.receive()
         except CompileError as error:
@@ -191,7 +209,7 @@ class Compiler:
         except Died as death:
             (code,) = death.args
             said = child.last_words()
-            self._remove(child)
+            self._remove(child, job)
             # An abort is LLVM's. Anything else may be a kill from outside: try once more.
             ours = -code in _FAULTS and "out of memory" not in said
             if (ours and code == -signal.SIGABRT) or job.key in self._retried:
@@ -209,21 +227,23 @@ class Compiler:
         try:
             child.send(job)
         except OSError:
-            self._remove(child)
+            self._remove(child, job)
             try:
                 self._spawn().send(job)
             except (OSError, NoCompilerError) as error:
                 raise self._refusal(f"kernel {job.name}: {error}") from None
 
-    def _remove(self, child: Child) -> None:
+    def _remove(self, child: Child, job: Job | None = None) -> None:
+        """Ends a child; its jobs but for one are others'."""
         self._children.remove(child)
+        self._queue.update({sent.key: sent for sent in child.jobs if sent is not job})
         child.end()
 
     def _drop_busy(self) -> None:
         with Uninterrupted():
-            self._queue.clear()
-            for child in [child for child in self._children if child.job]:
+            for child in [child for child in self._children if child.jobs]:
                 self._remove(child)
+            self._queue.clear()
 
     def _spawn(self) -> Child:
         child = Child()
@@ -254,7 +274,7 @@ class Compiler:
             NoCompilerError: none could be started.
         """
         with self._lock, Uninterrupted():  # only its caller knows a child that has just started
-            for child in [child for child in self._children if not child.alive and not child.job]:
+            for child in [child for child in self._children if not (child.alive or child.jobs)]:
                 self._children.remove(child)
                 child.forget()
             while len(self._children) < count:
@@ -362,6 +382,11 @@ def begin(kernel: Kernel, target: Target) -> None:
     Does nothing if it is compiled already. Takes 50 us.
     """
     _compiler.begin(kernel, target)
+
+
+def feed() -> None:
+    """Gives compilers what has been begun, if they have room; takes 50 us."""
+    _compiler.feed()
 
 
 def holds(key: str) -> bool:

@@ -19,30 +19,42 @@ import struct
 import sys
 import types
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, Final
 
 REQUEST: Final = struct.Struct("<4I")
 ANSWER: Final = struct.Struct("<BQ")
 IDLE_SECONDS: Final = 60.0
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answers requests until there are no more."""
+def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answers requests until there are no more.
+
+    Args:
+        requests: unbuffered, so that `select` sees those that wait.
+    """
     from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
     from weft.errors import CompileError  # noqa: PLC0415
 
     llvm.tune()
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
-        head = requests.read(REQUEST.size)
+        head = _read(requests, REQUEST.size)
         if len(head) < REQUEST.size:
             return
-        cpu, features, kind, ir = (requests.read(n).decode() for n in REQUEST.unpack(head))
+        cpu, features, kind, ir = (_read(requests, n).decode() for n in REQUEST.unpack(head))
         try:
             status, body = 0, llvm.to_object(ir, cpu, features, kind)
         except CompileError as error:
             status, body = 1, str(error).encode()
         answers.write(ANSWER.pack(status, len(body)) + body)
         answers.flush()
+
+
+def _read(requests: IO[bytes], size: int) -> bytes:
+    """So many bytes, or fewer at the end."""
+    found = b""
+    while len(found) < size and (more := requests.read(size - len(found))):
+        found += more
+    return found
 
 
 def main(folders: list[str]) -> None:
@@ -53,7 +65,7 @@ def main(folders: list[str]) -> None:
     package = types.ModuleType("weft")
     package.__path__ = [str(Path(__file__).resolve().parents[2])]
     sys.modules["weft"] = package
-    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    requests, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     os.dup2(2, 1)  # LLVM's output must not mix with the answers

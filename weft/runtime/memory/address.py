@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,15 @@ _HEADER: Final = object.__basicsize__
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """The address of an array's first element."""
     return _MEMORY[(id(array) + _HEADER) >> 3]
+
+
+def array_at(place: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The memory at an address, which the caller keeps alive, as an array."""
+    size = math.prod(shape) * dtype.itemsize
+    if not size:
+        return np.zeros(shape, dtype)
+    memory = (ctypes.c_uint8 * size).from_address(place)
+    return np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
 
 
 def _layout_is_known() -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, known
 from weft.passes.blueprint import External, InArena, Place, Source
+from weft.runtime.memory.address import array_at
 from weft.runtime.memory.arena import Arena
 from weft.runtime.memory.state import State
 from weft.runtime.memory.tape import Tapes
@@ -50,13 +50,8 @@ class ProgramMemory:
         if isinstance(place, InArena):
             array = self.arena.view(place.offset, dtype, shape)
             return lambda: array
-        index, size = place.index, place.size
-
-        def read() -> Array:
-            memory = (ctypes.c_uint8 * size).from_address(self.addresses[index])
-            return np.ctypeslib.as_array(memory).view(dtype).reshape(shape)
-
-        return read if size else lambda: np.zeros(shape, dtype)
+        index = place.index
+        return lambda: array_at(self.addresses[index], shape, dtype)
 
     def writer(self, place: Place, kind: TensorType) -> Callable[[Array], None]:
         """A function that writes an array to a place; a stack takes the array's number of rows."""

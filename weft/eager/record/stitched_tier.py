@@ -1,0 +1,123 @@
+"""Structures that library kernels compute, until they have a program of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from weft.eager.record.collective_calls import collective_calls, shared
+from weft.eager.record.compiled_tier import Compiled
+from weft.eager.record.expansion import expand
+from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.placed_tier import OverDevices
+from weft.eager.record.stitch import stitched
+from weft.eager.record.stitched_runs import stays_stitched
+from weft.eager.record.structure import Structure
+from weft.eager.record.tier import Compute, Interpreted, Results, Tier
+from weft.errors import NoCompilerError
+from weft.ir.node import Node
+from weft.library.routine import NoRoutineError
+from weft.ops.communication.sequence import call_sequence
+from weft.runtime.compilation import compiler
+from weft.runtime.execution import driver
+from weft.transform.interpreter import needs_interpreter
+from weft.transport import session
+
+
+def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) -> None:
+    """Tells other ranks what a list calls them for.
+
+    Raises:
+        NoRoutineError: a program of its own would make other calls.
+    """
+    calls = call_sequence(exchanges)
+    if structure.memo is None:  # met in no sizes before
+        whole = collective_calls(structure, as_rows)
+        if calls != whole and (calls is None or whole is None or calls.digests != whole.digests):
+            raise NoRoutineError
+    if calls is not None:
+        session.enter(shared(calls))
+
+
+class Stitched(Tier):
+    """Library kernels.
+
+    Args:
+        for_good: whether it stays so, however often it runs.
+    """
+
+    def __init__(self, as_rows: bool, for_good: bool = False) -> None:
+        super().__init__(as_rows)
+        self._for_good = for_good
+        self._runs = 1
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        if not (self._for_good or stays_stitched(structure, self._runs)):
+            return Compiling(self.as_rows)
+        self._runs += 1
+        return self
+
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """See `Tier`."""
+        driver.entries()
+        run = stitched(structure, leaves, self.as_rows)
+        if session.monitors:
+            _announce(run.list.exchanges, structure, self.as_rows)
+        return run.run
+
+    def instead(self, structure: Structure, error: Exception) -> Tier:
+        """See `Tier`."""
+        if self._for_good or isinstance(error, NoCompilerError):
+            return Interpreted(structure, self.as_rows, self._for_good)
+        return compiled(structure, self.as_rows)
+
+
+class Compiling(Stitched):
+    """Library kernels once more, while other processes compile those of a program.
+
+    The next run is the program's, whether or not they are done by then.
+    """
+
+    def __init__(self, as_rows: bool) -> None:
+        super().__init__(as_rows)
+        self._program: Tier | None = None
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        return self._program or self
+
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """See `Tier`."""
+        if self._program is None and compiler.available():
+            with contextlib.suppress(NoCompilerError):
+                self._program = _program(structure, self.as_rows)
+        compute = super().begin(structure, leaves, wanted)
+
+        def beside() -> Results:
+            found = compute()
+            compiler.feed()
+            return found
+
+        return beside
+
+
+def compiled(structure: Structure, as_rows: bool) -> Tier:
+    """The tier of a structure that is compiled before its first run.
+
+    Raises:
+        CompileError: there is no kernel for something.
+    """
+    try:
+        return _program(structure, as_rows)
+    except NoCompilerError:
+        return Interpreted(structure, as_rows)
+
+
+def _program(structure: Structure, as_rows: bool) -> Tier:
+    """A program of its own, where the compiler can make one."""
+    expanded = expand(structure, as_rows)
+    if needs_interpreter(expanded.graph):
+        return Stitched(as_rows, for_good=True)
+    make = OverDevices if len(structure.devices) > 1 else Compiled
+    return make(structure, as_rows, expanded)

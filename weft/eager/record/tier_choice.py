@@ -1,0 +1,61 @@
+"""Which tier runs a structure: library kernels at first, then a program of its own.
+
+That follows from the structure and from how often it has run, never from the time that it took,
+from what a cache holds or from other threads. So all ranks of a job choose alike.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from weft.eager.record.lazy import Array, Lazy
+from weft.eager.record.stitched_runs import is_compiled_at_once, meet
+from weft.eager.record.stitched_tier import Stitched, compiled
+from weft.eager.record.structure import Structure
+from weft.eager.record.tier import Compute, Interpreted, Tier
+from weft.errors import CompileError, NoCompilerError
+from weft.library.routine import NoRoutineError
+
+MOST: Final = 512
+"""Structures, each of which keeps its plans alive; the least recently run goes first."""
+
+_tiers: Final[OrderedDict[Any, Tier]] = OrderedDict()
+
+
+def begun(
+    structure: Structure, leaves: Sequence[Array], as_rows: bool = False, wanted: Lazy | None = None
+) -> tuple[Tier, Compute]:
+    """Chooses the tier of this run of a structure, and makes what the run needs.
+
+    Raises:
+        CompileError: there is no kernel for something.
+    """
+    key = structure.key, as_rows
+    tier = before = _tiers.get(key)
+    if sys.is_finalizing():  # a compiler needs more than is left of the interpreter
+        tier = tier if tier is not None and tier.is_ready else Interpreted(structure, as_rows)
+    else:
+        tier = (tier and tier.next(structure)) or _first(structure, as_rows)
+    while True:
+        try:
+            compute = tier.begin(structure, leaves, wanted)
+            break
+        except (NoRoutineError, CompileError, NoCompilerError) as error:
+            tier = tier.instead(structure, error)
+    if tier is not before:
+        _tiers[key] = tier
+        if len(_tiers) > MOST:
+            _tiers.popitem(last=False)
+    _tiers.move_to_end(key)
+    return tier, compute
+
+
+def _first(structure: Structure, as_rows: bool) -> Tier:
+    """The tier of the first run."""
+    if is_compiled_at_once():
+        return compiled(structure, as_rows)
+    meet(structure)
+    return Stitched(as_rows)
