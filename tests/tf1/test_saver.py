@@ -258,3 +258,21 @@ def test_the_state_file_is_right_wherever_a_save_is_cut_off(tmp_path, monkeypatc
         assert len(numbers(folder)) <= keep + 1
         restarted(folder / "m", [4], keep)
         assert len(numbers(folder)) == keep
+
+
+def test_errors_of_distant_variables_are_tensorflows(tmp_path, monkeypatch):
+    """As sessions that recover expect them."""
+
+    def gone(*_):
+        raise errors.UnavailableError("/job:ps/task:1: has ended")
+
+    tf.Variable([1.0])
+    saver = tf.train.Saver()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        path = saver.save(session, str(tmp_path / "model"))
+        for name in ("values_of", "set_values"):
+            monkeypatch.setattr(saver_module, name, gone)
+        for call in (lambda: saver.save(session, path), lambda: saver.restore(session, path)):
+            with pytest.raises(tf.errors.UnavailableError, match="task:1"):
+                call()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Protocol
 
 from weft import errors
@@ -160,6 +162,18 @@ def translate(error: errors.WeftError) -> errors.WeftError:
         if isinstance(error, kind):
             return _both(translation, type(error))(None, None, str(error))
     return error
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Raises TensorFlow's exceptions for errors of the block, or of a function it decorates."""
+    try:
+        yield
+    except errors.WeftError as error:
+        found = translate(error)
+        if found is error:
+            raise
+        raise found from error
 
 
 @functools.cache

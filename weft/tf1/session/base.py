@@ -23,7 +23,13 @@ from weft.runtime.flight import new_lock
 from weft.runtime.measurement.profile import watch
 from weft.runtime.memory.distant import values_of
 from weft.runtime.phase_time import watch_phases
-from weft.tf1.errors import ClosedSessionError, FailedPreconditionError, OpError, translate
+from weft.tf1.errors import (
+    ClosedSessionError,
+    FailedPreconditionError,
+    OpError,
+    translate,
+    translated,
+)
 from weft.tf1.framework.defaults import Defaults
 from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.sparse_tensor import spread_feeds
@@ -234,6 +240,7 @@ class BaseSession:
         arrays = [f.convert(v) for f, v in zip(plan.feeds, feeds.values(), strict=True)]
         return plan, plan.fed(arrays, self._state)
 
+    @translated()
     def value_of(self, variable: Variable) -> Any:
         """The current value of a variable.
 

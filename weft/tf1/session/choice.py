@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from weft.errors import WeftError
-from weft.tf1.errors import translate
+from weft.tf1.errors import translated
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session import cluster_backend
 from weft.tf1.session.backend import Backend, ProcessBackend
@@ -11,19 +10,13 @@ from weft.tf1.session.local_devices import LocalDevicesBackend
 from weft.tf1.session.options import ConfigProto, check
 
 
+@translated()
 def backend_for(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
     """What a session of a graph, with this target and these options, runs on.
 
     Raises:
         OpError: the target does not answer, or an option is wrong.
     """
-    try:
-        return _made(target, config, graph)
-    except WeftError as error:
-        raise translate(error) from error
-
-
-def _made(target: str, config: ConfigProto | None, graph: Graph) -> Backend:
     if config is not None:
         check(config)
     if target not in ("", "local"):

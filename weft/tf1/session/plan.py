@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.errors import WeftError
 from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
 from weft.passes.step import Request
 from weft.resource.base import Cancellation
 from weft.runtime.phased import Phased
-from weft.tf1.errors import InvalidArgumentError, translate
+from weft.tf1.errors import InvalidArgumentError, translated
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.backend import Backend
 from weft.tf1.session.feed import (
@@ -75,15 +74,13 @@ def planned(
     fed = [feed.tensor.value for feed in feeds]
     fetch = Fetch(graph, fetches, fed)
     roots = [*(v.node for v in fetch.values if v not in fed), *fetch.targets]
-    check_first_run(graph, roots, state)
-    check_one_of(graph, roots)
-    try:
+    with translated():
+        check_first_run(graph, roots, state)
+        check_one_of(graph, roots)
         implicit = implicit_feeds(graph, roots, fed)
         fed.extend(item.placeholder for item in implicit)
         request = Request(graph.ir, fetch.values, fetch.targets, tuple(fed))
         function = _function(request, backend, cancellation)
-    except WeftError as error:
-        raise translate(error) from error
     return Plan(function, fetch, feeds, implicit, graph.epoch)
 
 

@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Any
 
-from weft.errors import WeftError
-from weft.tf1.errors import translate
+from weft.tf1.errors import translated
 from weft.tf1.framework.graph import Graph
 from weft.tf1.session.base import BaseSession
 from weft.tf1.session.cluster_backend import reset
@@ -36,10 +35,8 @@ class Session(BaseSession):
             UnavailableError: a task does not answer.
         """
         del config
-        try:
+        with translated():
             reset(target, containers or ())
-        except WeftError as error:
-            raise translate(error) from error
 
     def __enter__(self) -> Session:
         stack = contextlib.ExitStack()

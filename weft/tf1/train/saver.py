@@ -18,7 +18,7 @@ from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
 from weft.ir.shape import compatible, is_static, known, show, size
 from weft.runtime.memory.distant import set_values, values_of
 from weft.tf1.data_flow.table_state import SAVEABLE_OBJECTS, TableState
-from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, translated
 from weft.tf1.framework.graph import fail, get_collection
 from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
@@ -111,6 +111,7 @@ class Saver:
         """Manage those of these checkpoints that exist, the oldest first."""
         self.set_last_checkpoints([p for p in checkpoint_paths if checkpoint_exists(p)])
 
+    @translated()
     def save(
         self, sess: Any, save_path: str, global_step: Any = None,
         latest_filename: str | None = None, meta_graph_suffix: str = "meta",
@@ -208,6 +209,7 @@ class Saver:
                 remove_store(path)
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
+    @translated()
     def restore(self, sess: Any, save_path: str) -> None:
         """Restore the variables from a checkpoint; all of them or, on an error, none.
 
