@@ -197,8 +197,8 @@ def _packed(text: str | None, target: Target) -> list[Variant]:
     def code(name: str, offset: int) -> Code:
         found = _codes.get((target, offset))
         if found is None:
-            found = _codes[target, offset] = Code(Kernel(name, ""), target)
-            found.address = pack.at(offset)
+            found = _codes[target, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
+            found.link(pack.at(offset))
         return found
 
     return [from_data(variant, code) for variant in data]
