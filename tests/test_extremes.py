@@ -17,12 +17,14 @@ from catalogue import attributes, is_complex, types_of
 
 from weft import config
 from weft.codegen.target import current
-from weft.eager.record.stitch import computed
+from weft.eager.record.stitch import computing
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
-from weft.ir.extent_function import evaluation
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
+from weft.library.case import Case as Sized
+from weft.library.case import Made
+from weft.library.formula import Formula, packed
 from weft.library.routine import routine
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Array, Case, Elementwise, Op, catalogue
 from weft.runtime.engine import Function, State
@@ -135,13 +137,15 @@ def for_many_sizes(
     extents = Extents()
     graph, results, feeds = build(group, extents.base(SIZE), order)
     fetches = [y for ys in results for y in ys]
-    made = routine(graph, fetches, feeds, current())
-    numbers = evaluation(extents, made.extents)([length])
-    if numbers is None:
+    made = Made(routine(graph, fetches, feeds, current()))
+    formula, sizes = Formula(extents.state, [0]), packed([length])
+    formula.guard()
+    case = Sized(made, formula)
+    if not case.holds(sizes):
         raise UncoveredError(f"not for {length} elements")
     arrays = [x for call in vectors for x in call.inputs]
     types = [TensorType(y.type.dtype, (length,)) for y in fetches]
-    found = computed(made.at(numbers), arrays, types)
+    found = computing(case, sizes, arrays, types).run().arrays
     return vectors, found
 
 

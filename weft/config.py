@@ -165,8 +165,8 @@ KNOBS = {
             lambda: 0,
             _level,
             "an integer from 0 to 6",
-            "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, "
-            "6 assembly",
+            "print 1 programs and tiers, 2 kernel times, 3 graphs after each pass, 4 loop IR, "
+            "5 LLVM IR, 6 assembly",
         ),
         Knob(
             "verify",

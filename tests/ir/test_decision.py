@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from weft.ir import decision as module
 from weft.ir.decision import decision
 from weft.ir.extent import Extents
-from weft.ir.extent_function import evaluation
 
 SIZES = st.integers(1, 60)
 
@@ -45,13 +44,3 @@ def test_a_decision_holds_when_it_is_restored() -> None:
     for rows, columns in ((3, 5), (4, 1), (25, 2)):
         admitted = again.admits(again.values([rows, columns]))
         assert admitted == (kind(rows * 2, columns) == found)
-
-
-@given(SIZES, SIZES)
-def test_a_function_of_the_sizes_decides_alike(n: int, other: int) -> None:
-    extents = Extents()
-    rows, columns = extents.base(n), extents.base(5)
-    kind(rows + columns, columns)
-    held = extents.admits(extents.values([other, 6]))
-    found = evaluation(extents, [rows.index])([other, 6])
-    assert found == ((other,) if held else None)

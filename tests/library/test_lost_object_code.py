@@ -9,16 +9,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from weft import config
 from weft.codegen.target import current
 from weft.eager.record.plan import placeholders
+from weft.eager.record.stitch import computing
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.library import entry, variant
-from weft.library.routine import Placed, link_all, routine
+from weft.library.case import Case, Made
+from weft.library.formula import Formula
+from weft.library.routine import routine
+from weft.library.variant import Code
 from weft.ops.declaration import catalogue
 from weft.runtime.compilation import compiler as module
 from weft.runtime.compilation.compiler import Compiler
@@ -48,36 +53,43 @@ def begin(monkeypatch: Any, folder: Path) -> Iterator[Any]:
         each.close()
 
 
-def _placed(n: int) -> Placed:
+def _case(n: int) -> Case:
     with Graph().as_default() as graph:
         (x,) = placeholders([TensorType(float32, (n, 3))])
         y = catalogue.sum(catalogue.tanh(x), axes=(0,))
-    return routine(graph, [y], [x], current()).at()
+    return Case(Made(routine(graph, [y], [x], current())), Formula())
 
 
-def _is_linked(placed: Placed) -> bool:
-    return all([code.address and not code.kernel.ir for code in placed.codes])
+def _run(n: int) -> Case:
+    case, x = _case(n), np.ones((n, 3), np.float32)
+    (y,) = computing(case, b"", [x], [TensorType(float32, (3,))]).run().arrays
+    np.testing.assert_allclose(y, n * np.tanh(np.ones(3)), 1e-5)
+    return case
+
+
+def _codes(case: Case) -> list[Code]:
+    variants = [v for part in case.routine.parts for v in part.entry.variants]
+    return [template.code for variant in variants for template in variant.templates]
 
 
 @pytest.mark.parametrize("spoiled", [None, b"", b"damaged"])
 def test_kernels_that_are_lost_after_their_entry_was_read(begin, folder, spoiled):
     for n in (7, 1000):
-        link_all([_placed(n)])
+        _run(n)
     begin()
-    placed = _placed(9)
-    assert not any([code.kernel.ir for code in placed.codes])  # all is known from the disk
+    codes = _codes(_case(9))
+    assert codes and not any([code.kernel.ir for code in codes])  # all is known from the disk
     for file in folder.glob("*.o"):
         if spoiled is None:
             file.unlink()
         else:
             file.write_bytes(spoiled)
-    link_all([placed])
-    assert _is_linked(placed)
+    case = _run(9)
+    assert any([code.address and not code.kernel.ir for code in _codes(case)])
     begin()
-    again = _placed(9)
-    assert not any([code.kernel.ir for code in again.codes])  # they are on disk again
-    link_all([again])
-    assert _is_linked(again)
+    codes = _codes(_case(9))
+    assert not any([code.kernel.ir for code in codes])  # they are on disk again
+    _run(9)
 
 
 NO_COMPILER = """

@@ -6,12 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from weft.eager.record import stitch, stitched_runs
+from weft.eager.record import stitched_runs
 from weft.library.entry import Entry
 from weft.library.form import form_of
 from weft.library.form_text import NoTextError, as_text
-from weft.library.launch_list import LaunchList
+from weft.library.kernel_list import KernelList
 from weft.library.making import same_group
+from weft.library.workspace import Workspace
 
 Forms = dict[str, list[tuple[int, ...]]]
 
@@ -47,7 +48,7 @@ def nothing_runs() -> Iterator[None]:
     """Kernels are written, but neither compiled nor run: values are whatever is in memory."""
     with (
         mock.patch.object(Entry, "_begin", lambda self, variant: None),
-        mock.patch.object(stitch, "link_all", lambda placed: None),
-        mock.patch.object(LaunchList, "run", lambda self: None),
+        mock.patch.object(KernelList, "_link", lambda self, into, sizes: None),
+        mock.patch.object(Workspace, "run", lambda self, first, last: None),
     ):
         yield

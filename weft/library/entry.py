@@ -18,7 +18,8 @@ from weft.errors import CompileError
 from weft.ir.extent import Extents
 from weft.library import background
 from weft.library.form import Form, form_of, resized
-from weft.library.variant import Bound, Code, Variant, code_of, codes_anew, from_data, variant_of
+from weft.library.formula import Choice, packed
+from weft.library.variant import Code, Variant, code_of, codes_anew, from_data, variant_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
@@ -28,7 +29,8 @@ from weft.runtime.compilation.pack import pack_of
 from weft.runtime.execution import driver
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
-MOST_VARIANTS: Final = 32  # beyond these, a size gets kernels of its own
+MOST_VARIANTS: Final = 64  # beyond these, a size gets kernels of its own
+"""A matmul of any sizes has one for each number of rows of its tiles, and several more."""
 MOST_OWN: Final = 64
 LEAST: Final = 2  # sizes of one are part of the form
 
@@ -38,7 +40,8 @@ class Entry:
 
     Attributes:
         text: the form; `None` if it has no text, and so is not kept.
-        variants: those that are not in a pack.
+        variants: for many sizes, the latest first, without those in a pack.
+        choice: those that the stitcher chooses from.
     """
 
     def __init__(self, form: Form, target: Target) -> None:
@@ -47,68 +50,90 @@ class Entry:
         self.text = None if text.endswith(UNKNOWN) else text
         self._anew = anew = bool(_anew)
         self._packed = [] if anew else _packed(self.text, target)
-        self.variants: list[Variant] = []
+        self.variants: Final[list[Variant]] = []
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
+        self._sizes = len(form.sizes)
         self._symbolic = True
+        self.choice: Final = Choice()
+        if not anew:
+            self._offer()
 
-    def at(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
-        """The launches of a group of this form at concrete sizes.
+    def _offer(self) -> None:
+        found = [v for v in (*self._packed, *self.variants, *self._own.values()) if v.table]
+        values = max([variant.value_count for variant in found], default=0)
+        self.choice.fill([variant.table for variant in found], self._sizes, values)
+
+    def add(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
+        """Adds a variant for sizes that the stitcher has found none for.
 
         Args:
+            group: one of this form.
             places: the group's own sizes, in the order of the form; they may be extents.
 
         Raises:
             CompileError: there is no kernel for it.
         """
-        found = _first(self._packed, sizes) or _first(self.variants, sizes)
-        if found is None and not self._asked:
+        if not self._asked:
             self._asked = True
-            self.variants = _kept(self.key, self._target)
-            found = _first(self.variants, sizes)
-        own = self._own.get(sizes)
-        if found is None and own is not None:
-            found = own.at(sizes)
-        return found or self._new(group, places, sizes)
-
-    def _new(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
-        """The launches of new kernels."""
-        if not self._anew:
+            self.variants.extend(_kept(self.key, self._target))
+            self._offer()
+            if any([v.table and v.holds(packed(sizes)) for v in self.variants]):
+                return
+        plain = [v for v in (*self._packed, *self.variants) if not v.table]
+        own = next((v for v in [v.at(sizes) for v in plain] if v), None)
+        if own is None:
             driver.prestart()  # compilers start while kernels are written
             background.begin(self._target)
-        if self._symbolic and len(self.variants) < MOST_VARIANTS:
-            found = self._written(group, places, sizes)
-            if found is not None:
-                return found
+        if own is None and self._symbolic and len(self.variants) < MOST_VARIANTS:
+            made = self._written(group, places, sizes)
+            if made is not None and made.table and made.holds(packed(sizes)):
+                self._offer()
+                return
+            own = None if made is None or made.table else made.at(sizes)
+        if own is None:
+            own = self._for_one_size(group, places, sizes)
+            self._begin(own)
         if len(self._own) >= MOST_OWN:
-            self._own.clear()
-        own = self._own[sizes] = self._for_one_size(group, places, sizes)
-        self._begin(own)
-        found = own.at(sizes)
-        assert found is not None
-        return found
+            del self._own[next(iter(self._own))]
+        self._own[sizes] = own
+        self._offer()
 
-    def _written(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound | None:
-        """The launches of a new variant."""
+    def write(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
+        """Writes a variant for these sizes, unless one holds for them; it is not to be run here.
+
+        Raises:
+            CompileError: there is no kernel for it.
+        """
+        if not any([variant.at(sizes) for variant in self.variants]) and self._symbolic:
+            self._written(group, places, sizes)
+
+    def _written(
+        self, group: Group, places: Sequence[int], sizes: tuple[int, ...]
+    ) -> Variant | None:
+        """A new variant, if kernels of this family have sizes as arguments."""
         extents = Extents()
         extents.planning = True
         try:
             symbolic = resized(group, places, sizes, lambda n: extents.base(n, min(n, LEAST)))
             variant = variant_of(symbolic, written(symbolic, self._target), extents, self._target)
-        except (CompileError, TypeError):  # no kernel of this family has sizes as arguments
+        except (CompileError, TypeError):
             self._symbolic = False
             return None
         self._begin(variant)
         self.variants.insert(0, variant)
         _new.append(self)
-        return variant.at(sizes)
+        return variant
 
     def restore(self, group: Group, places: Sequence[int]) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
         lost = [v for v in self.variants if any([t.code.is_lost for t in v.templates])]
-        for variant in lost:
-            self.variants.remove(variant)
-            self._written(group, places, variant.first)
+        try:
+            for variant in lost:
+                self.variants.remove(variant)
+                self._written(group, places, variant.first)
+        finally:
+            self._offer()
         return [t.code for variant in lost for t in variant.templates]
 
     def _begin(self, variant: Variant) -> None:
@@ -130,7 +155,7 @@ class Entry:
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
         plain = resized(group, places, sizes, int)
-        return variant_of(plain, lower(plain, self._target), None, self._target)
+        return variant_of(plain, lower(plain, self._target), None, self._target, sizes)
 
 
 _new: Final[list[Entry]] = []  # with variants that are not yet on disk
@@ -176,15 +201,6 @@ def link(codes: Sequence[Code]) -> None:
 
 
 _codes: Final[dict[tuple[Target, int], Code]] = {}  # those in packs
-
-
-def _first(variants: Sequence[Variant], sizes: tuple[int, ...]) -> Bound | None:
-    """The launches for these sizes of the first variant that has them."""
-    for variant in variants:
-        found = variant.at(sizes)
-        if found is not None:
-            return found
-    return None
 
 
 def _packed(text: str | None, target: Target) -> list[Variant]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from weft.ir.graph import Graph
 from weft.ir.node import Node, Source, TensorType, Value
 from weft.ir.shape import known
 from weft.library.form import UnsizedError
-from weft.library.variant import Bound, Code
 from weft.ops.declaration import writes_into
 from weft.transform.interpretation import Interpretation
 from weft.transform.interpreter import evaluate_node, failed, place
@@ -51,15 +50,6 @@ class HostPart:
         for kind in (*self.given, *self.types):
             if any([type(n) is Extent for n in known(kind.shape)]):
                 raise UnsizedError
-
-    def at(self, left: Iterator[int]) -> Bound:
-        """It launches no kernel."""
-        del left
-        return Bound((), (), ())
-
-    def restore(self) -> list[Code]:
-        """It has no kernel."""
-        return []
 
 
 def of_node(node: Node, buffers: Sequence[int]) -> HostPart:

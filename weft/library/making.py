@@ -83,7 +83,7 @@ def _write(text: str, sizes: Sequence[int], target: Target) -> None:
     group = same_group(text, sizes)
     entry, places = entry_of(group, target)
     with contextlib.suppress(CompileError):
-        entry.at(group, places, tuple(sizes))
+        entry.write(group, places, tuple(sizes))
 
 
 def _packed(

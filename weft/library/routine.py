@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from weft.codegen.target import Target
-from weft.errors import CompileError, NoCompilerError
-from weft.host.memory import LINE
-from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.collapse import collapsed
-from weft.library.entry import Entry, entry_of, link
+from weft.library.entry import Entry, entry_of
 from weft.library.form import resized
 from weft.library.host_part import HostPart, of_graph, of_node
-from weft.library.variant import Bound, Code
+from weft.library.variant import Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
 from weft.passes.fuse import fuse
@@ -50,18 +47,21 @@ class Part:
     sizes: tuple[int, ...]
     buffers: tuple[int, ...]
 
-    def at(self, left: Iterator[int]) -> Bound:
-        """Its launches, given the sizes that are extents, in order."""
-        sizes = tuple([_at(x, left) for x in self.sizes])
-        return self.entry.at(self.group, self.sizes, sizes)
-
     def restore(self) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
         return self.entry.restore(self.group, self.sizes)
 
-    def group_at(self, bound: Bound) -> Group:
+    def add(self, sizes: tuple[int, ...]) -> None:
+        """Adds kernels for sizes for which there are none.
+
+        Raises:
+            CompileError: there is no kernel for it.
+        """
+        self.entry.add(self.group, self.sizes, sizes)
+
+    def group_at(self, sizes: Sequence[int]) -> Group:
         """The group at concrete sizes."""
-        return resized(self.group, self.sizes, bound.sizes, int)
+        return resized(self.group, self.sizes, sizes, int)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,82 +82,11 @@ class Routine:
     temporaries: tuple[int, ...]
     parts: tuple[Part | HostPart, ...]
 
-    @property
-    def extents(self) -> list[int]:
-        """The indices of the extents that it depends on, as `at` takes them."""
-        kernels = [part for part in self.parts if isinstance(part, Part)]
-        sizes = (*[x for part in kernels for x in part.sizes], *self.temporaries)
-        return [x.index for x in sizes if isinstance(x, Extent)]
-
-    def at(self, numbers: Sequence[int] = ()) -> Placed:
-        """The routine at concrete sizes.
-
-        Args:
-            numbers: the values of its `extents`.
-        """
-        left = iter(numbers)
-        bounds = tuple([part.at(left) for part in self.parts])
-        return Placed(self, bounds, tuple([_at(size, left) for size in self.temporaries]))
-
     @functools.cached_property
     def reads(self) -> frozenset[int]:
         """The inputs that it reads."""
         numbers = [n for part in self.parts for n in part.buffers]
         return frozenset([n for n in (*numbers, *self.results) if 0 <= n < self.inputs])
-
-
-@dataclass(frozen=True, eq=False)
-class Placed:
-    """A routine at concrete sizes.
-
-    Attributes:
-        bounds: the launches of each part.
-        temporaries: bytes of each, besides scratch memory.
-    """
-
-    routine: Routine
-    bounds: tuple[Bound, ...]
-    temporaries: tuple[int, ...]
-
-    @functools.cached_property
-    def codes(self) -> tuple[Code, ...]:
-        """Its kernels."""
-        return tuple([start.code for bound in self.bounds for start in bound.starts])
-
-    def scratch(self, threads: int) -> int:
-        """Bytes of all temporary memory, each piece aligned to a cache line."""
-        each = [n * (threads if shared else 1) for b in self.bounds for n, shared in b.scratch]
-        return sum([aligned(n) for n in (*self.temporaries, *each)])
-
-
-def link_all(placed: Sequence[Placed]) -> None:
-    """Links the kernels of routines; those whose object code is gone are written again.
-
-    Raises:
-        CompileError: as `link`.
-    """
-    missing = [code for found in placed for code in found.codes if not code.address]
-    if not missing:
-        return
-    try:
-        link(missing)
-    except NoCompilerError:
-        raise
-    except CompileError:
-        parts = [part for found in placed for part in found.routine.parts]
-        lost = [code for part in parts for code in part.restore()]
-        if not lost:
-            raise
-        link([*missing, *lost])
-
-
-def aligned(size: int) -> int:
-    """A number of bytes, rounded up to whole cache lines."""
-    return -(-size // LINE) * LINE
-
-
-def _at(number: int, left: Iterator[int]) -> int:
-    return number if type(number) is int else next(left)
 
 
 def routine(

@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
 
+from weft.codegen.driver import list_layout as layout
 from weft.codegen.target import Target
 from weft.ir.extent import Extent, Extents
-from weft.ir.extent_function import evaluation
 from weft.ir.node import Value
+from weft.library.formula import DecidedError, Formula, FormulaTable, numbers
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 from weft.runtime.compilation import compiler
+from weft.runtime.memory.address import address as address_of
 
 
 class Code:
     """A kernel and, once it is linked, its address."""
 
-    __slots__ = ("address", "kernel", "target")
+    __slots__ = ("_cell", "kernel", "target")
 
     def __init__(self, kernel: Kernel, target: Target) -> None:
         self.kernel = kernel
         self.target: Final = target
-        self.address = 0
+        self._cell = ctypes.c_int64()
+
+    @property
+    def address(self) -> int:
+        """The kernel's address; 0 until it is linked."""
+        return self._cell.value
+
+    @property
+    def place(self) -> int:
+        """Where native code finds the address."""
+        return ctypes.addressof(self._cell)
 
     @property
     def is_lost(self) -> bool:
@@ -34,7 +47,7 @@ class Code:
 
     def link(self, address: int) -> None:
         """Sets its address; its text is not needed any more."""
-        self.address, name = address, self.kernel.name
+        self._cell.value, name = address, self.kernel.name
         self.kernel = Kernel(name, "", compiler.key_of(self.kernel, self.target))
 
 
@@ -64,39 +77,6 @@ def code_of(kernel: Kernel, target: Target) -> Code:
     return found
 
 
-class Start(NamedTuple):
-    """One launch at concrete sizes.
-
-    Attributes:
-        slots: the arguments' values, 0 where an address belongs.
-        buffers: pairs of a slot and the number of a buffer: the group's inputs, then the results of
-            all its nodes, then scratch memory.
-        ns: estimated nanoseconds on one thread.
-        error: the slot of the error cell's address, -1 if there is none; the next one tells which
-            launch reports a fault.
-    """
-
-    code: Code
-    slots: tuple[int, ...]
-    buffers: tuple[tuple[int, int], ...]
-    chunks: int
-    ns: float
-    error: int
-
-
-class Bound(NamedTuple):
-    """The launches of a group at concrete sizes, and the scratch memory that they need.
-
-    Attributes:
-        scratch: bytes of each piece, and whether each thread needs as many.
-        sizes: those of the form.
-    """
-
-    starts: tuple[Start, ...]
-    scratch: tuple[tuple[int, bool], ...]
-    sizes: tuple[int, ...]
-
-
 class Place(NamedTuple):
     """A number that follows from the sizes."""
 
@@ -106,12 +86,17 @@ class Place(NamedTuple):
 Number = int | Place
 
 
-@dataclass(frozen=True, eq=False)
-class Template:
-    """A launch for many sizes; attributes are those of a `Start`.
+class Template(NamedTuple):
+    """A launch for many sizes.
 
     Attributes:
-        ns: for the sizes that it was written for, at which there were `planned` chunks.
+        slots: the arguments' values, 0 where an address belongs.
+        buffers: pairs of a slot and the number of a buffer: the group's inputs, then the results of
+            all its nodes, then scratch memory.
+        planned: chunks at the sizes that it was written for, ...
+        ns: ... estimated nanoseconds on one thread at these.
+        error: the slot of the error cell's address, -1 if there is none; the next one tells which
+            launch reports a fault.
     """
 
     code: Code
@@ -122,62 +107,123 @@ class Template:
     ns: float
     error: int
 
-    def at(self, left: Iterator[int]) -> Start:
-        """The launch, given the numbers that follow from the sizes in order."""
-        slots = tuple([x if type(x) is int else next(left) for x in self.slots])
-        chunks = at(self.chunks, left)
-        ns = self.ns * chunks / max(self.planned, 1)
-        return Start(self.code, slots, self.buffers, chunks, ns, self.error)
+    def plain(self, values: Sequence[int]) -> Template:
+        """The template with numbers for extents: their values, by index."""
+        slots = tuple([_plain(x, values) for x in self.slots])
+        return self._replace(slots=slots, chunks=_plain(self.chunks, values))
 
 
-def at(number: Number, left: Iterator[int]) -> int:
-    """A number: its own, or the next of those that follow from the sizes."""
-    return next(left) if isinstance(number, Place) else number
+def _plain(number: Number, values: Sequence[int]) -> int:
+    return values[number.extent] if isinstance(number, Place) else number
+
+
+_shown: Final[WeakValueDictionary[int, Variant]] = WeakValueDictionary()
+
+
+def variant_at(address: int) -> Variant:
+    """The variant with this table."""
+    return _shown[address]
 
 
 class Variant:
     """Launches for all sizes that pass the same guards.
 
     Args:
-        extents: what is known of the sizes; `None` if they are those of the kernels.
+        scratch: bytes of each piece, and whether each thread needs as many.
+        extents: what is known of the sizes.
+        only: the only sizes that it holds for, if there are no extents.
     """
 
     def __init__(
         self, templates: Sequence[Template], scratch: Sequence[tuple[Number, bool]],
-        extents: Extents | None,
+        extents: Extents | None, only: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.templates: Final = tuple(templates)
         self.scratch: Final = tuple(scratch)
         self._extents = extents
+        self._only = only
 
     @property
     def first(self) -> tuple[int, ...]:
-        """The sizes that it was written for, if they are not those of the kernels."""
-        return () if self._extents is None else tuple(self._extents.state["bases"])
+        """The sizes that it was written for."""
+        return tuple(self._only if self._extents is None else self._extents.state["bases"])
 
-    @functools.cached_property
-    def _numbers(self) -> Callable[[Sequence[int]], Sequence[int] | None]:
-        """The numbers of all launches in order, then the scratch memory, for given sizes."""
-        if self._extents is None:
-            return lambda _: ()
-        given = [x for t in self.templates for x in (*t.slots, t.chunks)]
-        given += [size for size, _ in self.scratch]
-        return evaluation(self._extents, [x.extent for x in given if isinstance(x, Place)])
-
-    def at(self, sizes: tuple[int, ...]) -> Bound | None:
-        """The launches for these sizes; `None` if the kernels do not hold for them."""
+    def at(self, sizes: Sequence[int]) -> Variant | None:
+        """The variant for these sizes alone; `None` if the kernels do not hold for them."""
+        assert self._extents is not None
         try:
-            numbers = self._numbers(sizes)
+            values = self._extents.values(sizes)
         except ZeroDivisionError:
             return None
-        if numbers is None:
+        if not self._extents.admits(values):
             return None
-        left = iter(numbers)
-        return Bound(
-            tuple([template.at(left) for template in self.templates]),
-            tuple([(at(size, left), each) for size, each in self.scratch]),
-            sizes,
-        )
+        templates = [template.plain(values) for template in self.templates]
+        scratch = [(_plain(size, values), each) for size, each in self.scratch]
+        return Variant(templates, scratch, None, sizes)
+
+    @functools.cached_property
+    def table(self) -> int:
+        """The address of its table; 0 if native code cannot tell which sizes it holds for."""
+        try:
+            return self._written()
+        except DecidedError:
+            return 0
+
+    def _written(self) -> int:
+        if self._extents is None:
+            formula = Formula()
+            for place, size in enumerate(self._only):
+                formula.admit(place, size)
+        else:
+            state = self._extents.state
+            formula = Formula(state, range(len(state["bases"])))
+            formula.guard()
+
+        def value(x: Number) -> int:
+            return formula.extent(x.extent) if isinstance(x, Place) else formula.number(x)
+
+        self._kept: list[Any] = []
+        launches = (layout.Launch * len(self.templates))()
+        for launch, template in zip(launches, self.templates, strict=True):
+            self._fill(launch, template, value)
+        scratch = self._table([(each, value(size)) for size, each in self.scratch])
+        self._formula = formula.table()
+        self._kept.append(launches)
+        self._struct = layout.Variant(
+            self._formula.address, ctypes.addressof(launches), len(launches), scratch,
+            len(self.scratch),
+        )  # fmt: skip
+        found = ctypes.addressof(self._struct)
+        _shown[found] = self
+        return found
+
+    def _fill(self, launch: Any, template: Template, value: Callable[[Number], int]) -> None:
+        code, slots, buffers, chunks, planned, ns, error = template
+        places = [(i, value(x)) for i, x in enumerate(slots) if isinstance(x, Place)]
+        launch.address, launch.chunks = code.place, value(chunks)
+        launch.planned, launch.ticks = max(planned, 1), int(ns * layout.TICKS)
+        launch.slots = self._table([x if type(x) is int else 0 for x in slots])
+        launch.slot_count = len(slots)
+        launch.numbers, launch.number_count = self._table(places), len(places)
+        launch.buffers, launch.buffer_count = self._table(buffers), len(buffers)
+        launch.error = error
+
+    def _table(self, rows: Sequence[Any]) -> int:
+        self._kept.append(numbers(rows))
+        return address_of(self._kept[-1])
+
+    @property
+    def value_count(self) -> int:
+        """How many values its table has."""
+        return self._formula.count
+
+    def holds(self, sizes: bytes) -> bool:
+        """Whether the kernels hold for these sizes, if it has a table."""
+        assert self.table
+        return self._formula.values(sizes) is not None
+
+    _formula: FormulaTable
+    _struct: Any
 
     def as_data(self, key_of: Callable[[Kernel], object]) -> dict[str, Any]:
         """The variant as data.
@@ -224,15 +270,21 @@ def _read(number: Any) -> Number:
 
 
 def variant_of(
-    group: Group, launches: Sequence[Launch], extents: Extents | None, target: Target
-) -> Variant:
-    """The variant of a group's launches."""
+    group: Group, launches: Sequence[Launch], extents: Extents | None, target: Target,
+    only: Sequence[int] = (),
+) -> Variant:  # fmt: skip
+    """The variant of a group's launches.
+
+    Args:
+        only: the sizes of the group, if there are no extents.
+    """
     values: list[Value] = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
     arguments = [x for launch in launches for x in launch.args if isinstance(x, Scratch)]
     scratch = list(dict.fromkeys([x for x in arguments if x is not ERROR]))
     number: dict[Any, int] = {x: i for i, x in enumerate([*values, *scratch])}
     templates = [_template(launch, number, target) for launch in launches]
-    return Variant(templates, [(_number(x.size), x.per_thread) for x in scratch], extents)
+    pieces = [(_number(x.size), x.per_thread) for x in scratch]
+    return Variant(templates, pieces, extents, only)
 
 
 def _template(launch: Launch, number: dict[Any, int], target: Target) -> Template:

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.errors import CompileError, FeedError, GraphError, ShapeError, WeftError
 from weft.ir.dtype import DType, bool_
-from weft.ir.extent import varies
+from weft.ir.extent import symbolic, varies
 from weft.ir.function import functions
 from weft.ir.graph import Graph, toposort
 from weft.ir.node import Literal, Node, TensorType, Value
@@ -438,6 +438,8 @@ def _fold_small(op: Op, node: Node) -> Value | None:
         return None
     kind = node.types[0]
     if isinstance(op.lower, Boundary) or varies(kind.shape) or size(kind.shape) > SMALL:
+        return None
+    if symbolic(*node.attrs.values()):
         return None
     if all(op_of(v.node) is CONSTANT for v in node.inputs) and not isinstance(op.lower, Composite):
         arrays = [v.node.attrs["value"].array for v in node.inputs]

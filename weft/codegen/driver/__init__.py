@@ -5,13 +5,15 @@ from __future__ import annotations
 import platform
 import sys
 
+from weft.codegen.driver.formula import evaluate
 from weft.codegen.driver.message import exchange, meet, stream
 from weft.codegen.driver.program import flush, land, run, stop
+from weft.codegen.driver.stitch import stitch
 from weft.codegen.driver.work import worker
 from weft.codegen.procedure import Machine, module
 from weft.passes.launch import SYMBOL
 
-ENTRIES = (run, worker, stop, land, exchange, meet, stream, flush)
+ENTRIES = (run, worker, stop, land, exchange, meet, stream, flush, evaluate, stitch)
 """The functions in the driver's table, in order."""
 
 

@@ -9,6 +9,7 @@ from weft.eager.record.call_routine import Pull, backward
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.structure import is_cut
 from weft.ir.node import TensorType
+from weft.ir.shape import known, size
 from weft.library.routine import NoRoutineError
 
 
@@ -61,6 +62,14 @@ class Step(NamedTuple):
     outputs: tuple[tuple[Key, Origin], ...]
 
 
+MOST_DENSE: Final = 1 << 20
+"""Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
+
+
+def _is_large(kind: TensorType) -> bool:
+    return size(known(kind.shape)) > MOST_DENSE
+
+
 class BackwardPass:
     """The steps of one backward pass, in order.
 
@@ -70,14 +79,16 @@ class BackwardPass:
         results: gives the keys of a record's results.
         last: the number of the last backward pass: what is recorded before it and not tracked stops
             gradients.
+        takes_rows: whether row-sparse gradients are of use; those of large arrays stay sparse then.
 
     Raises:
-        NoRoutineError: a call has no gradient of its own, as a backward pass has none.
+        NoRoutineError: a call has no gradient of its own, as a backward pass has none, or one that
+            is to stay row-sparse.
     """
 
     def __init__(
         self, record: Record, history: Sequence[Record],
-        results: Callable[[Record], Sequence[Key]], last: int,
+        results: Callable[[Record], Sequence[Key]], last: int, takes_rows: bool,
     ) -> None:  # fmt: skip
         if record.plan.pattern.called != "gradients":
             raise NoRoutineError
@@ -90,6 +101,7 @@ class BackwardPass:
         self._stop: Final = frozenset(inputs[end:])
         self._parts: dict[Key, list[Key]] = {}
         self._results = results
+        self._takes_rows = takes_rows
         self.steps: Final[list[Step]] = []
         starts = iter(inputs[count:first])
         for place, (y, has) in enumerate(zip(inputs[:count], given, strict=True)):
@@ -151,7 +163,10 @@ class BackwardPass:
         same = tuple([first[x] for x in call.inputs])
         wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
         pull = Pull(tuple([g is not None for g in totals]), wanted, same)
-        places = iter(backward(call, pull).found)
+        case = backward(call, pull).case
+        if case.rows and self._takes_rows and any([_is_large(x.type) for x in call.inputs]):
+            raise NoRoutineError
+        places = iter(case.found)
         outputs: list[tuple[Key, Origin]] = []
         for i, (x, varies) in enumerate(zip(call.inputs, wanted, strict=True)):
             if varies and next(places) >= 0:

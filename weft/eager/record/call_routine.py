@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,15 +9,17 @@ from weft.codegen.target import portable
 from weft.eager.record.attribute_pattern import refilled
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import placeholders
-from weft.eager.record.sized_call import Made, Ready, SizedCall, Sizes
+from weft.eager.record.sized_call import SizedCall, Sizes
 from weft.errors import CompileError
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
+from weft.library.case import Case, Made
 from weft.library.form import UnsizedError
 from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import catalogue
-from weft.transform.gradient import Cotangent, gradients
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.transform.gradient import Cotangent, dense, gradients
 
 MOST_CALLS: Final = 1 << 12  # forgotten together
 
@@ -41,30 +42,42 @@ Expand = Callable[..., Sequence[Cotangent]]
 _calls: Final[dict[Any, SizedCall]] = {}
 
 
+class Ready(NamedTuple):
+    """A call at certain sizes.
+
+    Attributes:
+        call: the same at any sizes.
+        case: what computes it.
+    """
+
+    call: SizedCall
+    case: Case
+
+
 def forward(record: Record) -> Ready:
-    """The routine of a call.
+    """How a call is computed.
 
     Raises:
-        NoRoutineError: it has none.
+        NoRoutineError: it has no routine.
     """
     return _ready(record, None)
 
 
 def backward(record: Record, pull: Pull) -> Ready:
-    """The routine of a call's gradient.
+    """How a call's gradient is computed.
 
     Its inputs are the call's inputs, its results, and the given cotangents. `found` has for each
     wanted input the number of its cotangent among the results; -1 if no gradient reaches it.
+    Row-sparse cotangents are dense.
 
     Raises:
-        NoRoutineError: it has none, as one with row-sparse results.
+        NoRoutineError: it has no routine.
     """
     return _ready(record, pull)
 
 
-@functools.lru_cache(maxsize=1 << 10)
 def sum_of(kind: TensorType, count: int) -> Ready:
-    """The routine that adds up so many cotangents."""
+    """How so many cotangents are added up."""
 
     def make(sizes: Sizes) -> Made:
         graph = Graph()
@@ -74,29 +87,26 @@ def sum_of(kind: TensorType, count: int) -> Ready:
         return Made(routine(graph, [total], parts, portable()))
 
     shape = known(kind.shape)
-    if 0 in shape:
-        return Ready(make(shape))
-    return _call(("sum", kind.dtype, len(shape), count)).at(shape, make)
+    call = _call(("sum", kind.dtype, len(shape), count))
+    return Ready(call, call.at(shape, make, 0 in shape))
 
 
 def _ready(record: Record, pull: Pull | None) -> Ready:
     plan = record.plan
-    found = plan.routines.get(pull)
-    if found is None:
-        try:
-            found = _made(record, pull)
-        except (NoRoutineError, UnsizedError, CompileError):
-            found = False
-        plan.routines[pull] = found
-    if found is False:
+    if plan.routines.get(pull) is False:
         raise NoRoutineError
-    return found
+    try:
+        return _found(record, pull)
+    except (NoRoutineError, UnsizedError, CompileError, OverflowError):
+        plan.routines[pull] = False
+        raise NoRoutineError from None
 
 
-def _made(record: Record, pull: Pull | None) -> Ready:
+def _found(record: Record, pull: Pull | None) -> Ready:
     plan, types = record.plan, [x.type for x in record.inputs]
-    if not plan.pattern.shared or any([0 in known(t.shape) for t in types]):
-        return Ready(_written(types, plan.expand, pull))
+    if not plan.pattern.shared:
+        call = plan.routines.setdefault(pull, SizedCall())
+        return Ready(call, call.at((), lambda _: _written(types, plan.expand, pull), True))
     pattern, own = plan.general
 
     def make(sizes: Sizes) -> Made:
@@ -111,7 +121,8 @@ def _made(record: Record, pull: Pull | None) -> Ready:
         static = {name: refilled(value, left) for name, value in plan.static.items()}
         return _written(given, lambda *values: pattern.expand(values, static), pull)
 
-    return _call((pattern, pull)).at(own, make)
+    call = _call((pattern, pull))
+    return Ready(call, call.at(own, make, any([0 in known(t.shape) for t in types])))
 
 
 def _call(key: Any) -> SizedCall:
@@ -138,7 +149,7 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
         ]
         targets = [x for x, wanted in zip(xs, pull.wanted, strict=True) if wanted]
         found = gradients([y for y, _ in pairs], targets, [g for _, g in pairs])
-        reached = _dense([g for g in found if g is not None])
+        reached = [dense(g) for g in found if g is not None]
         taken = set(xs)
         given = _apart(xs)
         results: list[Value] = []  # what the call has computed is not computed again
@@ -147,7 +158,8 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
             taken.add(y)
     made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], portable())
     numbers = iter(range(len(reached)))
-    return Made(made, tuple([-1 if g is None else next(numbers) for g in found]))
+    places = tuple([-1 if g is None else next(numbers) for g in found])
+    return Made(made, places, any([isinstance(g, RowSparse) for g in found]))
 
 
 def _apart(xs: Sequence[Value]) -> list[Value]:

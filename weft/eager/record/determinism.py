@@ -1,7 +1,8 @@
 """Deterministic mode: results depend on the program and its inputs alone, not on earlier runs.
 
-By default a structure is interpreted before it is compiled, and one program may serve many sizes.
-So the last bits of a result can depend on how often, and in which sizes, the same calls ran before.
+By default library kernels run a structure before it is compiled, and one kernel may serve many
+sizes. So the last bits of a result can depend on how often, and in which sizes, the same calls ran
+before.
 A run resumed from a file has another history.
 """
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from weft.eager.record.backward_calls import BackwardPass, Key, Origin, Step, Temporary
-from weft.eager.record.call_routine import Pull, backward, forward, sum_of
+from weft.eager.record.call_routine import Pull, Ready, backward, forward, sum_of
 from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.sized_call import Ready
 from weft.eager.record.structure import Structure, meet_values
 from weft.ir.node import TensorType
-from weft.library.routine import NoRoutineError, Placed
+from weft.ir.shape import known
+from weft.library.formula import packed
+from weft.library.kernel_list import KernelList, Output, Row
+from weft.library.routine import NoRoutineError
 
 
 class Kind(NamedTuple):
@@ -31,19 +33,6 @@ class Kind(NamedTuple):
         return record.inputs[self.place].type if self.is_input else record.plan.types[self.place]
 
 
-class Layout(NamedTuple):
-    """What a listing relies on of a routine."""
-
-    results: tuple[int, ...]
-    reads: frozenset[int]
-    found: tuple[int, ...]
-
-
-def layout_of(ready: Ready) -> Layout:
-    """The layout of a routine."""
-    return Layout(ready.routine.results, ready.routine.reads, ready.found)
-
-
 class Listed(NamedTuple):
     """A routine on values, which are numbered: the leaves first, then what is computed.
 
@@ -53,7 +42,7 @@ class Listed(NamedTuple):
         parts: if not 0, so many cotangents are added up instead.
         inputs: -1 is one that is not computed, as only its type is read.
         outputs: the results, and where their types are found.
-        layout: which sizes may change: at a size of 1, a broadcast shares its input's memory.
+        ready: how it is computed at the sizes for which it was listed.
         dead: values whose memory is not needed any more after it.
     """
 
@@ -62,15 +51,17 @@ class Listed(NamedTuple):
     parts: int
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, Kind], ...]
-    layout: Layout
+    ready: Ready
     dead: tuple[int, ...] = ()
 
-    def ready(self, records: Sequence[Record]) -> Ready:
-        """The routine at the sizes of these records."""
+    def add(self, records: Sequence[Record]) -> None:
+        """Makes the routine at the sizes of these records."""
         if self.parts:
-            return sum_of(self.outputs[0][1].type(records), self.parts)
-        record = records[self.record]
-        return forward(record) if self.pull is None else backward(record, self.pull)
+            sum_of(self.outputs[0][1].type(records), self.parts)
+        elif self.pull is None:
+            forward(records[self.record])
+        else:
+            backward(records[self.record], self.pull)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,25 +69,26 @@ class Listing:
     """What computes a structure.
 
     Attributes:
-        count: how many values there are.
+        kernels: the steps as native code takes them.
         fills: values that are one number throughout, where their types are found, the number.
-        shared: values with the memory of another one, and that one.
         outputs: the values whose memory the structure's outputs have.
+        owned: values with arrays of their own, and where their types are found.
+        rest: sizes behind those of the plans.
+        bytes: of all sizes.
     """
 
     steps: tuple[Listed, ...]
-    count: int
+    kernels: KernelList
     fills: tuple[tuple[int, Kind, int], ...]
-    shared: tuple[tuple[int, int], ...]
     outputs: tuple[int, ...]
+    owned: tuple[tuple[int, Kind], ...]
+    rest: bytes
+    bytes: int
 
-    def placed(self, records: Sequence[Record]) -> list[Placed] | None:
-        """The routines at the sizes of these records; `None` if the listing does not fit them."""
-        found = [step.ready(records) for step in self.steps]
-        for ready, step in zip(found, self.steps, strict=True):
-            if layout_of(ready) != step.layout:
-                return None
-        return [ready.placed for ready in found]
+    def sizes(self, records: Sequence[Record]) -> bytes | None:
+        """All sizes of these records; `None` if the listing does not fit them."""
+        found = b"".join([*[record.plan.packed for record in records], self.rest])
+        return found if len(found) == self.bytes else None
 
 
 def listing_of(structure: Structure) -> Listing:
@@ -117,8 +109,8 @@ class Calls:
             pass.
 
     Raises:
-        NoRoutineError: a backward pass goes through more than calls with gradients of their own, or
-            a view has no room.
+        NoRoutineError: a backward pass goes through more than calls with gradients of their own, a
+            gradient is to stay row-sparse, or a view has no room.
     """
 
     def __init__(self, structure: Structure) -> None:
@@ -138,10 +130,14 @@ class Calls:
         self.gradients: list[Sequence[Step]] = []
         self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
         last = max([r.serial for r in records if r.plan.follows], default=-1)
+        takes_rows = any([r.plan.pattern.takes_rows for r in records])
         for i, record in enumerate(records):
             self.gradients.append(())
             if record.plan.follows:
-                found = BackwardPass(record, records[:i], self.results.__getitem__, last)
+                shown = any([y.record is record for y in structure.outputs])
+                found = BackwardPass(
+                    record, records[:i], self.results.__getitem__, last, shown or takes_rows
+                )
                 self._stands_for.update(zip(self.results[record], found.found, strict=True))
                 self.gradients[i] = found.steps
 
@@ -164,6 +160,41 @@ class Calls:
         return found
 
 
+class Sizes:
+    """Where the sizes of records are: those of their plans, one after another."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self.begins: list[int] = []
+        self._end = 0
+        self._rest: list[int] = []
+        for record in records:
+            self.begins.append(self._end)
+            self._end += len(record.plan.packed) // 8
+
+    def first(self, kind: Kind) -> int:
+        """The place of the first of the sizes of a type."""
+        plan = self._records[kind.record].plan
+        if not plan.pattern.shared:  # the plan has no sizes, as it is for one size alone
+            shape = known(kind.type(self._records).shape)
+            self._rest += shape
+            return self._end + len(self._rest) - len(shape)
+        before = plan.given[: kind.place]
+        if not kind.is_input:
+            before = [*plan.given, *plan.types[: kind.place]]
+        return self.begins[kind.record] + sum([len(known(t.shape)) for t in before])
+
+    @property
+    def rest(self) -> bytes:
+        """The sizes that are in no plan, behind the others."""
+        return packed(self._rest)
+
+    @property
+    def bytes(self) -> int:
+        """Of all sizes."""
+        return 8 * (self._end + len(self._rest))
+
+
 class _Lister:
     """Numbers the values of a structure."""
 
@@ -176,6 +207,7 @@ class _Lister:
         self._count = len(structure.leaves)
         self._root: dict[int, int] = {}  # a value -> the one whose memory it has
         self._fills: list[tuple[int, Kind, int]] = []
+        self._constant: dict[int, int] = {}  # a value -> the constant of its routine that it is
 
     def listing(self) -> Listing:
         """The listing."""
@@ -184,8 +216,35 @@ class _Lister:
         numbers = [self._numbered_key(y) for y in outputs]
         roots = tuple([self._root.get(n, n) for n in numbers])
         steps = tuple(self._with_dead(steps, frozenset(roots)))
-        shared = tuple(self._root.items())
-        return Listing(steps, self._count, tuple(self._fills), shared, roots)
+        wanted = frozenset(roots)
+        owned = tuple([
+            (y, kind)
+            for step in steps
+            for y, kind in step.outputs
+            if y in wanted and y not in self._constant
+        ])  # fmt: skip
+        leaves = range(len(self._structure.leaves))
+        given = [*leaves, *[y for y, *_ in self._fills], *[y for y, _ in owned]]
+        sizes = Sizes(self._structure.records)
+        rows = [self._row(step, sizes, frozenset(given)) for step in steps]
+        kernels = KernelList(rows, self._count, given)
+        return Listing(
+            steps, kernels, tuple(self._fills), roots, owned, sizes.rest, sizes.bytes
+        )  # fmt: skip
+
+    def _row(self, step: Listed, sizes: Sizes, given: frozenset[int]) -> Row:
+        """A step as native code takes it."""
+        first = sizes.first(step.outputs[0][1]) if step.parts else sizes.begins[step.record]
+        outputs = [
+            Output(
+                y, self._root.get(y, -1), self._constant.get(y, -1), int(y in given),
+                kind.type(self._structure.records).dtype.size, sizes.first(kind),
+                len(known(kind.type(self._structure.records).shape)),
+            )
+            for y, kind in step.outputs
+        ]  # fmt: skip
+        cases, layout = step.ready.call.choice, step.ready.case.layout
+        return Row(cases, first, layout, step.inputs, outputs, step.dead)
 
     def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready]]:
         """The steps that matter, in order, with their routines."""
@@ -195,11 +254,11 @@ class _Lister:
             if any([y in wanted for y, _ in step.outputs]):
                 ready = _ready(step)
                 found.append((step, ready))
-                wanted.update([self._calls.key(step.inputs[i]) for i in ready.routine.reads])
+                wanted.update([self._calls.key(step.inputs[i]) for i in ready.case.routine.reads])
         return found[::-1]
 
     def _numbered(self, step: Step, ready: Ready) -> Listed:
-        routine = ready.routine
+        routine = ready.case.routine
         keys = map(self._calls.key, step.inputs)
         inputs = [
             self._numbered_key(x) if i in routine.reads else self._number.get(x, -1)
@@ -214,8 +273,10 @@ class _Lister:
             elif number < routine.inputs + i:
                 first = outputs[number - routine.inputs][0]
                 self._root[own] = self._root.get(first, first)
+            elif number >= routine.inputs + len(step.outputs):
+                self._constant[own] = number - routine.inputs - len(step.outputs)
         place = self._place[step.record]
-        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), layout_of(ready))
+        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ready)
 
     def _new(self, key: Key) -> int:
         self._number[key] = self._count

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from struct import error, pack
 from typing import Any, Final
 
 from weft.eager.record.attribute_pattern import refilled, without
@@ -44,7 +45,8 @@ class Plan:
 
     # `single`, `continuous` and `follows` are the pattern's, which every recorded call reads.
     __slots__ = (
-        "_routines", "continuous", "follows", "given", "pattern", "single", "static", "types"
+        "_packed", "_routines", "continuous", "follows", "given", "pattern", "single", "static",
+        "types",
     )  # fmt: skip
 
     def __init__(
@@ -59,6 +61,7 @@ class Plan:
         self.continuous = pattern.continuous
         self.follows = pattern.follows
         self._routines: dict[Any, Any] | None = None
+        self._packed: bytes | None = None
 
     @property
     def routines(self) -> dict[Any, Any]:
@@ -98,6 +101,17 @@ class Plan:
         for value in self.static.values():
             without(value, sizes)
         return self.pattern, tuple(sizes)
+
+    @property
+    def packed(self) -> bytes:
+        """The sizes of `general` as native code takes them; none if one is too large for that."""
+        if self._packed is None:
+            sizes = self.general[1]
+            try:
+                self._packed = pack(f"{len(sizes)}q", *sizes)
+            except error:
+                self._packed = b""
+        return self._packed
 
     def expand(self, *values: Any) -> Sequence[Cotangent]:
         """Add the nodes to the current graph, given the inputs' values."""

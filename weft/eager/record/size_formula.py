@@ -9,7 +9,6 @@ from typing import Any
 from weft.eager.record.interned_type import intern, new_type, recall_type
 from weft.ir.dtype import DType
 from weft.ir.extent import Extents
-from weft.ir.extent_function import pair
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.ops.declaration.memory_check import SMALL
@@ -58,6 +57,11 @@ class SymbolicSizes:
         return source.compiled(results, len(self.sizes))
 
 
+def _pair(kind: str, x: str, y: str) -> str:
+    """What an extent or a guard is, as an expression."""
+    return f"{kind}({x}, {y})" if kind in ("min", "max") else f"{x} {kind} {y}"
+
+
 class _Source:
     """The text of a formula."""
 
@@ -69,7 +73,7 @@ class _Source:
         self._lines: list[str] = []
         self._space: dict[str, Any] = {"recall": recall_type, "new_type": new_type}
         self._tests = [
-            f"({pair(kind, self._name(a), self._name(b))}) is {expected}"
+            f"({_pair(kind, self._name(a), self._name(b))}) is {expected}"
             for kind, a, b, expected in extents.state["guards"]
         ]
 
@@ -91,7 +95,7 @@ class _Source:
             else:
                 x, y = self._name(a), self._name(b)
                 found = f"v{index}"
-                self._lines.append(f"{found} = {pair(kind, x, y)}")
+                self._lines.append(f"{found} = {_pair(kind, x, y)}")
             self._known[index] = found
         return found
 

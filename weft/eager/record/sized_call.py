@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from weft.errors import WeftError
 from weft.ir.extent import Extents
-from weft.ir.extent_function import evaluation
+from weft.library.case import Case, Made
 from weft.library.form import UnsizedError
-from weft.library.routine import Placed, Routine
+from weft.library.formula import Choice, DecidedError, Formula, packed
 
 Sizes = tuple[int, ...]
 ATTEMPTS: Final = 4  # at a routine for many sizes; some functions need the numbers themselves
 MOST_CASES: Final = 16
 MOST_SEEN: Final = 8
-
-
-class Made(NamedTuple):
-    """A routine, and which of its results is which, where that is not plain."""
-
-    routine: Routine
-    found: tuple[int, ...] = ()
-
-
-class Ready:
-    """The same at concrete sizes."""
-
-    def __init__(self, made: Made, numbers: Sequence[int] = ()) -> None:
-        self.routine, self.found = made
-        self._numbers = numbers
-
-    @functools.cached_property
-    def placed(self) -> Placed:
-        """Its launches.
-
-        Raises:
-            CompileError: there is no kernel for something.
-        """
-        return self.routine.at(self._numbers)
+MOST_OWN: Final = 64
 
 
 Make = Callable[[Sizes], Made]
@@ -48,26 +24,51 @@ Make = Callable[[Sizes], Made]
 
 
 class SizedCall:
-    """What is known of a call at several sizes."""
+    """What is known of a call at several sizes.
+
+    Attributes:
+        choice: its cases, of which the stitcher chooses one.
+    """
 
     def __init__(self) -> None:
         self._seen: list[Sizes] = []  # the latest last
-        self._cases: list[_Case] = []
+        self._cases: list[Case] = []
+        self._own: dict[Sizes, Case] = {}  # for one size each
         self._attempts = ATTEMPTS
+        self.choice: Final = Choice()
 
-    def at(self, sizes: Sizes, make: Make) -> Ready:
-        """The routine for these sizes."""
-        for case in self._cases:
-            found = case.at(sizes)
-            if found is not None:
-                return found
-        if self._attempts:
+    def at(self, sizes: Sizes, make: Make, alone: bool = False) -> Case:
+        """The case for these sizes.
+
+        Args:
+            alone: make no case for other sizes, too.
+        """
+        if self._cases or self._own:
+            given = packed(sizes)
+            for case in (*self._cases, *self._own.values()):
+                if case.holds(given):
+                    return case
+        if self._attempts and not alone:
             for other in self._alike(sizes):
-                found = self._made(other, sizes, make)
-                if found is not None:
-                    return found
-        self._seen = [*self._seen, sizes][-MOST_SEEN:]
-        return Ready(make(sizes))
+                case = self._made(other, sizes, make)
+                if case is not None:
+                    return case
+        if not alone:
+            self._seen = [*self._seen, sizes][-MOST_SEEN:]
+        formula = Formula()
+        for place, size in enumerate(sizes):
+            formula.admit(place, size)
+        case = Case(make(sizes), formula)
+        if len(self._own) >= MOST_OWN:
+            del self._own[next(iter(self._own))]
+        self._own[sizes] = case
+        self._offer(len(sizes))
+        return case
+
+    def _offer(self, size_count: int) -> None:
+        found = [*self._cases, *self._own.values()]
+        values = max([case.value_count for case in found])
+        self.choice.fill([case.table for case in found], size_count, values)
 
     def _alike(self, sizes: Sizes) -> list[Sizes]:
         """What was seen, from which these sizes differ where they may: the most similar, if any."""
@@ -80,68 +81,55 @@ class SizedCall:
         ]
         return [min(suited)[1]] if suited else []
 
-    def _made(self, other: Sizes, sizes: Sizes, make: Make) -> Ready | None:
-        """The routine for these sizes and more, if there is one; uses up an attempt."""
+    def _made(self, other: Sizes, sizes: Sizes, make: Make) -> Case | None:
+        """The case for these sizes and more, if there is one; uses up an attempt."""
         self._attempts -= 1
         with contextlib.suppress(*_REFUSALS):
-            case = _Case([other, sizes], make)
-            found = case.at(sizes)
-            if found is not None:
+            case = _for_many([other, sizes], make)
+            if case.holds(packed(sizes)):
                 self._cases.insert(0, case)
                 self._attempts += len(self._cases) < MOST_CASES
-                return found
+                self._offer(len(sizes))
+                return case
         return None
 
 
-class _Case:
-    """A routine with extents for the sizes that differ, valid where its guards hold.
+def _for_many(seen: Sequence[Sizes], make: Make) -> Case:
+    """A case with extents for the sizes that differ.
 
     Raises:
         UnsizedError: there is none.
     """
-
-    def __init__(self, seen: Sequence[Sizes], make: Make) -> None:
-        self._extents = Extents()
-        self._fixed: list[tuple[int, int]] = []  # positions, and the sizes there
-        self._bases: dict[Sizes, list[int]] = {}  # positions by the sizes that were seen there
-        given: list[int] = []
-        extents: dict[Sizes, int] = {}
-        for place, column in enumerate(zip(*seen, strict=True)):
-            if len(set(column)) == 1:
-                self._fixed.append((place, column[0]))
-                given.append(column[0])
-                continue
-            if column not in extents:
-                extents[column] = self._extents.base(column[-1])
-                if not extents[column] > 1:  # a guard: a size of 1 would broadcast
-                    raise UnsizedError
-            self._bases.setdefault(column, []).append(place)
-            given.append(extents[column])
-        if not extents:
-            raise UnsizedError
-        self._made = make(tuple(given))
-        self._numbers = evaluation(self._extents, self._made.routine.extents)
-
-    def at(self, sizes: Sizes) -> Ready | None:
-        """The routine for these sizes; `None` if it does not hold for them."""
-        if any([sizes[place] != size for place, size in self._fixed]):
-            return None
-        values: list[int] = []
-        for first, *others in self._bases.values():
-            value = sizes[first]
-            if any([sizes[place] != value for place in others]):
-                return None
-            values.append(value)
-        try:
-            numbers = self._numbers(values)
-        except ZeroDivisionError:
-            return None
-        if numbers is None:
-            return None
-        return Ready(self._made, numbers)
+    extents = Extents()
+    bases: dict[Sizes, tuple[int, int]] = {}  # the first place and the extent, by what was seen
+    given: list[int] = []
+    fixed: list[tuple[int, int]] = []
+    same: list[tuple[int, int]] = []
+    for place, column in enumerate(zip(*seen, strict=True)):
+        if len(set(column)) == 1:
+            fixed.append((place, column[0]))
+            given.append(column[0])
+            continue
+        if column not in bases:
+            bases[column] = place, extents.base(column[-1])
+            if not bases[column][1] > 1:  # a guard: a size of 1 would broadcast
+                raise UnsizedError
+        else:
+            same.append((place, bases[column][0]))
+        given.append(bases[column][1])
+    if not bases:
+        raise UnsizedError
+    made = make(tuple(given))
+    formula = Formula(extents.state, [place for place, _ in bases.values()])
+    for place, size in fixed:
+        formula.admit(place, size)
+    for place, other in same:
+        formula.equate(place, other)
+    formula.guard()
+    return Case(made, formula)
 
 
 _REFUSALS: Final = (
     UnsizedError, WeftError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError,
-    RuntimeError, AssertionError,
+    RuntimeError, AssertionError, DecidedError,
 )  # fmt: skip

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -17,18 +18,21 @@ from weft.eager.record.listing import Listing, listing_of
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
-from weft.host.memory import LINE
 from weft.ir.node import Node, TensorType
-from weft.ir.shape import known, size
-from weft.library.host_part import HostPart, at_line
-from weft.library.launch_list import LaunchList
-from weft.library.routine import NoRoutineError, Part, Placed, aligned, link_all, routine
-from weft.library.variant import Bound
+from weft.ir.shape import known
+from weft.library import workspace
+from weft.library.case import Case, Made
+from weft.library.formula import Choice, Formula
+from weft.library.host_part import at_line
+from weft.library.kernel_list import Host, KernelList, Output, Row
+from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
 from weft.runtime.flight import land
 from weft.runtime.memory.address import address_of, array_at
 from weft.transform.interpreter import located
+
+MOST_LISTINGS: Final = 4  # of structures that differ in sizes alone
 
 
 def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
@@ -38,24 +42,21 @@ def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> St
         NoRoutineError: a call has no routine.
         CompileError: a kernel cannot be compiled.
     """
+    listings = [] if structure.memo is None else structure.memo.listings
+    for i, listing in enumerate(listings):
+        found = _fitted(listing, structure, leaves)
+        if found is not None:
+            if i:
+                listings[:] = [listing, *listings[:i], *listings[i + 1 :]]
+            return found
     try:
-        listing, placed = _listing(structure)
+        listing = listing_of(structure)
     except NoRoutineError:
         return _whole(structure, leaves, as_rows)
-    records = structure.records
-    stitching = Stitching(len(leaves), listing.count, leaves)
-    for value, kind, number in listing.fills:
-        stitching.fill(value, kind.type(records), number)
-    owned = frozenset(listing.outputs)
-    for step, found in zip(listing.steps, placed, strict=True):
-        types = [kind.type(records) for _, kind in step.outputs]
-        stitching.allocate([y for y, _ in step.outputs], types, found, owned, step.dead)
-    stitching.settle(placed, listing.shared)
-    for step, found in zip(listing.steps, placed, strict=True):
-        record = records[step.record]
-        stitching.start(found, step.inputs, [y for y, _ in step.outputs], record)
-    types = [y.type for y in structure.outputs]
-    return Stitched(stitching, listing.outputs, types)
+    listings[:] = [listing, *listings][:MOST_LISTINGS]
+    found = _fitted(listing, structure, leaves)
+    assert found is not None
+    return found
 
 
 class Stitched(NamedTuple):
@@ -72,229 +73,188 @@ class Stitched(NamedTuple):
         return Results(self.list.results(self.values, self.types), self.rows)
 
 
-def _listing(structure: Structure) -> tuple[Listing, list[Placed]]:
-    """The listing of a structure, and its routines at these sizes."""
-    memo = structure.memo
-    if memo is not None and memo.listing is not None:
-        placed = memo.listing.placed(structure.records)
-        if placed is not None:
-            return memo.listing, placed
-    listing = listing_of(structure)
-    if memo is not None:
-        memo.listing = listing
-    placed = listing.placed(structure.records)
-    assert placed is not None
-    return listing, placed
+def _fitted(listing: Listing, structure: Structure, leaves: Sequence[Array]) -> Stitched | None:
+    """What computes a structure; `None` if the listing does not fit its sizes."""
+    records, steps = structure.records, listing.steps
+    sizes = listing.sizes(records)
+    if sizes is None:
+        return None
+    arrays = dict(enumerate(leaves))
+    for value, kind, number in listing.fills:
+        dtype, shape = kind.type(records)
+        arrays[value] = np.full(known(shape), number, dtype.numpy)
+    foreign = set(arrays)
+    for value, kind in listing.owned:
+        dtype, shape = kind.type(records)
+        arrays[value] = memory_pool.empty(known(shape), dtype.numpy)
+    stitching = Stitching(
+        listing.kernels, sizes, arrays, foreign, lambda step: records[steps[step].record]
+    )
+    if not stitching.write(lambda step: steps[step].add(records)):
+        return None
+    return Stitched(stitching, listing.outputs, [y.type for y in structure.outputs])
 
 
 def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
     """The same as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable()).at()
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable())
+        case = Case(Made(made), Formula())
+        types = [y.type for y in expanded.outputs]
+        return computing(case, b"", leaves, types)._replace(rows=expanded.rows)
     except CompileError:
         raise NoRoutineError from None
-    types = [y.type for y in expanded.outputs]
-    count = len(leaves)
-    outputs = range(count, count + len(types))
-    stitching = Stitching(count, count + len(types), leaves)
-    stitching.allocate(outputs, types, made, frozenset(outputs), ())
-    roots = [min(pair) for pair in zip(outputs, made.routine.results, strict=True)]
-    shared = [(y, n) for y, n in zip(outputs, roots, strict=True) if n < y]
-    stitching.settle([made], shared)
-    stitching.start(made, range(count), outputs, None)
-    return Stitched(stitching, roots, types, expanded.rows)
 
 
-class _Launches(NamedTuple):
-    """Launches between two calls of Python, and which record each is of."""
+def computing(
+    case: Case, sizes: bytes, inputs: Sequence[Array], types: Sequence[TensorType]
+) -> Stitched:
+    """Lists what computes one routine.
 
-    list: LaunchList
-    started: list[tuple[Part, Bound, Record | None]]
+    Args:
+        sizes: for which it holds.
+        types: of the results.
+    """
+    count = len(inputs)
+    arrays, outputs, roots = dict(enumerate(inputs)), list[Output](), list[int]()
+    foreign = set(arrays)
+    for i, (kind, number) in enumerate(zip(types, case.routine.results, strict=True), count):
+        constant = max(number - count - len(types), -1)
+        own = number == i
+        roots.append(min(i, number))
+        outputs.append(Output(i, number if number < i else -1, constant, int(own), 0, 0, 0))
+        if own:
+            arrays[i] = memory_pool.empty(known(kind.shape), kind.dtype.numpy)
+    cases = Choice()
+    cases.fill([case.table], len(sizes) // 8, case.value_count)
+    row = Row(cases, 0, case.layout, range(count), outputs, ())
+    kernels = KernelList([row], count + len(types), list(arrays))
+    stitching = Stitching(kernels, sizes, arrays, foreign, lambda _: None)
+    stitching.keep(case)
+    stitching.write(_no_case)
+    return Stitched(stitching, roots, types)
 
-    def run(self) -> None:
-        fault = self.list.run() if self.started else None
-        if fault is not None:
-            raise _failure(fault, *self.started[fault.tag])
+
+def _no_case(step: int) -> None:
+    raise AssertionError(step)
 
 
 class Stitching:
-    """Places numbered values in memory, and lists the launches and calls that compute them.
+    """One run of a list of kernels.
 
     Args:
-        given: how many values are there from the start.
-        count: how many there are.
-
-    Attributes:
-        exchanges: the nodes that call other ranks, in order.
+        arrays: those of given values, in order.
+        foreign: values whose memory no result may have.
+        record: gives that of a step.
     """
 
-    def __init__(self, given: int, count: int, leaves: Sequence[Array]) -> None:
-        self._arrays: list[Array | None] = [*leaves, *[None] * (count - given)]
-        self._places = [*map(address_of, leaves), *[0] * (count - given)]
-        self._foreign = set(range(given))  # memory that no result may have
-        self._offsets: dict[int, tuple[int, int]] = {}  # of temporaries: place, bytes
-        self._free: dict[int, list[int]] = {}  # offsets by size
-        self._top = 0
-        self._threads = int(config.get("threads"))
-        self._lists = [_Launches(LaunchList(self._threads), [])]
-        self._calls: list[Callable[[], None]] = []  # one between each two lists
-        self.exchanges: list[Node] = []
-        self._held: list[Array] = []
-
-    def fill(self, value: int, kind: TensorType, number: int) -> None:
-        """Gives a value one number throughout."""
-        self._take(value, np.full(known(kind.shape), number, kind.dtype.numpy))
-        self._foreign.add(value)
-
-    def _take(self, value: int, array: Array) -> None:
-        self._arrays[value] = array
-        self._places[value] = address_of(array)
-
-    def allocate(
-        self, values: Sequence[int], types: Sequence[TensorType], found: Placed,
-        owned: frozenset[int], dead: Sequence[int],
+    def __init__(
+        self, kernels: KernelList, sizes: bytes, arrays: dict[int, Array], foreign: set[int],
+        record: Callable[[int], Record | None],
     ) -> None:  # fmt: skip
-        """Places the results of a routine, and frees what is not needed any more.
+        self._kernels = kernels
+        self._sizes = sizes
+        self._arrays = arrays
+        self._foreign = foreign
+        self._record = record
+        self._hosts: Sequence[Host] = ()
+        self._workspace = workspace.take(int(config.get("threads")))
+
+    def keep(self, others: object) -> None:
+        """Keeps what the list refers to."""
+        self._kept = others
+
+    def write(self, add: Callable[[int], None]) -> bool:
+        """Writes the launches; whether the list fits the sizes.
 
         Args:
-            owned: values that get an array of their own.
+            add: makes the case of a step for these sizes.
         """
-        made = found.routine
-        constants = made.inputs + len(values)
-        for i, (value, kind, number) in enumerate(zip(values, types, made.results, strict=True)):
-            if number >= constants:
-                self._take(value, made.constants[number - constants])
-                self._foreign.add(value)
-            elif number < made.inputs + i:
-                continue  # it has the memory of another one
-            elif value in owned:
-                self._take(value, memory_pool.empty(known(kind.shape), kind.dtype.numpy))
-            else:
-                self._offsets[value] = self._offset(
-                    aligned(size(known(kind.shape)) * kind.dtype.size)
-                )
-        for value in dead:
-            offset = self._offsets.get(value)
-            if offset is not None:
-                self._free.setdefault(offset[1], []).append(offset[0])
+        addresses = array("q", map(address_of, self._arrays.values())).tobytes()
+        if not self._kernels.stitch(self._workspace, self._sizes, addresses, add):
+            workspace.give(self._workspace)
+            return False
+        if self._workspace.table.host_count:  # which may compute others, and forget cases
+            self.keep(self._kernels.cases(self._workspace))
+            self._hosts = self._kernels.hosts(self._workspace)
+        return True
 
-    def _offset(self, bytes_: int) -> tuple[int, int]:
-        free = self._free.get(bytes_)
-        if free:
-            return free.pop(), bytes_
-        self._top += bytes_
-        return self._top - bytes_, bytes_
-
-    def settle(self, placed: Sequence[Placed], shared: Sequence[tuple[int, int]]) -> None:
-        """Allocates memory for temporaries, and links kernels.
-
-        Args:
-            shared: values with the memory of another one.
-        """
-        link_all(placed)
-        threads = self._threads
-        scratch = max([found.scratch(threads) for found in placed], default=0)
-        block = memory_pool.empty((self._top + scratch + LINE,), np.dtype(np.uint8))
-        self._held.append(block)
-        base = aligned(address_of(block))
-        self._scratch = base + self._top
-        places = self._places
-        for value, (offset, _) in self._offsets.items():
-            places[value] = base + offset
-        for value, other in shared:
-            places[value] = places[other]
-
-    def start(
-        self, found: Placed, inputs: Sequence[int], outputs: Sequence[int], record: Record | None
-    ) -> None:
-        """Lists the launches of a routine."""
-        all_places, threads, scratch = self._places, self._threads, self._scratch
-        places = [all_places[x] if x >= 0 else 0 for x in inputs]
-        places += [all_places[y] for y in outputs]
-        places += map(address_of, found.routine.constants)
-        for bytes_ in found.temporaries:
-            places.append(scratch)
-            scratch += aligned(bytes_)
-        for part, bound in zip(found.routine.parts, found.bounds, strict=True):
-            if isinstance(part, HostPart):
-                self._call(part, places, record)
-                continue
-            own = [places[n] if n >= 0 else 0 for n in part.buffers]
-            for bytes_, each in bound.scratch:
-                own.append(scratch)
-                scratch += aligned(bytes_ * (threads if each else 1))
-            for start in bound.starts:
-                launches, started = self._lists[-1]
-                if launches.add(start, own):
-                    started.append((part, bound, record))
-
-    def _call(self, part: HostPart, places: Sequence[int], record: Record | None) -> None:
-        """Lists a call of Python; later launches begin another list."""
-        kinds = (*part.given, *part.types)
-        memory = [places[n] if n >= 0 else 0 for n in part.buffers]
-        arrays = [
-            array_at(place, known(kind.shape), kind.dtype.numpy) if place
-            else np.empty(known(kind.shape), kind.dtype.numpy)  # nobody reads it
-            for place, kind in zip(memory, kinds, strict=True)
+    @property
+    def exchanges(self) -> list[Node]:
+        """The nodes that call other ranks, in order."""
+        pairs = [(host.part.node, self._record(host.step)) for host in self._hosts]
+        return [
+            at_line(node, None if record is None else record.source)
+            for node, record in pairs
+            if node is not None
         ]  # fmt: skip
-        count, source = len(part.given), None if record is None else record.source
-
-        def act() -> None:
-            land()
-            try:
-                part.call(source, arrays[:count], arrays[count:])
-            except WeftError as error:
-                error.serial = None if record is None else record.serial
-                raise
-
-        self._calls.append(act)
-        self._lists.append(_Launches(LaunchList(self._threads), []))
-        if part.node is not None:
-            self.exchanges.append(at_line(part.node, source))
 
     def run(self) -> None:
-        """Runs the launches and the calls.
+        """Runs the launches and the calls of Python.
 
         Raises:
             OutOfRangeError: an index is out of bounds.
         """
         if int(config.get("debug")):
             self._show()
-        self._lists[0].run()
-        for call, launches in zip(self._calls, self._lists[1:], strict=True):
-            call()
-            launches.run()
+        first = 0
+        for host in self._hosts:
+            self._launch(first, host.launch)
+            self._call(host)
+            first = host.launch
+        self._launch(first, self._workspace.table.launch_count)
+
+    def _launch(self, first: int, last: int) -> None:
+        fault = self._workspace.run(first, last)
+        if fault is not None:
+            raise self._failure(fault)
+
+    def _call(self, host: Host) -> None:
+        part, record = host.part, self._record(host.step)
+        arrays = [
+            array_at(place, known(kind.shape), kind.dtype.numpy) if place
+            else np.empty(known(kind.shape), kind.dtype.numpy)  # nobody reads it
+            for place, kind in zip(host.places, (*part.given, *part.types), strict=True)
+        ]  # fmt: skip
+        count = len(part.given)
+        land()
+        try:
+            part.call(None if record is None else record.source, arrays[:count], arrays[count:])
+        except WeftError as error:
+            error.serial = None if record is None else record.serial
+            raise
 
     def _show(self) -> None:
-        records = [record for _, started in self._lists for _, _, record in started]
-        calls = len(dict.fromkeys(records)) + len(self._calls)
-        what = f"{calls} calls, {len(records)} launches, {len(self._calls)} by Python"
-        us = sum([launches.ns for launches, _ in self._lists]) / 1e3
-        print(f"# stitched: {what}, {self._top:,} B for values between them, about {us:,.0f} us",
+        table = self._workspace.table
+        us = self._workspace.ns(0, table.launch_count) / 1e3
+        what = f"{table.launch_count} launches, {len(self._hosts)} calls of Python"
+        print(f"# stitched: {what}, {table.needed:,} B for values between them, about {us:,.0f} us",
               file=sys.stderr)  # fmt: skip
 
     def results(self, values: Sequence[int], types: Sequence[TensorType]) -> list[Array]:
         """The arrays of some values; each has memory of its own."""
         found: list[Array] = []
-        for value, kind in zip(values, types, strict=True):
-            array = self._arrays[value]
-            assert array is not None
-            shape = known(kind.shape)
-            if value in self._foreign:
-                array = np.array(array).reshape(shape)
-            elif array.shape != shape:
-                array = np.ndarray(shape, array.dtype, array)
+        for value, (dtype, dims) in zip(values, types, strict=True):
+            shape = known(dims)
+            result = self._arrays.get(value)
+            if result is None:  # a constant of a routine
+                result = np.array(array_at(self._kernels.place(value), shape, dtype.numpy))
+            elif value in self._foreign:
+                result = np.array(result).reshape(shape)
+            elif result.shape != shape:
+                result = np.ndarray(shape, result.dtype, result)
             self._foreign.add(value)
-            found.append(array)
+            found.append(result)
+        workspace.give(self._workspace)
         return found
 
-
-def _failure(fault: Fault, part: Part, bound: Bound, record: Record | None) -> WeftError:
-    nodes = part.group_at(bound).nodes
-    node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
-    source = node.source if record is None else record.source
-    where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
-    error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
-    error.serial = None if record is None else record.serial
-    return error
+    def _failure(self, fault: Fault) -> WeftError:
+        origin = self._kernels.origin(self._workspace, fault.tag, self._sizes)
+        nodes, record = origin.part.group_at(origin.sizes).nodes, self._record(origin.step)
+        node, say = next((n, f) for n in nodes if (f := fault_of(n)) is not None)
+        source = node.source if record is None else record.source
+        where = Node(node.op, node.inputs, node.attrs, node.types, node.name, source=source)
+        error = located(OutOfRangeError(say(node, fault.position, fault.value)), where)
+        error.serial = None if record is None else record.serial
+        return error

@@ -65,12 +65,15 @@ class Structure:
 
 
 class Memo:
-    """What structures that differ in sizes alone have in common: a `Listing`, once it is known."""
+    """What structures that differ in sizes alone have in common: `Listing`s, the latest first.
 
-    __slots__ = ("listing",)
+    A size of 1 may need another one: a broadcast shares its input's memory there.
+    """
+
+    __slots__ = ("listings",)
 
     def __init__(self) -> None:
-        self.listing: Any = None
+        self.listings: list[Any] = []
 
 
 class Known(NamedTuple):

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, string
+from weft.ir.dtype import DType, as_dtype, int64, string
+from weft.ir.extent import Extent
 from weft.ir.graph import current_graph
 from weft.ir.node import Literal, TensorType, Value
 
@@ -18,10 +19,16 @@ Array = np.ndarray[Any, Any]
 def constant_of(value: Any, dtype: DType | None = None, name: str | None = None) -> Value:
     """A constant node for a Python number or an array; a bare number takes `dtype`.
 
+    A symbolic integer is a node that computes it.
+
     Raises:
         DTypeError: a bare number that `dtype` cannot hold, such as 0.5 for int32.
         ShapeError: nested lists of different lengths.
     """
+    if type(value) is Extent and not value.extents.planning:  # it differs from run to run
+        attrs = {"size": value, "dtype": dtype or int64}
+        types = (TensorType(dtype or int64, ()),)
+        return current_graph().add("number_of", (), attrs, types, name).outputs[0]
     if value.__class__ in (int, float, bool):
         literal, types = _number(value, dtype)
     else:

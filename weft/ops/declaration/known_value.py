@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.dtype import DType
+from weft.ir.extent import varies
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_static, known
 from weft.ops.declaration.attribute import KNOWN_RULES, UNKNOWN, known_value
@@ -28,7 +29,7 @@ Rule = Callable[..., Any]
 
 def _array(value: Value) -> Array | None:
     """What is known of a value, as an array of objects; `None` if its shape is unknown."""
-    if not is_static(value.shape) or math.prod(known(value.shape)) > LARGEST:
+    if not is_static(value.shape) or varies(value.shape) or math.prod(known(value.shape)) > LARGEST:
         return None
     found = known_value(value)
     array = np.empty(known(value.shape), object)
@@ -54,6 +55,8 @@ def _known(array: Any, dtype: DType) -> Any:
 
 def follow(node: Node, rule: Rule) -> Any:
     """What is known of a node's outputs, by its rule on arrays of objects."""
+    if any([varies(kind.shape) for kind in node.types]):
+        return UNKNOWN
     arrays = [_array(v) for v in node.data_inputs]
     small = all(is_static(t.shape) and math.prod(known(t.shape)) <= LARGEST for t in node.types)
     if node.operands or not small or any(a is None for a in arrays):

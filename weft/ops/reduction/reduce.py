@@ -14,8 +14,20 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import ShapeError
+from weft.ir.dtype import DType
+from weft.ir.extent import symbolic
 from weft.ir.shape import Shape, is_static, known, normal_axes, show
-from weft.ops.declaration import NO_GRADIENT, Array, Case, Composite, Op, Reduce, catalogue, defop
+from weft.ops.declaration import (
+    NO_GRADIENT,
+    Array,
+    Case,
+    Composite,
+    Op,
+    Reduce,
+    catalogue,
+    constant_of,
+    defop,
+)
 from weft.ops.declaration.blocked_reduction import reduced
 from weft.ops.declaration.fact import AS_GIVEN, IN_WIDEST, Autocast, Facts
 from weft.ops.declaration.numeric import Rule, draw, dtypes_of, special, widened
@@ -59,6 +71,11 @@ def count(x: Any, axes: Axes) -> int:
     """
     dims = x.shape if x.shape is None else [x.shape[a] for a in normal_axes(axes, len(x.shape))]
     return math.prod(known(None if dims is None else tuple(dims)))
+
+
+def divisor(number: int, dtype: DType) -> Any:
+    """A count by which something of the dtype is divided."""
+    return constant_of(number, dtype) if symbolic(number) else float(number)
 
 
 def normal(x: Shape, *, axes: Axes, **attrs: Any) -> Mapping[str, Any]:

@@ -33,6 +33,7 @@ from weft.ops.reduction.reduce import (
     REDUCTION,
     Axes,
     count,
+    divisor,
     kept,
     normal,
     reduction_cases,
@@ -99,11 +100,11 @@ def _mean_reference(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 
 def _mean_expand(x: Value, axes: Axes, keepdims: bool) -> Value:
-    return divide(reduce.sum(x, axes=axes, keepdims=keepdims), float(count(x, axes)))
+    return divide(reduce.sum(x, axes=axes, keepdims=keepdims), divisor(count(x, axes), x.dtype))
 
 
 def _mean_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool) -> tuple[Any, ...]:
-    return (spread(g / float(count(x, axes)), x, axes, keepdims),)
+    return (spread(g / divisor(count(x, axes), x.dtype), x, axes, keepdims),)
 
 
 mean = _composite(
@@ -121,12 +122,12 @@ def _variance_reference(x: Array, axes: Axes, keepdims: bool, ddof: int) -> Arra
 def _variance_expand(x: Value, axes: Axes, keepdims: bool, ddof: int) -> Value:
     distance = x - mean(x, axes=axes, keepdims=True)
     total = reduce.sum(square(distance), axes=axes, keepdims=keepdims)
-    return divide(total, float(max(count(x, axes) - ddof, 0)))
+    return divide(total, divisor(max(count(x, axes) - ddof, 0), x.dtype))
 
 
 def _variance_vjp(g: Any, y: Any, x: Any, axes: Axes, keepdims: bool, ddof: int) -> tuple[Any, ...]:
     distance = x - mean(x, axes=axes, keepdims=True)
-    free = float(max(count(x, axes) - ddof, 0))
+    free = divisor(max(count(x, axes) - ddof, 0), x.dtype)
     return (kept(g, x, axes, keepdims) * distance * constant_of(2, x.dtype) / free,)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, as_dtype, float32, int32, int64
+from weft.ir.extent import symbolic
 from weft.ir.node import Value
 from weft.ir.shape import Shape, normal_axis, show
 from weft.ops.declaration import (
@@ -147,10 +148,27 @@ iota = defop(
 )
 
 
+# number_of(n) = n, a size: no constant where it differs from run to run
+number_of = defop(
+    "number_of",
+    inputs="",
+    attrs={"size": REQUIRED, "dtype": int64},
+    dtype=lambda *, dtype, **_: as_dtype(dtype),
+    shape=lambda **_: (),
+    reference=lambda size, dtype: np.array(size, as_dtype(dtype).numpy),
+    vjp=NO_GRADIENT,
+    lower=Pull(lambda b, index, *, size, dtype: b.scalar(size, as_dtype(dtype))),
+    cases=lambda: [Case((), {"size": 7, "dtype": d}) for d in NUMBERS],
+    partial=True,
+)
+
+
 def _arange_length(start: float, stop: float, step: float) -> int:
     if step == 0:
         raise ShapeError("step: expected a number other than 0, got 0")
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
+        if symbolic(start, stop, step):
+            return max(-((start - stop) // step), 0)
         return len(range(start, stop, step))
     return max(math.ceil((stop - start) / step), 0)
 

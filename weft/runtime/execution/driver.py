@@ -42,6 +42,8 @@ class Entries(NamedTuple):
     meet: Any  # (flags in shared memory) -> whether all are set; holds the GIL
     stream: Any  # (to, from, bytes): copies past the caches; releases the GIL
     flush: Any  # (0, or 1: flush subnormals in this thread) -> what holds then; holds the GIL
+    evaluate: Any  # (formula, sizes, room for the values) -> whether it holds; holds the GIL
+    stitch: Any  # (list, workspace, sizes, addresses) -> whether it is done; holds the GIL
 
 
 _entries: Entries | None = None
@@ -93,7 +95,7 @@ def prestart() -> None:
 def entries_at(address: int) -> Entries:
     """The functions that a linked driver's table lists."""
     table = (ctypes.c_void_p * len(ENTRIES)).from_address(address)
-    run, worker, stop, land, exchange, meet, stream, flush = table
+    run, worker, stop, land, exchange, meet, stream, flush, evaluate, stitch = table
     unary = (ctypes.c_int64, ctypes.c_void_p)
     return Entries(
         ctypes.CFUNCTYPE(*unary)(run or 0),
@@ -105,4 +107,6 @@ def entries_at(address: int) -> Entries:
         ctypes.PYFUNCTYPE(*unary)(meet or 0),
         ctypes.CFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_int64)(stream or 0),
         ctypes.PYFUNCTYPE(*unary)(flush or 0),
+        ctypes.PYFUNCTYPE(*unary, ctypes.c_char_p, ctypes.c_void_p)(evaluate or 0),
+        ctypes.PYFUNCTYPE(*unary, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p)(stitch or 0),
     )

@@ -1,0 +1,104 @@
+"""Cases: a routine for all sizes that pass a formula, as the stitcher's table."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from weft.codegen.driver import list_layout
+from weft.library.formula import Formula, numbers
+from weft.library.routine import Part, Routine
+from weft.library.workspace import reserve
+from weft.runtime.memory.address import address
+
+MOST_SCRATCH: Final = 64  # pieces of scratch memory of a group
+
+
+class Made(NamedTuple):
+    """A routine, and what is known of its results.
+
+    Attributes:
+        found: which is which, where that is not plain.
+        rows: whether one would be row-sparse if it were not made dense.
+    """
+
+    routine: Routine
+    found: tuple[int, ...] = ()
+    rows: bool = False
+
+
+class Layout(NamedTuple):
+    """What a list relies on of a routine."""
+
+    results: tuple[int, ...]
+    reads: frozenset[int]
+    found: tuple[int, ...]
+
+
+_layouts: Final[dict[Layout, int]] = {}
+_shown: Final[WeakValueDictionary[int, Case]] = WeakValueDictionary()
+
+
+class Case:
+    """A routine for all sizes that pass a formula.
+
+    Attributes:
+        layout: the number of its layout; equal layouts have equal numbers.
+        table: the address of its table.
+    """
+
+    def __init__(self, made: Made, formula: Formula) -> None:
+        self.routine, self.found, self.rows = routine, found, _ = made
+        layout = Layout(routine.results, routine.reads, found)
+        self.layout: Final = _layouts.setdefault(layout, len(_layouts))
+        self._kept: list[Any] = []
+        self._sizes = [
+            [formula.number(n) for n in part.sizes] if isinstance(part, Part) else []
+            for part in routine.parts
+        ]
+        parts = (list_layout.Part * len(routine.parts))()
+        for row, part, sizes in zip(parts, routine.parts, self._sizes, strict=True):
+            if isinstance(part, Part):
+                row.entry = part.entry.choice.address
+            row.sizes, row.size_count = self._table(sizes), len(sizes)
+            row.buffers, row.buffer_count = self._table(part.buffers), len(part.buffers)
+        constants = self._table([address(x) for x in routine.constants])
+        temporaries = self._table([formula.number(n) for n in routine.temporaries])
+        self._formula = formula.table()
+        self._kept.append(parts)
+        most = max([len(part.buffers) for part in routine.parts], default=0)
+        most = max([most, *map(len, self._sizes)])
+        buffers = (routine.constants, routine.temporaries, routine.results)
+        reserve(most + MOST_SCRATCH + routine.inputs + sum(map(len, buffers)))
+        self._struct = list_layout.Case(
+            self._formula.address, self.layout, ctypes.addressof(parts), len(parts), constants,
+            len(routine.constants), temporaries, len(routine.temporaries),
+        )  # fmt: skip
+        self.table: Final = ctypes.addressof(self._struct)
+        _shown[self.table] = self
+
+    def _table(self, rows: Sequence[int]) -> int:
+        self._kept.append(numbers(rows))
+        return address(self._kept[-1])
+
+    @property
+    def value_count(self) -> int:
+        """How many values its table has."""
+        return self._formula.count
+
+    def holds(self, sizes: bytes) -> bool:
+        """Whether it is the routine for these sizes."""
+        return self._formula.values(sizes) is not None
+
+    def part_at(self, number: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
+        """A part, and its sizes where the call has these sizes."""
+        values, part = self._formula.values(sizes), self.routine.parts[number]
+        assert values is not None and isinstance(part, Part)
+        return part, tuple([values[i] for i in self._sizes[number]])
+
+
+def case_at(address: int) -> Case:
+    """The case with this table."""
+    return _shown[address]
