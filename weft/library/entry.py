@@ -57,7 +57,17 @@ class Entry:
         self._symbolic = True
         self.choice: Final = Choice()
         if not anew:
-            self._offer()
+            if self._packed:
+                self._offer()
+            else:
+                self._ask()
+
+    def _ask(self) -> None:
+        """Reads what earlier processes have written, once."""
+        if not self._asked:
+            self._asked = True
+            self.variants.extend(_kept(self.key, self._target))
+        self._offer()
 
     def _offer(self) -> None:
         found = [v for v in (*self._packed, *self.variants, *self._own.values()) if v.table]
@@ -75,9 +85,7 @@ class Entry:
             CompileError: there is no kernel for it.
         """
         if not self._asked:
-            self._asked = True
-            self.variants.extend(_kept(self.key, self._target))
-            self._offer()
+            self._ask()
             if any([v.table and v.holds(packed(sizes)) for v in self.variants]):
                 return
         plain = [v for v in (*self._packed, *self.variants) if not v.table]
