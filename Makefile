@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8 --dist
 # What needs more than the extra `test`: each has a target of its own.
 OTHERS := --ignore=tests/torch --ignore=tests/ray --ignore=tests/slurm
 
-.PHONY: demo test test-slow test-torch test-ray test-slurm soak attack check format bench clean
+.PHONY: demo test test-slow test-torch test-ray test-slurm soak attack check format bench wheel clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -77,6 +77,10 @@ format: .venv/check
 
 bench: .venv/bench
 	$(BIN)/python -m bench
+
+# With the kernel library of every target; `build/wheel`.
+wheel: .venv/base
+	$(BIN)/python -m tools.wheel
 
 clean:
 	rm -rf .venv build .pytest_cache .ruff_cache .hypothesis *.egg-info

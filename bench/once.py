@@ -104,6 +104,7 @@ class Runner:
             caches = ("WEFT_CACHE", "TORCHINDUCTOR_CACHE_DIR")
             count = str(self.threads)
             environment = {**os.environ, "OMP_NUM_THREADS": count, "WEFT_THREADS": count}
+            environment["WEFT_WARM"] = "0"
             environment |= {} if warm else dict.fromkeys(caches, folder)
             command = [sys.executable, "-m", "bench.once", self.program.place, self.framework]
             command += [str(self.threads), str(self.program.calls)]

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+os.environ.setdefault("WEFT_WARM", "0")  # tests leave no processes behind
 if sys.dont_write_bytecode:
     folder = str(Path(__file__).resolve().parent.parent / "build" / "bytecode")
     sys.dont_write_bytecode, sys.pycache_prefix = False, folder

@@ -85,7 +85,7 @@ def test_the_digest_follows_the_sources(tmp_path: Path, monkeypatch):
     monkeypatch.setattr(compiler, "cache", lambda: cache)
     monkeypatch.setattr(fingerprint, "ROOT", tmp_path)
     monkeypatch.setattr(fingerprint, "DECISIVE", ("ops",))
-    digest = fingerprint.compiler_digest.__wrapped__
+    digest = fingerprint.sources.__wrapped__
     first = digest()
     with monkeypatch.context() as patch:
         patch.setattr(fingerprint, "_content", None)  # the sources are not read again

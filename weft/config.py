@@ -132,6 +132,13 @@ KNOBS = {
             "where compiled kernels and programs are kept between processes",
         ),
         Knob(
+            "warm",
+            lambda: True,
+            _switch,
+            "0 | 1",
+            "once a library kernel is missing, have the whole library made in the background",
+        ),
+        Knob(
             "compile",
             lambda: False,
             _switch,

@@ -27,6 +27,7 @@ from weft.library.variant import Code
 from weft.ops.declaration import catalogue
 from weft.runtime.compilation import compiler as module
 from weft.runtime.compilation.compiler import Compiler
+from weft.runtime.execution import driver
 
 
 @pytest.fixture
@@ -39,6 +40,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 def begin(monkeypatch: Any, folder: Path) -> Iterator[Any]:
     """Forgets what a process knows, as if a new one began."""
     begun: list[Compiler] = []
+    driver.entries()  # of the compiler that stays: code goes with the compiler that linked it
 
     def forget() -> None:
         begun.append(Compiler())

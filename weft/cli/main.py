@@ -1,4 +1,4 @@
-"""The command line: `weft run`, `weft bench`, `weft launch`, `weft checkpoint`, `weft cluster`."""
+"""The command line: `weft run`, `warm`, `bench`, `launch`, `checkpoint`, `cluster`."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ COMMANDS: Final = {
     "run": (
         "weft.cli.run_command",
         "run a program for PyTorch, Lightning, torchmetrics or Horovod as it is",
+    ),
+    "warm": (
+        "weft.cli.warm_command",
+        "make the kernel library for this machine now",
     ),
     "launch": (
         "weft.cli.launch_command",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import platform
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,15 +66,28 @@ def host() -> tuple[str, dict[str, bool]]:
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
+def release() -> str:
+    """The version of llvmlite, which brings LLVM; LLVM itself is not loaded for it."""
+    return f"llvmlite-{llvmlite.__version__} {' '.join(OPTIONS)}"
+
+
 def version() -> str:
     """The versions that the machine code depends on."""
     release = ".".join(map(str, binding.llvm_version_info))
     return f"llvmlite-{llvmlite.__version__} llvm-{release} {' '.join(OPTIONS)}"
 
 
+@functools.cache
+def _elsewhere(processor: str) -> binding.Target:
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding.Target.from_triple(f"{processor}-unknown-linux-gnu")
+
+
 @functools.lru_cache(maxsize=8)
-def _machine(cpu: str, features: str) -> binding.TargetMachine:
-    return _initialize().create_target_machine(
+def _machine(cpu: str, features: str, processor: str = "") -> binding.TargetMachine:
+    here = processor in ("", platform.machine())
+    return (_initialize() if here else _elsewhere(processor)).create_target_machine(
         cpu=cpu, features=features, opt=3, reloc="pic", codemodel="small"
     )
 
@@ -88,13 +102,17 @@ def _module(ir: str) -> binding.ModuleRef:
 
 
 @_alone()
-def to_object(ir: str, cpu: str, features: str) -> bytes:
+def to_object(ir: str, cpu: str, features: str, processor: str = "") -> bytes:
     """Machine code of an LLVM module, as an object file.
+
+    Args:
+        processor: as `platform.machine` says it; this machine's if it is empty.
 
     Raises:
         CompileError: LLVM cannot parse or verify the text.
     """
-    return _machine(cpu, features).emit_object(_module(with_conversions(ir, cpu, features)))
+    machine = _machine(cpu, features, processor)
+    return machine.emit_object(_module(with_conversions(ir, cpu, features)))
 
 
 @_alone()

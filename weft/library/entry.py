@@ -7,22 +7,26 @@ on disk, so that the next process writes none.
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
 from weft.codegen.lower import lower, written
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
+from weft.library import background
 from weft.library.form import Form, form_of, resized
 from weft.library.formula import Choice, packed
-from weft.library.variant import Code, Variant, code_of, from_data, variant_of
+from weft.library.variant import Code, Variant, code_of, codes_anew, from_data, variant_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
+from weft.runtime.compilation.pack import pack_of
+from weft.runtime.execution import driver
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
 MOST_VARIANTS: Final = 64  # beyond these, a size gets kernels of its own
@@ -35,22 +39,38 @@ class Entry:
     """The variants of a form.
 
     Attributes:
-        variants: for many sizes, the latest first.
+        text: the form; `None` if it has no text, and so is not kept.
+        variants: for many sizes, the latest first, without those in a pack.
         choice: those that the stitcher chooses from.
     """
 
     def __init__(self, form: Form, target: Target) -> None:
         self._target = target
-        self._key = _key_of(form, target)
-        self.variants: Final[list[Variant]] = [] if self._key is None else _kept(self._key, target)
+        text = text_of(form.key)
+        self.text = None if text.endswith(UNKNOWN) else text
+        self._anew = anew = bool(_anew)
+        self._packed = [] if anew else _packed(self.text, target)
+        self.variants: Final[list[Variant]] = []
+        self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
         self._sizes = len(form.sizes)
-        self._symbolic = bool(form.sizes)
+        self._symbolic = True
         self.choice: Final = Choice()
+        if not anew:
+            if self._packed:
+                self._offer()
+            else:
+                self._ask()
+
+    def _ask(self) -> None:
+        """Reads what earlier processes have written, once."""
+        if not self._asked:
+            self._asked = True
+            self.variants.extend(_kept(self.key, self._target))
         self._offer()
 
     def _offer(self) -> None:
-        found = [v for v in (*self.variants, *self._own.values()) if v.table]
+        found = [v for v in (*self._packed, *self.variants, *self._own.values()) if v.table]
         values = max([variant.value_count for variant in found], default=0)
         self.choice.fill([variant.table for variant in found], self._sizes, values)
 
@@ -64,7 +84,15 @@ class Entry:
         Raises:
             CompileError: there is no kernel for it.
         """
-        own = next((v for v in [v.at(sizes) for v in self.variants if not v.table] if v), None)
+        if not self._asked:
+            self._ask()
+            if any([v.table and v.holds(packed(sizes)) for v in self.variants]):
+                return
+        plain = [v for v in (*self._packed, *self.variants) if not v.table]
+        own = next((v for v in [v.at(sizes) for v in plain] if v), None)
+        if own is None:
+            driver.prestart()  # compilers start while kernels are written
+            background.begin(self._target)
         if own is None and self._symbolic and len(self.variants) < MOST_VARIANTS:
             made = self._written(group, places, sizes)
             if made is not None and made.table and made.holds(packed(sizes)):
@@ -78,6 +106,15 @@ class Entry:
             del self._own[next(iter(self._own))]
         self._own[sizes] = own
         self._offer()
+
+    def write(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
+        """Writes a variant for these sizes, unless one holds for them; it is not to be run here.
+
+        Raises:
+            CompileError: there is no kernel for it.
+        """
+        if not any([variant.at(sizes) for variant in self.variants]) and self._symbolic:
+            self._written(group, places, sizes)
 
     def _written(
         self, group: Group, places: Sequence[int], sizes: tuple[int, ...]
@@ -115,9 +152,14 @@ class Entry:
 
     def keep(self) -> None:
         """Stores its variants, whose kernels are compiled."""
-        if self._key is not None:
+        if self.text is not None:
             data = [v.as_data(lambda k: compiler.key_of(k, self._target)) for v in self.variants]
-            compiler.cache().store({self._key: json.dumps(data).encode()})
+            compiler.cache().store({self.key: json.dumps(data).encode()})
+
+    @property
+    def key(self) -> str:
+        """Its key on disk."""
+        return digest("entry", compiler_digest(), repr(self._target), str(self.text))
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
         plain = resized(group, places, sizes, int)
@@ -125,6 +167,29 @@ class Entry:
 
 
 _new: Final[list[Entry]] = []  # with variants that are not yet on disk
+
+
+_anew: Final[list[bool]] = []
+
+
+@contextlib.contextmanager
+def written_anew() -> Iterator[Callable[[], dict[str, list[Variant]]]]:
+    """A library of its own, for which all kernels are written; none of them is linked.
+
+    Yields:
+        What gives the variants of each form, by its text.
+    """
+    before = dict(_entries)
+    _entries.clear()
+    _anew.append(True)
+    try:
+        with codes_anew():
+            yield lambda: {x.text: x.variants for x in _entries.values() if x.text and x.variants}
+    finally:
+        _anew.pop()
+        _new.clear()
+        _entries.clear()
+        _entries.update(before)
 
 
 def link(codes: Sequence[Code]) -> None:
@@ -143,12 +208,24 @@ def link(codes: Sequence[Code]) -> None:
         _new.pop().keep()
 
 
-def _key_of(form: Form, target: Target) -> str | None:
-    """The key of a form's entry on disk; `None` if the form has no text."""
-    text = text_of(form.key)
-    if text.endswith(UNKNOWN):
-        return None
-    return digest("entry", compiler_digest(), repr(target), text)
+_codes: Final[dict[tuple[Target, int], Code]] = {}  # those in packs
+
+
+def _packed(text: str | None, target: Target) -> list[Variant]:
+    """The variants in the pack, if there is one."""
+    pack = pack_of(target)
+    data = None if pack is None or text is None else pack.find(text)
+    if pack is None or data is None:
+        return []
+
+    def code(name: str, offset: int) -> Code:
+        found = _codes.get((target, offset))
+        if found is None:
+            found = _codes[target, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
+            found.link(pack.at(offset))
+        return found
+
+    return [from_data(variant, code) for variant in data]
 
 
 def _kept(key: str, target: Target) -> list[Variant]:

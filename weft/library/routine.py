@@ -12,6 +12,7 @@ import numpy as np
 from weft.codegen.target import Target
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
+from weft.library.collapse import collapsed
 from weft.library.entry import Entry, entry_of
 from weft.library.form import resized
 from weft.library.host_part import HostPart, of_graph, of_node
@@ -162,10 +163,11 @@ class _Writer:
         if is_hosted(node):
             values = [*node.inputs, *node.outputs]
             return of_node(node, [self.number.get(fused.root(v), -1) for v in values])
-        entry, sizes = entry_of(group, self.target)
         values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
         numbers = [self.number.get(fused.root(v), -1) for v in values]
-        return Part(group, entry, sizes, tuple(numbers))
+        like = collapsed(group)
+        entry, sizes = entry_of(like, self.target)
+        return Part(like, entry, sizes, tuple(numbers))
 
 
 def _is_foreign(node: Node) -> bool:

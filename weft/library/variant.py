@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from weft.codegen.driver import list_layout as layout
-from weft.codegen.target import Target, current
+from weft.codegen.target import Target
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import Value
 from weft.library.formula import DecidedError, Formula, FormulaTable, numbers
@@ -47,10 +48,22 @@ class Code:
     def link(self, address: int) -> None:
         """Sets its address; its text is not needed any more."""
         self._cell.value, name = address, self.kernel.name
-        self.kernel = Kernel(name, "", compiler.key_of(self.kernel, current()))
+        self.kernel = Kernel(name, "", compiler.key_of(self.kernel, self.target))
 
 
 _codes: Final[dict[str, Code]] = {}
+
+
+@contextlib.contextmanager
+def codes_anew() -> Iterator[None]:
+    """As if there were no kernels yet: what is linked has lost its text."""
+    before = dict(_codes)
+    _codes.clear()
+    try:
+        yield
+    finally:
+        _codes.clear()
+        _codes.update(before)
 
 
 def code_of(kernel: Kernel, target: Target) -> Code:
@@ -212,7 +225,7 @@ class Variant:
     _formula: FormulaTable
     _struct: Any
 
-    def as_data(self, key_of: Callable[[Kernel], str]) -> dict[str, Any]:
+    def as_data(self, key_of: Callable[[Kernel], object]) -> dict[str, Any]:
         """The variant as data.
 
         Args:
@@ -228,7 +241,7 @@ class Variant:
         return {"extents": self._extents.state, "launches": launches, "scratch": scratch}
 
 
-def from_data(data: dict[str, Any], code: Callable[[str, str], Code]) -> Variant:
+def from_data(data: dict[str, Any], code: Callable[[str, Any], Code]) -> Variant:
     """The variant that `as_data` gave.
 
     Args:

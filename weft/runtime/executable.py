@@ -22,7 +22,6 @@ from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variab
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution import driver
 from weft.runtime.execution.call import Call, NativeCall
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.program import Fault, Program
@@ -98,8 +97,7 @@ class Executable:
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
         native = [c.function.kernel for c in calls if isinstance(c.function, NativeCall)]
-        wanted = [*kernels, *native, driver.kernel()]
-        addresses = compile_kernels(wanted, target or current())
+        addresses = compile_kernels([*kernels, *native], target or current())
         watch.lap("kernels")
         self._externals = recipe.externals
         externals = len(recipe.externals)

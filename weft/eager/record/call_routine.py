@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from weft.codegen.target import current
+from weft.codegen.target import portable
 from weft.eager.record.attribute_pattern import refilled
 from weft.eager.record.lazy import Record
 from weft.eager.record.plan import placeholders
@@ -84,7 +84,7 @@ def sum_of(kind: TensorType, count: int) -> Ready:
         with graph.as_default():
             parts = placeholders([TensorType(kind.dtype, sizes)] * count)
             total = catalogue.add_n(*parts)
-        return Made(routine(graph, [total], parts, current()))
+        return Made(routine(graph, [total], parts, portable()))
 
     shape = known(kind.shape)
     call = _call(("sum", kind.dtype, len(shape), count))
@@ -143,7 +143,7 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
             xs = [xs[first] for first in pull.same]
         ys = _dense(expand(*xs))
         if pull is None:
-            return Made(routine(graph, ys, xs, current()))
+            return Made(routine(graph, ys, xs, portable()))
         pairs = [
             (y, placeholders([y.type])[0]) for y, has in zip(ys, pull.given, strict=True) if has
         ]
@@ -156,7 +156,7 @@ def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> 
         for y in ys:
             results.append(placeholders([y.type])[0] if y in taken else y)
             taken.add(y)
-    made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], current())
+    made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], portable())
     numbers = iter(range(len(reached)))
     places = tuple([-1 if g is None else next(numbers) for g in found])
     return Made(made, places, any([isinstance(g, RowSparse) for g in found]))

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from weft import config
-from weft.codegen.target import current
+from weft.codegen.target import portable
 from weft.eager.record import memory_pool
 from weft.eager.record.expansion import expand
 from weft.eager.record.lazy import Array, Record
@@ -100,7 +100,7 @@ def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stit
     """The same as one call, for what has no gradient of its own."""
     expanded = expand(structure, as_rows)
     try:
-        made = routine(expanded.graph, expanded.outputs, expanded.feeds, current())
+        made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable())
         case = Case(Made(made), Formula())
         types = [y.type for y in expanded.outputs]
         return computing(case, b"", leaves, types)._replace(rows=expanded.rows)
@@ -144,7 +144,7 @@ def counted(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> t
         NoRoutineError: the library has no kernels for something.
         CompileError: a kernel cannot be compiled.
     """
-    case = Case(Made(routine(graph, outputs, feeds, current())), Formula())
+    case = Case(Made(routine(graph, outputs, feeds, portable())), Formula())
     arrays = [np.empty(known(x.type.shape), x.type.dtype.numpy) for x in feeds]
     found = computing(case, b"", arrays, [y.type for y in outputs]).list
     return found.counts

@@ -113,7 +113,9 @@ class Child:
         """
         self.jobs.append(job)
         ir = _NAME.sub(f"@{job.symbol}", job.ir)
-        parts = [part.encode() for part in (job.target.cpu, job.target.features, ir)]
+        target = job.target
+        texts = target.cpu, target.features, target.processor, ir
+        parts = [text.encode() for text in texts]
         self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
         self._input.flush()
 

@@ -71,6 +71,12 @@ class Compiler:
             self._link(jobs, self._objects(jobs))
             return {kernel: self._linked[key] for kernel, key in keys.items()}
 
+    def objects(self, kernels: Iterable[Kernel], target: Target) -> dict[str, tuple[str, bytes]]:
+        """See `object_code`."""
+        jobs = {key: _job(key, k, target) for k in kernels for key in [key_of(k, target)]}
+        with self._lock:
+            return {key: (jobs[key].symbol, code) for key, code in self._objects(jobs).items()}
+
     def begin(self, kernel: Kernel, target: Target) -> None:
         """See `begin`."""
         key = key_of(kernel, target)
@@ -359,6 +365,15 @@ def compile_kernels(kernels: Iterable[Kernel], target: Target) -> dict[Kernel, i
         NoCompilerError: no compiler process could be started, or all were killed.
     """
     return _compiler.compile(kernels, target)
+
+
+def object_code(kernels: Iterable[Kernel], target: Target) -> dict[str, tuple[str, bytes]]:
+    """Object files of kernels, by their keys, with the symbol that each defines.
+
+    Raises:
+        CompileError, NoCompilerError: as `compile_kernels`.
+    """
+    return _compiler.objects(kernels, target)
 
 
 def begin(kernel: Kernel, target: Target) -> None:

@@ -99,20 +99,35 @@ def text_of(value: Any) -> str:
 
 @functools.cache
 def compiler_digest() -> str:
-    """This compiler: the source of its modules, and the versions of its dependencies.
+    """This compiler: the source of its modules, and the versions of its dependencies."""
+    return f"{sources()} {sys.version_info[:3]} numpy-{np.__version__} {llvm.version()}"
 
-    The sources are read only if the cache does not know files of these sizes and times: that takes
-    a third as long.
+
+@functools.cache
+def sources() -> str:
+    """The source of the compiler's modules.
+
+    It is read only if the cache does not know files of these sizes and times: that takes a third as
+    long.
     """
-    files = [file for package in DECISIVE for file in _modules(ROOT / package)]
-    files.append(_File(LAYOUTS, os.stat(LAYOUTS)))
+    files = _files()
     cache, key = compiler.cache(), digest("sources", *map(str, files))
     known = cache.load(key)
     if known is None:
         known = _content(files).encode()
         cache.store({key: known})
-    versions = f"{sys.version_info[:3]} numpy-{np.__version__} {llvm.version()}"
-    return f"{known.decode()} {versions}"
+    return known.decode()
+
+
+def outline() -> str:
+    """The names and sizes of the compiler's modules, for what is installed along with them."""
+    parts = [f"{file.path.removeprefix(str(ROOT))} {file.status.st_size}" for file in _files()]
+    return digest("outline", *parts)
+
+
+def _files() -> list[_File]:
+    files = [file for package in DECISIVE for file in _modules(ROOT / package)]
+    return [*files, _File(LAYOUTS, os.stat(LAYOUTS))]
 
 
 def _content(files: Sequence[_File]) -> str:

@@ -3,7 +3,7 @@
 Run as a script, by `weft.runtime.compilation.child`, without site packages or the rest of Weft: it
 starts in 50 ms. It reads requests from standard input and answers on standard output:
 
-    request   3 x uint32 lengths, then the processor, its features, the LLVM IR
+    request   4 x uint32 lengths, then the processor's name, its features, its kind, the LLVM IR
     answer    status byte (0 object code, 1 error text), uint64 length, the bytes
 
 It ends when standard input does, or after a minute without a request. It does not ask to be killed
@@ -21,7 +21,7 @@ import types
 from pathlib import Path
 from typing import IO, Final
 
-REQUEST: Final = struct.Struct("<3I")
+REQUEST: Final = struct.Struct("<4I")
 ANSWER: Final = struct.Struct("<BQ")
 IDLE_SECONDS: Final = 60.0
 
@@ -40,9 +40,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         head = _read(requests, REQUEST.size)
         if len(head) < REQUEST.size:
             return
-        cpu, features, ir = (_read(requests, n).decode() for n in REQUEST.unpack(head))
+        cpu, features, kind, ir = (_read(requests, n).decode() for n in REQUEST.unpack(head))
         try:
-            status, body = 0, llvm.to_object(ir, cpu, features)
+            status, body = 0, llvm.to_object(ir, cpu, features, kind)
         except CompileError as error:
             status, body = 1, str(error).encode()
         answers.write(ANSWER.pack(status, len(body)) + body)

@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.codegen.driver import ENTRIES, layout, source
-from weft.codegen.target import current
+from weft.codegen.target import portable
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import compiler_digest
+from weft.runtime.compilation.pack import pack_of
 
 PATIENCE_NS: Final = 50_000_000
 """Time after which a program with loops returns, so that Ctrl-C takes effect."""
@@ -57,11 +58,11 @@ def when_loaded(tell: Callable[[Entries], object]) -> None:
 
 
 def kernel() -> Kernel:
-    """The driver as a kernel, compiled along with a program's own.
+    """The driver as a kernel.
 
     If its object code is there, without its text, which takes some milliseconds to write.
     """
-    target = current()
+    target = portable()
     key = digest("driver", compiler_digest(), target.cpu, target.features)
     return Kernel("driver", "" if compiler.holds(key) else source(), key)
 
@@ -70,11 +71,16 @@ def entries() -> Entries:
     """The native functions, compiled (or loaded from the cache) on first use."""
     global _entries
     if _entries is None:
-        code = kernel()
-        _entries = entries_at(compiler.compile_kernels([code], current())[code])
+        pack = pack_of(portable())
+        _entries = entries_at(_compiled() if pack is None else pack.driver)
         for tell in _told:
             tell(_entries)
     return _entries
+
+
+def _compiled() -> int:
+    code = kernel()
+    return compiler.compile_kernels([code], portable())[code]
 
 
 def flush_subnormals(on: bool) -> bool:
@@ -93,7 +99,7 @@ def flush_subnormals(on: bool) -> bool:
 def prestart() -> None:
     """Call it when a program is likely to be compiled soon: starts compilers on a new machine."""
     if _entries is None:
-        compiler.prestart(kernel(), current())
+        compiler.prestart(kernel(), portable())
 
 
 def entries_at(address: int) -> Entries:

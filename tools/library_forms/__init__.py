@@ -1,0 +1,1 @@
+"""Which forms of kernels programs need: run programs, write `weft/library/forms.txt`."""

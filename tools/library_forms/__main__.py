@@ -1,0 +1,79 @@
+"""`python -m tools.library_forms [PROGRAM ...]`: adds to `weft/library/forms.txt` what they need.
+
+Without names, all programs, on an empty list. Use an empty code cache (`WEFT_CACHE`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+import weft as wf
+from bench import once
+from tools.library_forms import declared
+from tools.library_forms.calls import PROGRAMS
+from tools.library_forms.recorder import Forms, nothing_runs, recorded
+from weft.library.making import LIST, listed
+
+
+def text(forms: Forms) -> str:
+    """The list as a file."""
+    lines = [f"{json.dumps(sizes, separators=(',', ':'))} {form}" for form, sizes in forms.items()]
+    return "".join([f"{line}\n" for line in lines])
+
+
+BENCHED = (
+    "first:matmul", "first:sampler", "first:resnet50_two", "first:decoder", "first:bert",
+    "first:examples", "first:cells", "repl:total", "repl:elements", "repl:sizes",
+    "repl:policy", "repl:episodes", "repl:notebook", "generate:text", "complaints:neuron",
+    "complaints:rotation", "complaints:differences", "complaints:search", "lengths:lengths",
+)  # fmt: skip
+"""Programs of the benchmark, by their places in `bench/work`."""
+
+
+def call(place: str) -> None:
+    """Runs a program of the benchmark."""
+    turn = once.function(place, "weft")(once.library("weft", False, 2))
+    found = turn()
+    if isinstance(found, Iterator):
+        for _ in found:
+            pass
+    wf.synchronize()
+
+
+def main(names: Sequence[str]) -> None:
+    """Runs programs; those of the benchmark need the values that they compute."""
+    kept = {form: list(sizes) for form, sizes in listed()} if names else {}
+    with recorded() as forms:
+        for place in BENCHED:
+            if not names or place in names:
+                with told(place, forms):
+                    call(place)
+        for program in PROGRAMS:
+            if not names or program.__name__ in names:
+                with told(program.__name__, forms), nothing_runs():
+                    for y in program():
+                        if isinstance(y, wf.Tensor):
+                            y.detach().numpy()
+        if not names or "declared" in names:
+            with told("declared", forms), nothing_runs():
+                declared.write([*kept, *forms])
+    for form, sizes in forms.items():
+        kept[form] = list(dict.fromkeys([*kept.get(form, []), *sizes]))
+    LIST.write_text(text(kept), encoding="ascii")
+
+
+@contextlib.contextmanager
+def told(name: str, forms: Forms) -> Iterator[None]:
+    """Prints what a program has added."""
+    start, before = time.process_time(), sum(map(len, forms.values()))
+    yield
+    count = sum(map(len, forms.values())) - before
+    print(f"{name}: {count} variants, {time.process_time() - start:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,54 @@
+"""Records the forms that programs have kernels written for, and at which sizes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from unittest import mock
+
+from weft.eager.record import stitched_runs
+from weft.library.entry import Entry
+from weft.library.form import form_of
+from weft.library.form_text import NoTextError, as_text
+from weft.library.kernel_list import KernelList
+from weft.library.making import same_group
+from weft.library.workspace import Workspace
+
+Forms = dict[str, list[tuple[int, ...]]]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[Forms]:
+    """Whatever runs inside is computed by library kernels.
+
+    Yields:
+        The forms as text, each with the sizes that new kernels were written for. It is filled.
+    """
+    found: Forms = {}
+    write = Entry._written
+
+    def written(self, group, places, sizes):
+        bound = write(self, group, places, sizes)
+        key = form_of(group).key
+        with contextlib.suppress(NoTextError):
+            text = as_text(key)
+            if bound is not None and form_of(same_group(text, sizes)).key == key:
+                found.setdefault(text, []).append(sizes)
+        return bound
+
+    with (
+        mock.patch.object(Entry, "_written", written),
+        mock.patch.object(stitched_runs, "STITCHED_RUNS", 1 << 30),
+    ):
+        yield found
+
+
+@contextlib.contextmanager
+def nothing_runs() -> Iterator[None]:
+    """Kernels are written, but neither compiled nor run: values are whatever is in memory."""
+    with (
+        mock.patch.object(Entry, "_begin", lambda self, variant: None),
+        mock.patch.object(KernelList, "_link", lambda self, into, sizes: None),
+        mock.patch.object(Workspace, "run", lambda self, first, last: None),
+    ):
+        yield

@@ -1,0 +1,218 @@
+"""Packs: all library kernels for a target, in one file that was made before they are needed.
+
+A pack is installed with Weft, or was made on this machine and is kept in the code cache. It is
+loaded without LLVM and without other processes: its code is copied to memory, and its table filled.
+
+    magic, checksum of what follows (SHA-256)
+    length of the header (uint32), the header (JSON)
+    digests of the entries' forms in order (16 bytes each), then where their texts end (uint32 each)
+    the texts (JSON), the code
+
+A pack for another target, of another version of the compiler's sources, or a damaged one is not
+loaded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import json
+import mmap
+import struct
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.codegen import llvm
+from weft.codegen.target import PORTABLE, Target
+from weft.host.deferred import Deferred
+from weft.runtime.compilation import compiler, fingerprint
+from weft.runtime.compilation.cache import digest
+from weft.runtime.compilation.image import Image
+from weft.runtime.memory.address import address
+
+if TYPE_CHECKING:
+    import hashlib
+else:
+    hashlib = Deferred("hashlib")
+
+MAGIC: Final = b"WEFTPACK\x01\x00\x00\x00"
+FOLDER: Final = fingerprint.ROOT / "library" / "packs"
+"""Where packs are installed."""
+_SUM: Final = 32
+_KEY: Final = 16
+_LENGTH: Final = struct.Struct("<I")
+
+
+class _Header(NamedTuple):
+    """What is in the file.
+
+    Attributes:
+        made_by: the compiler's sources.
+        counts: of entries, bytes of texts, bytes of code, bytes of the table behind it.
+        driver: where the driver's table is.
+    """
+
+    target: str
+    made_by: str
+    counts: tuple[int, int, int, int]
+    bases: Sequence[tuple[int, int]]
+    imports: Sequence[tuple[int, str]]
+    driver: int
+
+
+class Pack:
+    """A loaded pack.
+
+    Attributes:
+        driver: the address of the driver's table.
+    """
+
+    def __init__(self, header: _Header, content: memoryview) -> None:
+        count, texts, code, table = header.counts
+        self._keys = content[: _KEY * count]
+        self._ends = np.frombuffer(content[_KEY * count :], "<u4", count)
+        start = (_KEY + 4) * count
+        self._texts = content[start : start + texts]
+        self._block = _mapped(content[start + texts : start + texts + code], header)
+        self._address = address(np.frombuffer(self._block, np.uint8))
+        self._count = count
+        self.driver: Final = self._address + header.driver
+        del table
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, form: str) -> Any:
+        """What is kept under the text of a form; `None` if there is nothing."""
+        key = _key(form)
+        place = bisect_left(range(self._count), key, key=self._key_at)
+        if place == self._count or self._key_at(place) != key:
+            return None
+        start = int(self._ends[place - 1]) if place else 0
+        return json.loads(bytes(self._texts[start : int(self._ends[place])]))
+
+    def _key_at(self, place: int) -> bytes:
+        return bytes(self._keys[_KEY * place : _KEY * (place + 1)])
+
+    def at(self, offset: int) -> int:
+        """The address of a kernel."""
+        return self._address + offset
+
+
+def packed(target: Target, image: Image, driver: int, entries: Mapping[str, Any]) -> bytes:
+    """A pack as bytes, but for what `sealed` adds.
+
+    Args:
+        driver: the offset of the driver's table.
+        entries: by the text of a form.
+    """
+    texts = {_key(form): json.dumps(x, separators=(",", ":")) for form, x in entries.items()}
+    keys = sorted(texts)
+    ends = np.cumsum([len(texts[key]) for key in keys], dtype="<u4")
+    body = "".join([texts[key] for key in keys]).encode("ascii")
+    counts = len(keys), len(body), len(image.code), image.table
+    header = _Header(repr(target), "", counts, image.bases, image.imports, driver)
+    head = json.dumps(header._asdict()).encode()
+    return b"".join([_LENGTH.pack(len(head)), head, *keys, ends.tobytes(), body, image.code])
+
+
+def sealed(pack: bytes, made_by: str) -> bytes:
+    """A pack as a file: what it was made by, and its checksum."""
+    (size,) = _LENGTH.unpack_from(pack)
+    start = _LENGTH.size
+    header = {**json.loads(pack[start : start + size]), "made_by": made_by}
+    head = json.dumps(header).encode()
+    rest = _LENGTH.pack(len(head)) + head + pack[start + size :]
+    return MAGIC + hashlib.sha256(rest).digest() + rest
+
+
+def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
+    """The pack in a file's bytes; `None` if it is damaged, or is for something else."""
+    content = memoryview(data)
+    start = len(MAGIC) + _SUM
+    rest = content[start:]
+    if data[:start] != MAGIC + _checksum(rest):
+        return None
+    (size,) = _LENGTH.unpack_from(rest)
+    header = _Header(**json.loads(bytes(rest[_LENGTH.size : _LENGTH.size + size])))
+    if header.target != repr(target) or header.made_by != made_by:
+        return None
+    try:
+        return Pack(header, rest[_LENGTH.size + size :])
+    except OSError:  # no memory may be executed
+        return None
+
+
+def _checksum(content: memoryview) -> bytes:
+    return hashlib.sha256(content).digest()
+
+
+def _key(form: str) -> bytes:
+    return hashlib.sha256(form.encode()).digest()[:_KEY]
+
+
+def _mapped(code: memoryview, header: _Header) -> mmap.mmap:
+    """Memory with the code and its table.
+
+    Raises:
+        OSError: the system refuses.
+    """
+    size = len(code)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    block = mmap.mmap(-1, size + max(header.counts[3], 1), flags=flags)
+    block[:size] = code
+    base = address(np.frombuffer(block, np.uint8))
+    libc = ctypes.CDLL(None, use_errno=True)
+    for place, target in header.bases:
+        struct.pack_into("<Q", block, size + place, base + target)
+    for place, name in header.imports:
+        found = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
+        struct.pack_into("<Q", block, size + place, found)
+    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    if libc.mprotect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
+        raise OSError(ctypes.get_errno(), "mprotect")
+    return block
+
+
+def name_of(target: Target) -> str | None:
+    """The file of the installed pack for a target, if it is one that packs are made for."""
+    return next((f"{name}.pack" for name, found in PORTABLE.items() if found == target), None)
+
+
+def key_of(target: Target) -> str:
+    """The key of the pack in the code cache."""
+    return digest("pack", made_here(), repr(target))
+
+
+def made_here() -> str:
+    """What makes packs on this machine: the compiler's sources and LLVM."""
+    return f"{fingerprint.sources()} {llvm.release()}"
+
+
+@functools.cache
+def pack_of(target: Target) -> Pack | None:
+    """The pack for a target: the installed one, or that of the code cache."""
+    return _installed(target) or _kept(target)
+
+
+def is_installed(target: Target) -> bool:
+    """Whether the pack for a target has come with Weft."""
+    return _installed(target) is not None
+
+
+def _installed(target: Target) -> Pack | None:
+    name = name_of(target)
+    if name is not None:
+        with contextlib.suppress(OSError):
+            return opened(Path(FOLDER, name).read_bytes(), target, fingerprint.outline())
+    return None
+
+
+def _kept(target: Target) -> Pack | None:
+    data = compiler.cache().load(key_of(target))
+    return None if data is None else opened(data, target, made_here())
