@@ -53,6 +53,7 @@ LAYERS = [
     ("weft.collectives",),
     ("weft.data",),
     ("weft.metrics",),
+    ("weft.distributions",),
     ("weft.datasets",),
     ("weft.utils",),
     ("weft.nn",),

@@ -21,9 +21,9 @@ _exports.gather(globals(), "__version__", "config", "datasets", "errors", "ops",
 _LAZY = {
     "weft": (
         "accelerator", "amp", "autograd", "backends", "checkpoint", "cluster", "cuda", "data",
-        "datasets", "distributed", "fft", "func", "horovod", "linalg", "metrics", "models",
-        "multiprocessing", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse", "special",
-        "table", "tf1", "train", "utils",
+        "datasets", "distributed", "distributions", "fft", "func", "horovod", "linalg", "metrics",
+        "models", "multiprocessing", "nn", "numpy", "ops", "optim", "scipy", "signal", "sparse",
+        "special", "table", "tf1", "train", "utils",
     ),
     "weft.fft": ("istft", "stft"),
     "weft.func": (

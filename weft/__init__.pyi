@@ -169,6 +169,7 @@ from weft import cuda as cuda
 from weft import data as data
 from weft import datasets as datasets
 from weft import distributed as distributed
+from weft import distributions as distributions
 from weft import fft as fft
 from weft import func as func
 from weft import horovod as horovod

@@ -150,7 +150,7 @@ KNOBS = {
             lambda: False,
             _switch,
             "0 | 1",
-            "equal calls give equal bits whatever ran before: `use_deterministic_algorithms`",
+            "equal bits also where that costs speed: `use_deterministic_algorithms`",
         ),
         Knob(
             "keep_freed",
@@ -165,8 +165,8 @@ KNOBS = {
             lambda: 0,
             _level,
             "an integer from 0 to 6",
-            "print 1 programs, 2 kernel times, 3 graphs after each pass, 4 loop IR, 5 LLVM IR, "
-            "6 assembly",
+            "print 1 programs and tiers, 2 kernel times, 3 graphs after each pass, 4 loop IR, "
+            "5 LLVM IR, 6 assembly",
         ),
         Knob(
             "verify",

@@ -188,8 +188,8 @@ class UninitializedError(WeftError, RuntimeError):
     """A variable was read before it was assigned."""
 
 
-class OutOfRangeError(WeftError, IndexError, RuntimeError):
-    """An index outside the dimension that it indexes."""
+class OutOfRangeError(WeftError, IndexError, ValueError, RuntimeError):
+    """An index outside the dimension that it indexes, or a number outside its range."""
 
 
 class DivisionError(WeftError, ZeroDivisionError, RuntimeError):

@@ -87,6 +87,9 @@ def ndtr(x: Any, *, out: Any = ...) -> Tensor:
 def log_ndtr(x: Any, *, out: Any = ...) -> Tensor:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
 
+def xlog1py(x: Any, other: Any, *, out: Any = ...) -> Tensor:
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+
 def exp2(x: Any, *, out: Any = ...) -> Tensor:
     """2 to the power of each element.
 
@@ -139,9 +142,6 @@ def i0e(x: Any, *, out: Any = ...) -> Tensor:
 
 def i1e(x: Any, *, out: Any = ...) -> Tensor:
     """`i1(x) * exp(-abs(x))`."""
-
-def xlog1py(x: Any, other: Any, *, out: Any = ...) -> Tensor:
-    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
 
 def bessel_j0(input: Any, *, out: Any = ...) -> Tensor:
     """The Bessel function of the first kind of order 0."""
@@ -245,6 +245,7 @@ __all__ = [
     "psi",
     "ndtr",
     "log_ndtr",
+    "xlog1py",
     "exp2",
     "xlogy",
     "entr",
@@ -256,7 +257,6 @@ __all__ = [
     "modified_bessel_i1",
     "i0e",
     "i1e",
-    "xlog1py",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",

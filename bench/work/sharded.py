@@ -11,7 +11,7 @@ from bench.work.resident import resident
 from weft.distributed.fsdp import fully_shard
 
 BATCH = 128  # of all ranks, unless another number is given
-STEPS, WARM = 12, 3
+STEPS, WARM = 12, 4
 
 
 def layers(width: int, way: str) -> wf.nn.Module:

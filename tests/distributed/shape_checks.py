@@ -9,7 +9,7 @@ import weft as wf
 import weft.horovod.tensorflow as hvd
 import weft.tf1 as tf
 from weft import func
-from weft.eager.record import stitched_runs, tier_choice
+from weft.eager.record import stitched_tier, tier_choice
 from weft.eager.record.stitched_tier import Stitched
 from weft.transport import session
 
@@ -150,7 +150,7 @@ def check_changing_sizes(rank: int, size: int) -> None:
         assert calls() - begin == 2
         met.append(type(next(reversed(tier_choice._tiers.values()))))
     assert met == [Stitched] * 12
-    for runs in range(stitched_runs.STITCHED_RUNS_OF_MANY + 2):
+    for runs in range(stitched_tier.STITCHED_RUNS_OF_MANY + 2):
         begin = calls()
         assert func.psum((wf.ones(64, 8) @ w).sum(0) + runs).tolist() == [size * (64.0 + runs)] * 8
         assert calls() - begin == 1

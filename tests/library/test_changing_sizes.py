@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import stitched_runs, tier_choice
+from weft.eager.record import stitched_tier, tier_choice
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.stitched_tier import Compiling, Stitched
 from weft.eager.record.tier import Interpreted
@@ -31,7 +31,7 @@ def stitched() -> Iterator[None]:
     """Every structure runs on library kernels, however often it has run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tier_choice, "_tiers", OrderedDict())
-        patch.setattr(stitched_runs, "STITCHED_RUNS", 1 << 30)
+        patch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
         yield
         wf.synchronize()
 
@@ -196,7 +196,7 @@ def test_an_error_tells_the_sizes_of_its_call():
 def test_the_runs_of_few_structures_are_counted(monkeypatch):
     monkeypatch.setattr(tier_choice, "MOST", 8)
     monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
-    monkeypatch.setattr(stitched_runs, "_shapes", {})
+    monkeypatch.setattr(stitched_tier, "_shapes", {})
     hot, met = _drawn(3), []
     for n in range(3, 40):
         (_drawn(n) + 1.0).tolist()

@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import stitched_runs, tier_choice
+from weft.eager.record import stitched_tier, tier_choice
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.stitched_tier import Compiling, Stitched
 from weft.nn import functional as F
@@ -65,7 +65,7 @@ def trained(make: Callable[[], nn.Module], kind: type, threads: int = 1) -> list
 @pytest.mark.parametrize("kind", [wf.optim.SGD, wf.optim.AdamW])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_training_has_the_same_bits_in_both_tiers(name, kind, monkeypatch):
-    monkeypatch.setattr(stitched_runs, "STITCHED_RUNS", 1 << 30)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
     stitched = trained(NETWORKS[name], kind)
     assert [x.tobytes() for x in trained(NETWORKS[name], kind, 2)] == [
         x.tobytes() for x in stitched
@@ -79,7 +79,7 @@ def test_training_has_the_same_bits_in_both_tiers(name, kind, monkeypatch):
 def test_a_value_in_ever_new_sizes_stays_on_library_kernels_until_one_is_hot():
     for n in range(2, 40):
         assert (wf.ones(n) * 2.0).tanh().sum().item() == pytest.approx(n * np.tanh(2.0), rel=1e-5)
-    many, met = stitched_runs.STITCHED_RUNS_OF_MANY, list[type]()
+    many, met = stitched_tier.STITCHED_RUNS_OF_MANY, list[type]()
     for _ in range(many + 3):
         (wf.ones(41) * 2.0).tanh().sum().item()
         met.append(type(next(reversed(tier_choice._tiers.values()))))

@@ -84,20 +84,11 @@ def _gradient(x, w, m):
     return g, ops.sum(g, axes=(0, 1, 2)), slope, g * slope
 
 
-def test_sums_of_columns_are_taken_where_a_convolution_stores():
+def test_sums_are_not_taken_where_a_convolution_stores():
+    """Their order would follow from its tiles."""
     shapes = ((2, 4, 4, 3), (1, 1, 5, 3), (2, 4, 4, 5))
-    assert names(groups(_gradient, *shapes)) == [
-        ("conv_grad_input", "relu", "multiply", "sum", "sum"), ("multiply",),
-    ]  # fmt: skip
-
-
-def test_other_sums_are_not():
-    def build(x, w):
-        y = ops.conv(x, w)
-        return ops.sum(y, axes=(0, 1)), ops.sum(y, axes=(3,)), ops.max(y, axes=(0, 1, 2))
-
-    fused = groups(build, (2, 4, 4, 3), (1, 1, 3, 5))
-    assert ("conv",) in names(fused) and len(fused.groups) == 4
+    fused = names(groups(_gradient, *shapes))
+    assert not any("sum" in n for n in fused if "conv_grad_input" in n)
 
 
 def test_two_products_never_share():

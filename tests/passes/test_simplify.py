@@ -219,10 +219,15 @@ def test_a_part_of_the_last_axis_is_cut_after_a_split(begin, end, split, expecte
     assert value_of(after, [x]).tobytes() == value_of(before, [x]).tobytes()
 
 
-def test_fold_computes_constants_once_and_leaves_feeds():
-    step = fold(step_of(lambda x: x + ops.exp(ops.constant(1.0)), M))
+def test_fold_moves_constants_and_computes_integers_but_leaves_floats_to_kernels():
+    step = fold(
+        step_of(lambda x: x + ops.reshape(ops.constant([1.0, 2.0, 3.0]), shape=(3, 1)), M.T)
+    )
     assert ops_of(step) == ["add"]
-    assert np.allclose(value_of(step, [M]), M + np.e)
+    step = fold(step_of(lambda x: x + ops.cast(ops.constant(1) + 2, dtype="float32"), M))
+    assert ops_of(step) == ["cast", "add"]
+    step = fold(step_of(lambda x: x + ops.exp(ops.constant(1.0)), M))
+    assert ops_of(step) == ["exp", "add"]
 
 
 def test_fold_does_not_make_large_constants():

@@ -2,12 +2,12 @@
 
 import pytest
 
-from weft.eager.record import stitched_runs
+from weft.eager.record import stitched_tier
 
 
 @pytest.fixture(scope="module")
 def interpreted():
     """What each operation computes is checked here; that compiled programs agree, elsewhere."""
-    before, stitched_runs.STITCHED_RUNS = stitched_runs.STITCHED_RUNS, 1 << 30
+    before, stitched_tier.STITCHED_RUNS = stitched_tier.STITCHED_RUNS, 1 << 30
     yield
-    stitched_runs.STITCHED_RUNS = before
+    stitched_tier.STITCHED_RUNS = before

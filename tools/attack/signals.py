@@ -20,7 +20,7 @@ from tools.attack.timer import send_after
 from tools.attack.training import PARTS, Loop, State, Training, alike
 from tools.attack.verdict import OTHER, WRONG, Case, Verdict
 from weft import config
-from weft.eager.record import stitched_runs
+from weft.eager.record import stitched_tier
 
 PATIENCE = 50.0
 COLD = 0.2  # of the cases find nothing compiled
@@ -52,7 +52,7 @@ def case(random: np.random.Generator) -> Verdict:
 
 @contextmanager
 def _settings(loop: Loop, threads: int) -> Iterator[None]:
-    stitched_runs.STITCHED_RUNS = 0 if loop.exact else 1 << 30  # type: ignore[misc]
+    stitched_tier.STITCHED_RUNS = 0 if loop.exact else 1 << 30  # type: ignore[misc]
     with config.override(compile=loop.exact, threads=threads):
         yield
 

@@ -102,10 +102,6 @@ class Extents:
         enough = all([values[index] >= least for index, least in self._least.items()])
         return enough and _hold(self._guards, values)
 
-    def suits(self, values: Sequence[int]) -> bool:
-        """Whether code is tuned for these values, if it is valid for them."""
-        return _hold(self._tuned, values)
-
     @property
     def state(self) -> dict[str, Any]:
         """All extents and guards as plain data."""

@@ -101,7 +101,7 @@ def form_of(group: Group) -> Form:
         for value in node.outputs:
             number[value] = len(number)
     outputs = tuple([number[v] for v in group.outputs])
-    cuts = len(group.before), len(group.nodes), group.beside is not None
+    cuts = len(group.before), len(group.nodes)
     return Form((read, tuple(nodes), outputs, cuts), tuple(marks.sizes))
 
 
@@ -128,17 +128,10 @@ def resized(
         return tuple([_renewed(node, bases, mapped) for node in nodes])
 
     before, nodes = renewed(group.before), renewed(group.nodes)
-    beside = None if group.beside is None else _beside(group.beside, bases, mapped)
     values = (
         tuple([mapped[v] for v in values]) for values in (group.inputs, group.outputs)
     )  # fmt: skip
-    return Group(nodes, *values, before=before, beside=beside)
-
-
-def _beside(group: Group, bases: Mapping[Hashable, int], mapped: dict[Value, Value]) -> Group:
-    nodes = tuple([_renewed(node, bases, mapped) for node in group.nodes])
-    inputs = tuple([mapped[v] for v in group.inputs])
-    return Group(nodes, inputs, tuple([mapped[v] for v in group.outputs]))
+    return Group(nodes, *values, before=before)
 
 
 def _renewed(node: Node, bases: Mapping[Hashable, int], mapped: dict[Value, Value]) -> Node:

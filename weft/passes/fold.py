@@ -1,4 +1,8 @@
-"""Fold: evaluates constant expressions."""
+"""Fold: evaluates constant expressions whose bits the NumPy reference gives.
+
+Those are integers, and numbers that are moved. What computes floating-point numbers is left to
+kernels, of which NumPy's functions may differ in the last bit.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,7 @@ from weft.ir.graph import Graph, rewrite
 from weft.ir.node import Node, Value
 from weft.ir.shape import known, size
 from weft.ops.boundary.state import CONSTANT
-from weft.ops.declaration import Boundary, constant_of, op_of
+from weft.ops.declaration import Alias, Boundary, Pull, constant_of, op_of
 from weft.passes.step import Step
 from weft.transform.interpreter import located
 
@@ -30,6 +34,8 @@ def fold(step: Step) -> Step:
             return None
         if any(op_of(v.node) is not CONSTANT for v in node.inputs) or functions(node):
             return None  # a loop may take unboundedly long
+        if not isinstance(op.lower, Pull | Alias) and any(k.dtype.is_inexact for k in node.types):
+            return None
         if any(varies(kind.shape) for kind in node.types):
             return None
         if sum(size(kind.shape) for kind in node.types) > FOLD_LIMIT:

@@ -24,8 +24,7 @@ from weft.ops.declaration import (
     op_of,
 )
 from weft.ops.declaration.fact import Ability, Cost
-from weft.ops.reduction.reduce import sum as sum_
-from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group, gathers
+from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
 from weft.passes.step import Step
 
 # Shape operations on shape operations are recomputed at most this deep ...
@@ -207,7 +206,7 @@ class _Fuser:
         inside = [v for v in node.inputs if self.group_of.get(v.node) is host]
         if host.axes and shape in host.kept_shapes():
             return all(v.shape in host.kept_shapes() for v in inside) and self._aligned(node)
-        if shape != host.domain or (host.opaque and any(gathers(v.node) for v in inside)):
+        if shape != host.domain:
             return False
         reads_kept = host.axes and any(v.shape != host.domain for v in inside)
         if reads_kept:
@@ -257,9 +256,6 @@ class _Fuser:
         value = node.inputs[0]
         axes: tuple[int, ...] = node.attrs["axes"]
         host = self.group_of.get(value.node)
-        if host is not None and self._takes(host, node):
-            self._add(host, node)
-            return
         if (
             host is not None
             and host.open
@@ -277,22 +273,6 @@ class _Fuser:
             host.axes = axes
         self._meet(host)
 
-    def _takes(self, host: _Open, node: Node) -> bool:
-        """Whether `node` is a column statistic that `host`'s kernel can compute in its epilogue."""
-        (value,) = node.inputs
-        product = next(iter(host.nodes))
-        here = host.open and host.device == node.device
-        if not (here and Ability.SUMS in family_of(product).abilities):
-            return False
-        columns = tuple(range(len(known(value.shape)) - 1))
-        added = op_of(node) is sum_ and node.attrs["axes"] == columns
-        if not added and Ability.STATISTIC not in family_of(node).abilities:
-            return False
-        wide = value.dtype.size == 8
-        alike = value.dtype.is_floating and wide == (product.types[0].dtype.size == 8)
-        some = size(value.shape) > 0 and known(value.shape)[-1] > 1
-        return alike and some and value.shape == host.domain and self._fits(host)
-
     def _meet(self, host: _Open) -> None:
         """Merges a reducing group into one that reduces the same way and reads the same array.
 
@@ -308,10 +288,6 @@ class _Fuser:
             self.reducing.setdefault(value, []).append(host)
 
     def _opaque(self, node: Node) -> None:
-        host = self.group_of.get(node.inputs[0].node) if gathers(node) else None
-        if host is not None and self._takes(host, node):
-            self._add(host, node)
-            return
         for value in node.inputs:
             self._materialize(self._root(value))
         plain = node.types and not is_stack(node.types[0].shape)

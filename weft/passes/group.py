@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, size
 from weft.ops.boundary.state import CONSTANT
-from weft.ops.declaration import Reduce, family_of, op_of
-from weft.ops.declaration.fact import Ability
+from weft.ops.declaration import op_of
 
 LONGEST_NAME = 6  # operations
 # With more, a group's kernel spills registers and compiles slowly.
@@ -27,11 +26,6 @@ def row_bytes(stack: Value) -> int:
     return size((stack.shape or ())[1:]) * stack.dtype.size
 
 
-def gathers(node: Node) -> bool:
-    """Whether a node is a statistic that a matmul kernel can compute in its epilogue."""
-    return isinstance(op_of(node).lower, Reduce) or Ability.STATISTIC in family_of(node).abilities
-
-
 @dataclass(frozen=True, eq=False)
 class Group:
     """Nodes that become one kernel (or a short fixed sequence of kernels).
@@ -40,8 +34,7 @@ class Group:
     R of reduced axes, empty if nothing reduces. A node has one of these forms:
 
     - *opaque*: at most one, and first. The rest is its epilogue: D is the shape of its output (with
-      several outputs there is no epilogue), R is empty. After a convolution, column statistics of
-      full values may follow (`gathers`), which nothing in the group reads.
+      several outputs there is no epilogue), R is empty.
     - *full*: elementwise or shape operation (pull), of shape D.
     - *reduce*: a reduction of a full value or an input of shape D, over exactly R, axes kept or
       dropped.
@@ -55,10 +48,6 @@ class Group:
 
     The elementwise nodes `before` are the opaque node's prologue: they compute its operands as it
     reads them.
-
-    `beside` is a weight gradient fused with the input gradient, a group of its own without
-    `before`: one kernel reads the cotangent for both. Inputs and outputs are those of both, and
-    `before` computes operands of either.
     """
 
     nodes: tuple[Node, ...]  # in order
@@ -66,7 +55,6 @@ class Group:
     outputs: tuple[Value, ...]  # written to memory
     before: tuple[Node, ...] = ()  # the prologue of the opaque node, in order
     lasting: frozenset[Value] = frozenset()  # inputs that rarely change between steps
-    beside: Group | None = None  # a second opaque node in the same kernel
     repeated: bool = False  # runs many times a step with the same lasting inputs
 
     @property
@@ -75,20 +63,15 @@ class Group:
         return self.nodes[-1].device
 
     @property
-    def products(self) -> tuple[Node, ...]:
-        """The first node, and that of the group beside."""
-        return self.nodes[:1] + (self.beside.nodes[:1] if self.beside else ())
-
-    @property
     def all_nodes(self) -> tuple[Node, ...]:
-        """Nodes of the prologue, the group and the group beside."""
-        return (*self.before, *self.nodes, *(self.beside.nodes if self.beside else ()))
+        """Nodes of the prologue and the group."""
+        return (*self.before, *self.nodes)
 
     @property
     def operands(self) -> frozenset[Value]:
-        """The operands of the opaque nodes in memory."""
+        """The operands of the opaque node in memory."""
         inside = set(self.before)
-        reads = [v for n in (*self.before, *self.products) for v in n.inputs]
+        reads = [v for n in (*self.before, *self.nodes[:1]) for v in n.inputs]
         return frozenset(v for v in reads if v.node not in inside)
 
     @property

@@ -1,9 +1,10 @@
 """Layout: keeps images as the kernels need them, (N, spatial..., C), whatever users write.
 
 Every operation on images has a transpose to channels last before it and one back after it. This
-pass sinks the ones back: elementwise operations, reductions, padding, slices and concatenations of
-images transposed to channels first run before that transpose, until the next transpose cancels it.
-Those that remain are needed in the user's order.
+pass sinks the ones back: elementwise operations, maxima and minima, padding, slices and
+concatenations of images transposed to channels first run before that transpose, until the next
+transpose cancels it. Those that remain are needed in the user's order, as by sums: the order of the
+axes is the order in which elements are added.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _sink(node: Node, out: Graph) -> Sequence[Value] | None:
         if isinstance(lower, Elementwise):
             found = _elementwise(node, perm)
         elif isinstance(lower, Reduce):
-            found = _reduce(node, perm)
+            found = None if lower.is_ordered(node.types[0].dtype) else _reduce(node, perm)
         elif op_of(node) is barrier:
             return _barrier(node)
         else:
@@ -171,4 +172,4 @@ RULES: Final[Mapping[str, Callable[[Node, Perm], Value | None]]] = {
     "unslice": _movement("shape", "begin", "end", "strides"),  # unslice(t(x)) -> t(unslice(x))
     "flip": _flip,  # flip(t(x)) -> t(flip(x))
 }
-"""Elementwise f(t(x), y) -> t(f(x, y')); sum(t(x)) -> sum(x); barrier(t(x)) -> t(barrier(x))."""
+"""Elementwise f(t(x), y) -> t(f(x, y')); max(t(x)) -> max(x); barrier(t(x)) -> t(barrier(x))."""

@@ -2,7 +2,7 @@
 
 1. `specialize`: a request at concrete shapes becomes a pure step. 2. `optimize`: rewrites the step
 (`PASSES`). 3. `grouped`: groups nodes into kernels (`fuse`, then `JOINS`). 4. `plan`: orders the
-launches of the groups and places them in memory.
+launches of the groups and places them in memory. A pass says whose bits it may change.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft import config
 from weft.errors import GraphError
@@ -30,7 +30,6 @@ from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group
 from weft.passes.launch import Generator, Kernel, Launch
 from weft.passes.layout import layout
-from weft.passes.pair import pair
 from weft.passes.place import Placing, only_checks
 from weft.passes.prune import prune
 from weft.passes.recompute import recompute
@@ -58,15 +57,26 @@ def bodies(step: Step) -> Step:
     return step
 
 
-PASSES: tuple[Callable[[Step], Step], ...] = (
-    prune,  # dead code
-    fold,  # constant folding
-    simplify,  # algebra: identities, transposes into matmul, reshape chains
-    layout,  # images with their channels last
-    cse,  # common subexpressions
-    prune,  # dead code again
-    bodies,  # all of this inside loops and branches
-    rematerialize,  # recomputes what is cheap, to save memory
+class Pass(NamedTuple):
+    """A pass, and what it does to results.
+
+    Attributes:
+        changes: whose bits it may change, and why no other tier differs; "" if it keeps all bits.
+    """
+
+    run: Callable[..., Any]
+    changes: str = ""
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass(prune),  # dead code
+    Pass(fold),  # constant folding, where NumPy and kernels give the same bits
+    Pass(simplify),  # algebra: identities, transposes into matmul, reshape chains
+    Pass(layout),  # images with their channels last
+    Pass(cse),  # common subexpressions
+    Pass(prune),  # dead code again
+    Pass(bodies, "matmuls of all iterations at once; loops run in no other tier"),
+    Pass(rematerialize),  # recomputes what is cheap, to save memory
 )
 
 
@@ -79,7 +89,7 @@ def optimize(step: Step, watch: Watch | None = None) -> Step:
     check = bool(config.get("verify"))
     if watch is None and int(config.get("debug")) >= 3:
         watch = _print
-    for run in PASSES:
+    for run, _ in PASSES:
         start = time.perf_counter()
         step = run(step)
         if check:
@@ -94,17 +104,17 @@ def _print(name: str, seconds: float, step: Step) -> None:
     print(f"# {name}: {seconds * 1e3:.2f} ms\n{format_graph(step.graph)}", file=sys.stderr)
 
 
-JOINS: tuple[Callable[[Fused], Fused], ...] = (
-    pair,  # both gradients of a depthwise convolution in one kernel
-    recompute,  # recomputes what is cheaper than reading it
-    fuse_siblings,  # fuses kernels that read the same arrays
+FUSE: Pass = Pass(fuse, "half precision, which a kernel rounds once: see docs/EAGER.md")
+JOINS: tuple[Pass, ...] = (
+    Pass(recompute),  # recomputes what is cheaper than reading it
+    Pass(fuse_siblings),  # fuses kernels that read the same arrays
 )
 
 
 def grouped(step: Step, fusing: bool = True) -> Fused:
     """The groups of a simplified step; one node per group if `fusing` is false."""
-    found = fuse(step, fusing)
-    for join in JOINS if fusing else ():
+    found = FUSE.run(step, fusing)
+    for join, _ in JOINS if fusing else ():
         found = join(found)
     if not step.lasting:
         return found

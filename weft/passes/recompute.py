@@ -43,8 +43,7 @@ def recompute(fused: Fused) -> Fused:
     work = _Work([_Draft(g) for g in fused.groups], kept)
     for draft in work.drafts:
         for value in draft.group.outputs:
-            if value.node not in draft.beside:
-                work.consider(draft, value)
+            work.consider(draft, value)
     left = [d for d in work.drafts if d.outputs or not d.group.outputs]
     return fused.with_groups([d.finished() for d in left])
 
@@ -55,14 +54,12 @@ class _Draft:
 
     group: Group
     before: dict[Node, None] = field(init=False)
-    beside: tuple[Node, ...] = field(init=False)
     nodes: dict[Node, None] = field(init=False)
     inputs: dict[Value, None] = field(init=False)
     outputs: dict[Value, None] = field(init=False)
 
     def __post_init__(self) -> None:
         self.before = dict.fromkeys(self.group.before)
-        self.beside = self.group.beside.nodes if self.group.beside else ()
         self.nodes = dict.fromkeys(self.group.nodes)
         self.inputs = dict.fromkeys(self.group.inputs)
         self.outputs = dict.fromkeys(self.group.outputs)
@@ -77,27 +74,21 @@ class _Draft:
         nodes, outputs, before = tuple(self.nodes), tuple(self.outputs), tuple(self.before)
         if (before, nodes, outputs) == (group.before, group.nodes, group.outputs):
             return group
-        return Group(nodes, tuple(self.inputs), outputs, before, beside=group.beside)
+        return Group(nodes, tuple(self.inputs), outputs, before)
 
     def operand(self, value: Value) -> bool:
-        """Whether an opaque node reads `value`."""
-        return self.opaque and any(value in node.inputs for node in self.products)
-
-    @property
-    def products(self) -> tuple[Node, ...]:
-        """The opaque nodes."""
-        return (next(iter(self.nodes)), *self.beside[:1])
+        """Whether the opaque node reads `value`."""
+        return self.opaque and value in next(iter(self.nodes)).inputs
 
     def takes(self, value: Value, sources: Iterable[Value]) -> bool:
         """Whether `value` may be recomputed here: read elementwise, over the whole domain."""
         rest = list(self.nodes)
         if value.node.device != self.group.device:
             return False
-        if any(value in node.inputs for node in (*self.before, *self.beside[1:])):
+        if any(value in node.inputs for node in self.before):
             return False
         if self.operand(value):
-            del rest[0]
-            if not _read_through(self.products, value, sources):
+            if not _read_through(rest.pop(0), value, sources):
                 return False
             if not any(value in node.inputs for node in rest):
                 return True
@@ -130,10 +121,8 @@ class _Draft:
     def _find_inputs(self) -> None:
         first = list(self.nodes)[: 1 if self.opaque else 0]
         rest = list(self.nodes)[len(first) :]
-        products = (*self.before, *first, *self.beside[:1])
-        reads = [v for n in products for v in n.inputs if v.node not in self.before]
+        reads = [v for n in (*self.before, *first) for v in n.inputs if v.node not in self.before]
         reads += [v for n in rest for v in n.inputs if v.node not in self.nodes]
-        reads += [v for n in self.beside[1:] for v in n.inputs if v.node not in self.beside]
         self.inputs = dict.fromkeys(reads)
 
     def drop(self, value: Value) -> None:
@@ -171,9 +160,8 @@ class _Work:
         able = [d for d in readers if d.takes(value, sources) and self._fits(d, steps, sources)]
         free = [d for d in able if all(v in d.inputs for v in large) and not d.operand(value)]
         same = len(large) == 1 and _bytes(large[0]) <= _bytes(value)
-        alone = len(readers) == 1 and len(readers[0].products) > 1  # it reads the value once
         everywhere = len(able) == len(readers) and value not in self.kept
-        if everywhere and (same or alone or len(free) == len(readers)):
+        if everywhere and (same or len(free) == len(readers)):
             free = readers
         for draft in free:
             draft.add(value, list(steps))
@@ -218,16 +206,11 @@ def _trace(
     return True
 
 
-def _read_through(products: Sequence[Node], value: Value, sources: Iterable[Value]) -> bool:
+def _read_through(node: Node, value: Value, sources: Iterable[Value]) -> bool:
     """Whether the matmul kernel can compute its operand `value` while it packs it."""
-    node, *beside = products
     if _is_matrix(value):
         apart = node.inputs[0] is not value is node.inputs[1]
         return apart and Ability.TURNS in family_of(node).abilities and node.attrs["groups"] == 1
-    if beside and value in node.inputs:
-        x, g = beside[0].inputs
-        return g is value and value not in (x, node.inputs[1]) and _alike(value, sources)
-    node = products[-1]
     if (
         Ability.PROLOGUE not in family_of(node).abilities
         or node.inputs[0] is not value

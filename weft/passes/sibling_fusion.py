@@ -7,7 +7,7 @@ the norm's gradient. There it takes the array, and often most of the arithmetic,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,6 @@ from weft.ir.shape import Shape, known, size
 from weft.ops.declaration import Elementwise, Opaque, Pull, Reduce, op_of
 from weft.ops.linalg.matmul import matmul
 from weft.passes.group import MOST_INPUTS, MOST_NODES, Fused, Group
-from weft.passes.pair import joined
 
 NEAR: Final = 4
 """How many groups a value may move by; it occupies memory meanwhile."""
@@ -37,7 +36,7 @@ def fuse_siblings(fused: Fused) -> Fused:
         for host in (*found[at + 1 : at + 1 + NEAR], *found[max(0, at - NEAR) : at][::-1]):
             if _reads(host, arrays, guest):
                 before = found
-                found = joined(found, host, guest, _both(host, guest), fused.aliases)
+                found = _joined(found, host, guest, _both(host, guest), fused.aliases)
                 if found is not before:
                     break
     return fused.with_groups(found)
@@ -46,7 +45,7 @@ def fuse_siblings(fused: Fused) -> Fused:
 def _arrays(group: Group) -> list[Value]:
     """The large arrays that a purely elementwise group reads; none for other groups."""
     plain = all(isinstance(op_of(n).lower, Elementwise) or not n.inputs for n in group.nodes)
-    if not plain or group.before or group.beside:
+    if not plain or group.before:
         return []
     domain = max((n.types[0].shape for n in group.nodes), key=size)
     if size(domain) * group.outputs[0].dtype.size < LEAST_BYTES:
@@ -62,7 +61,7 @@ def _reads(host: Group, arrays: Sequence[Value], guest: Group) -> bool:
     rest = host.nodes[1:] if product else host.nodes
     if host.device != guest.device:
         return False
-    if host.before or host.beside or (product and op_of(host.nodes[0]) is not matmul):
+    if host.before or (product and op_of(host.nodes[0]) is not matmul):
         return False
     if not rest or not all(_goes_along(n, arrays[0].shape) for n in rest):
         return False
@@ -99,3 +98,37 @@ def _both(host: Group, guest: Group) -> Group:
         inputs=tuple(dict.fromkeys((*host.inputs, *guest.inputs))),
         outputs=(*host.outputs, *guest.outputs),
     )
+
+
+def _joined(
+    groups: list[Group], one: Group, other: Group, both: Group, aliases: Mapping[Value, Value]
+) -> list[Group]:
+    """The groups with these two merged; the same list if one depends on the other."""
+    first, last = sorted((groups.index(one), groups.index(other)))
+    between = groups[first + 1 : last]
+    behind = _behind(groups[first], between, aliases)
+    if _reads_from(groups[last], {v for g in (groups[first], *behind) for v in g.outputs}, aliases):
+        return groups
+    before = [g for g in between if g not in behind]
+    return [*groups[:first], *before, both, *behind, *groups[last + 1 :]]
+
+
+def _behind(
+    group: Group, following: Sequence[Group], aliases: Mapping[Value, Value]
+) -> list[Group]:
+    """Those of the following groups that depend on a group."""
+    made, found = set(group.outputs), list[Group]()
+    for other in following:
+        if _reads_from(other, made, aliases):
+            made.update(other.outputs)
+            found.append(other)
+    return found
+
+
+def _reads_from(group: Group, made: set[Value], aliases: Mapping[Value, Value]) -> bool:
+    for value in group.inputs:
+        while value in aliases:
+            value = aliases[value]
+        if value in made:
+            return True
+    return False

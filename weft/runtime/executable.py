@@ -113,7 +113,6 @@ class Executable:
         self._counters = recipe.counters
         self._state: State | None = None
         self._version = -1
-        self._sizes: Sequence[int] | None = None  # those that the program is bound to
         self._lent: list[tuple[str, int]] = []  # variables in the caller's memory: key, external
         self._bound: list[Array] = []  # the state's arrays, kept alive while their addresses are
         self._fetches = [fetch(self._memory, place, kind) for place, kind in recipe.fetches]
@@ -186,7 +185,6 @@ class Executable:
     def launch(
         self, arrays: Sequence[Array], memories: Mapping[str, Array], fresh: bool = False,
         moved: int | None = None, departure: Departure | None = None,
-        extents: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         """Runs the step once on the caller's memory; for programs without fetches.
 
@@ -196,7 +194,6 @@ class Executable:
             fresh: whether the lasting feeds are the same as in the last run.
             moved: feeds from this one on are the same arrays as in the last run; `None`: none are.
             departure: where to return and leave the rest to the team, if anywhere: see `departure`.
-            extents: values of the extents in this run, for a program of many sizes.
 
         Raises:
             OutOfRangeError: an index is out of bounds; no variable has changed.
@@ -209,9 +206,6 @@ class Executable:
                 addresses[number] = address_of(memories[variable.key])
             self._version = -1  # a state's variables are no longer bound
             kept = self._prepare(fresh)
-            if extents is not None and extents is not self._sizes:
-                program.resize(extents)
-                self._sizes = extents
             if departure is not None and not watchers:
                 done = frozenset([id(memories[key]) for key in departure.done])
                 fault = program.run_ahead(departure.leave, done, (self, held, memories))

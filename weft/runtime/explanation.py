@@ -36,11 +36,13 @@ class Explanation:
         stages: the graph as specialized, and after each pass.
         blueprint: the launches of kernels, and their places in memory.
         target: the processor that the code is for.
+        tier: what computes the same calls when they are recorded, and for which reason.
     """
 
     stages: tuple[Stage, ...]
     blueprint: Blueprint
     target: Target
+    tier: str = ""
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -74,6 +76,8 @@ class Explanation:
     __repr__ = __str__
 
     def _sections(self) -> Iterator[str]:
+        if self.tier:
+            yield f"# tier\n{self.tier}"
         shown = ""
         for name, seconds, graph in self.stages:
             took = f", {seconds * 1e3:.1f} ms" if seconds else ""

@@ -19,7 +19,6 @@ from weft.errors import CompileError
 from weft.host.deferred import Deferred
 from weft.host.garbage_collection import uncollected
 from weft.ir.dtype import as_dtype
-from weft.ir.extent import Extents
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.passes.blueprint import Blueprint
@@ -53,8 +52,8 @@ SHOW_GRAPHS = 3  # the WEFT_DEBUG level from which compilation is always shown
 
 @uncollected
 def finish(
-    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None,
-    processor: Processor = FIRST, simplified: bool = False,
+    step: Step, threads: int, fetches: int | None = None, processor: Processor = FIRST,
+    simplified: bool = False,
 ) -> Executable:  # fmt: skip
     """The program of a specialized step.
 
@@ -62,7 +61,6 @@ def finish(
         step: what `weft.passes.specialize` returned.
         threads: how many threads it will run on; results do not depend on it.
         fetches: how many of the step's fetches are returned, if not all.
-        extents: the extents of a step for many sizes, which is simplified already.
         processor: where it will run.
         simplified: whether the step is what `weft.passes.pipeline.optimize` returned, or a part.
 
@@ -70,13 +68,13 @@ def finish(
         CompileError: there is no kernel for something, or LLVM rejected one.
         NoCompilerError: no compiler process is available.
     """
-    return begin(step, threads, fetches, extents, processor, simplified).executable()
+    return begin(step, threads, fetches, processor, simplified).executable()
 
 
 @uncollected
 def begin(
-    step: Step, threads: int, fetches: int | None = None, extents: Extents | None = None,
-    processor: Processor = FIRST, simplified: bool = False,
+    step: Step, threads: int, fetches: int | None = None, processor: Processor = FIRST,
+    simplified: bool = False,
 ) -> Begun:  # fmt: skip
     """`finish` in two steps: everything but waiting for kernels, which other processes compile.
 
@@ -84,9 +82,7 @@ def begin(
         CompileError: there is no kernel for something.
         NoCompilerError: no compiler process is available.
     """
-    return Begun(
-        _Job(step, threads, fetches, extents, processor, simplified or extents is not None)
-    )
+    return Begun(_Job(step, threads, fetches, processor, simplified))
 
 
 def on_state(
@@ -95,7 +91,7 @@ def on_state(
 ) -> Executable:  # fmt: skip
     """`finish` for a program that runs on a state, which sets large variables to zeros itself."""
     step, variables = zeroed(step, LARGE)
-    found = finish(step, threads, fetches, None, processor, simplified)
+    found = finish(step, threads, fetches, processor, simplified)
     found.zeroed.update(variables)
     return found
 
@@ -169,10 +165,9 @@ class _Job:
     """What `finish` is given, and the machine that it is for."""
 
     def __init__(
-        self, step: Step, threads: int, fetches: int | None, extents: Extents | None,
-        processor: Processor, simplified: bool,
+        self, step: Step, threads: int, fetches: int | None, processor: Processor, simplified: bool
     ) -> None:  # fmt: skip
-        self.step, self.threads, self.fetches, self.extents = step, threads, fetches, extents
+        self.step, self.threads, self.fetches = step, threads, fetches
         self.processor, self.simplified = processor, simplified
         self.watch, self.target = Stopwatch(), current()
 
@@ -183,7 +178,7 @@ class _Job:
         key = fingerprint(self.step, self.threads, self.target)
         if key is None or not self.simplified:
             return key
-        return digest(key, "simplified" if self.extents is None else str(self.extents.state))
+        return digest(key, "simplified")
 
     def optimized(self) -> Step:
         """The simplified step."""
@@ -208,7 +203,7 @@ class Begun:
         if data is None:
             self._recipe, self._whole = self._planned()
             return
-        self._recipe, self._whole = load(data, job.extents), functools.cache(self._blueprint)
+        self._recipe, self._whole = load(data), functools.cache(self._blueprint)
         job.watch.lap("recipe")
 
     @uncollected
@@ -262,7 +257,7 @@ class Begun:
         if self._key is None:
             return
         key_of = functools.partial(compiler.key_of, target=self._job.target)
-        data = dump(self._recipe, key_of, self._job.extents)
+        data = dump(self._recipe, key_of)
         if data is not None:
             compiler.cache().store({self._key: data})
             self._job.watch.lap("keeping")

@@ -15,7 +15,6 @@ import numpy as np
 from weft.errors import WeftError
 from weft.host.deferred import Deferred
 from weft.ir.dtype import as_dtype
-from weft.ir.extent import Extent, Extents
 from weft.ir.node import TensorType
 from weft.ir.shape import Shape, known
 from weft.ops.boundary.state import variable
@@ -42,7 +41,6 @@ else:
 
 MOST_CONSTANTS: Final = 64 << 20  # bytes: a program with more of them is not stored
 _LENGTH: Final = 8
-_INDEX: Final = "extent"
 
 
 @dataclass(frozen=True)
@@ -101,14 +99,11 @@ def _call(number: int, placed: Placed) -> Call:
 # -- to bytes
 
 
-def dump(
-    recipe: Recipe, key_of: Callable[[Kernel], str], extents: Extents | None = None
-) -> bytes | None:
+def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
     """A recipe as bytes; `None` if it calls Python or is too large.
 
     Args:
         key_of: the cache key of a kernel's object code.
-        extents: the extents of integers that differ from run to run.
     """
     arrays = [source.array for source in recipe.externals if isinstance(source, Constant)]
     functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
@@ -121,7 +116,6 @@ def dump(
     if sum([array.nbytes for array in arrays]) > MOST_CONSTANTS:
         return None
     head = {
-        "extents": None if extents is None else extents.state,  # the others refer to them
         "kernels": [(kernel.name, key_of(kernel)) for kernel in number],
         "calls": [_call_as_data(call, number) for call in recipe.calls],
         "prelude": [_call_as_data(call, number) for call in recipe.prelude],
@@ -131,13 +125,9 @@ def dump(
         "kept": recipe.kept,
         "counters": recipe.counters,
     }  # fmt: skip
-    text = json.dumps(head, separators=(",", ":"), default=_extent).encode()
+    text = json.dumps(head, separators=(",", ":")).encode()
     contents = [np.ascontiguousarray(array).tobytes() for array in arrays]
     return b"".join([len(text).to_bytes(_LENGTH, "little"), text, *contents])
-
-
-def _extent(number: Extent) -> dict[str, int]:
-    return {_INDEX: number.index}
 
 
 def _call_as_data(call: Call, number: dict[Kernel, int]) -> tuple[Any, ...]:
@@ -195,21 +185,10 @@ def _source(source: Source) -> tuple[Any, ...]:
 # -- and back
 
 
-def load(data: bytes, extents: Extents | None = None) -> Recipe:
-    """The recipe that `dump` wrote.
-
-    Args:
-        extents: extents as they were before the recipe was made.
-    """
+def load(data: bytes) -> Recipe:
+    """The recipe that `dump` wrote."""
     size = int.from_bytes(data[:_LENGTH], "little")
-    made: list[Extent] = []
-
-    def read(found: dict[str, Any]) -> Any:
-        if "made" in found and extents is not None:
-            made.extend(extents.restored(found))
-        return made[found[_INDEX]] if _INDEX in found else found
-
-    head = json.loads(data[_LENGTH : _LENGTH + size], object_hook=read)
+    head = json.loads(data[_LENGTH : _LENGTH + size])
     kernels = [Kernel(name, "", key) for name, key in head["kernels"]]
     places: dict[tuple[int, int, int], Place] = {}
     calls, prelude = (

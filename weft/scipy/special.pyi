@@ -33,21 +33,6 @@ def ndtr(x: Any, /) -> ndarray:
 def log_ndtr(x: Any, /) -> ndarray:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
 
-def entr(x: Any, /) -> ndarray:
-    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
-
-def i0(x: Any, /) -> ndarray:
-    """The modified Bessel function of the first kind of order 0."""
-
-def i1(x: Any, /) -> ndarray:
-    """The modified Bessel function of the first kind of order 1."""
-
-def i0e(x: Any, /) -> ndarray:
-    """`i0(x) * exp(-abs(x))`."""
-
-def i1e(x: Any, /) -> ndarray:
-    """`i1(x) * exp(-abs(x))`."""
-
 def gammasgn(x: Any, /) -> ndarray:
     """The sign of `gamma`."""
 
@@ -62,6 +47,21 @@ def beta(x: Any, y: Any, /) -> ndarray:
 
 def xlog1py(x: Any, y: Any, /) -> ndarray:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+
+def entr(x: Any, /) -> ndarray:
+    """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
+
+def i0(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 0."""
+
+def i1(x: Any, /) -> ndarray:
+    """The modified Bessel function of the first kind of order 1."""
+
+def i0e(x: Any, /) -> ndarray:
+    """`i0(x) * exp(-abs(x))`."""
+
+def i1e(x: Any, /) -> ndarray:
+    """`i1(x) * exp(-abs(x))`."""
 
 def j0(*xs: Any) -> Any:
     """The Bessel function of the first kind of order 0."""
@@ -162,16 +162,16 @@ __all__ = [
     "betaln",
     "ndtr",
     "log_ndtr",
-    "entr",
-    "i0",
-    "i1",
-    "i0e",
-    "i1e",
     "gammasgn",
     "gamma",
     "rgamma",
     "beta",
     "xlog1py",
+    "entr",
+    "i0",
+    "i1",
+    "i0e",
+    "i1e",
     "j0",
     "j1",
     "jv",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from copy import copy
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -60,12 +59,6 @@ class Step(NamedTuple):
     types: tuple[TensorType, ...]  # types of all results
     node: Node
 
-    def resized(self, function: Callable[..., Any], types: tuple[TensorType, ...]) -> Step:
-        """The same step on arrays of other sizes."""
-        shape = types[0].shape if self.output >= 0 else None
-        _, a, b, inputs, into, output, dtype, _, dead, _, node = self
-        return Step(function, a, b, inputs, into, output, dtype, shape, dead, types, node)
-
 
 class Interpretation:
     """The values `fetches` of a pure graph, as a function of the arrays for `feeds`.
@@ -86,32 +79,12 @@ class Interpretation:
     def __init__(self, graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]) -> None:
         slots: dict[Value, int] = {value: i for i, value in enumerate(feeds)}
         self.feeds = tuple([value.type for value in feeds])
-        self.constants: list[tuple[int, Node]] = []  # with their slots
         self._names = tuple([value.name for value in feeds])
         self._initial: list[Any] = [None] * len(feeds)
         self.steps = self._plan(graph, fetches, slots)
         self._fetches = tuple([slots[value] for value in fetches])
         if any(map(_is_mapped, self.steps)):
             _keep_freed()
-
-    @property
-    def wiring(self) -> Any:
-        """A key that is equal for interpretations with the same operations on the same slots."""
-        steps = [(s.node.op, s.a, s.b, s.inputs, s.into, s.output, s.dead) for s in self.steps]
-        return [slot for slot, _ in self.constants], steps, self._fetches
-
-    def variant(
-        self,
-        steps: list[Step],
-        feeds: tuple[TensorType, ...],
-        constants: Sequence[tuple[int, Array]],
-    ) -> Interpretation:
-        """The same interpretation for feeds, steps and constants of other sizes."""
-        other = copy(self)
-        other.feeds, other.steps, other._initial = feeds, steps, self._initial.copy()
-        for slot, array in constants:
-            other._initial[slot] = array
-        return other
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:
         """Values of the fetches for these arrays, one per feed.
@@ -147,7 +120,6 @@ class Interpretation:
                 initial.append(None)
             if op_of(node) is CONSTANT:
                 initial[first] = node.attrs["value"].array
-                self.constants.append((first, node))
             elif op_of(node) in _BOUNDARY:
                 _refuse(node, fed)
             else:

@@ -1,61 +1,14 @@
-"""Results that do not depend on what ran before."""
+"""Deterministic mode: for what has not the same bits without it."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 import weft as wf
 from weft import config, nn
+from weft.eager.record import tier_choice
+from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.state import trace
+from weft.eager.record.stitched_tier import Stitched
 from weft.errors import ArgumentError
-
-STEPS, SAVED = 5, (1, 3)
-
-
-def _train(folder, name, start, *saved, threads):
-    script = Path(__file__).with_name("continued.py")
-    environment = {
-        **os.environ, "WEFT_THREADS": str(threads), "WEFT_CACHE": str(folder / "cache"),
-        "PYTHONPATH": str(Path(wf.__file__).parents[1]),
-    }  # fmt: skip
-    arguments = [str(x) for x in (folder, name, start, STEPS, *saved)]
-    subprocess.run([sys.executable, str(script), *arguments], check=True, env=environment)
-    return dict(_flat(wf.load(folder / name)))
-
-
-def _flat(found, path=""):
-    if isinstance(found, dict):
-        for key, value in found.items():
-            yield from _flat(value, f"{path}/{key}")
-    elif isinstance(found, list):
-        for key, value in enumerate(found):
-            yield from _flat(value, f"{path}/{key}")
-    else:
-        yield path, found.numpy() if isinstance(found, wf.Tensor) else np.asarray(found)
-
-
-def _differ(whole, part, start=0):
-    """What is not bitwise the same; losses are known from step `start` on."""
-    assert whole.keys() == part.keys()
-    return [
-        path
-        for path, wanted in whole.items()
-        if (wanted[start:] if path.endswith("losses") else wanted).tobytes() != part[path].tobytes()
-    ]
-
-
-@pytest.mark.slow
-def test_training_in_parts_has_the_bits_of_training_in_one_go(tmp_path):
-    whole = _train(tmp_path, "whole", 0, threads=2)  # after other programs, nothing of it cached
-    saving = _train(tmp_path, "saving", 0, *SAVED, threads=1)
-    assert not _differ(whole, saving)
-    for start in SAVED:
-        part = _train(tmp_path, f"from {start}", start, threads=1 + start // 2)
-        assert not _differ(whole, part, start)
 
 
 @pytest.fixture
@@ -86,6 +39,16 @@ def test_all_rows_of_a_table_are_updated(deterministic):
     table(wf.tensor([3, 5])).sum().backward()
     optimizer.step()
     assert not optimizer._lagged
+
+
+def test_half_precision_alone_is_compiled_at_once(deterministic):
+    def tiers():
+        return [type(tier) for tier in tier_choice._tiers.values()]
+
+    for dtype, tier in ((wf.float32, Stitched), (wf.bfloat16, Compiled)):
+        tier_choice._tiers.clear()
+        (wf.ones(3, 5).to(dtype).exp() * 3.0).float().numpy()
+        assert set(tiers()) == {tier}
 
 
 def test_the_mode_is_reported_and_refuses_what_is_no_truth_value():

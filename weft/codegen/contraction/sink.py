@@ -9,9 +9,7 @@ from typing import Protocol
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import fixed, scaled, write
 from weft.codegen.loop.epilogue import Epilogue
-from weft.codegen.loop.partial import partials_of
 from weft.codegen.microkernel import Ahead, Tile, opaque
-from weft.codegen.target import Target
 from weft.host.memory import LINE
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
@@ -51,10 +49,9 @@ class Sink(Protocol):
         ...
 
 
-class Summing(Sink, Protocol):
-    """A sink of a kernel that can also compute column statistics of what it stores."""
+class Streaming(Sink, Protocol):
+    """A sink of a kernel that may store past the caches."""
 
-    sums: bool  # whether there are statistics
     streams: bool  # whether whole vectors may be stored non-temporally, if `aligned`
 
     def past_caches(self, least: int) -> None:
@@ -67,22 +64,6 @@ class Summing(Sink, Protocol):
 
     def stream(self, value: Reg, at: tuple[Reg, Reg, Reg]) -> None:
         """Finishes a whole vector as `store` does, with a non-temporal store."""
-        ...
-
-    def cut(self, chunks: int) -> None:
-        """Sets how many chunks the kernel has, before `values` are read."""
-        ...
-
-    def begin(self, chunk: Reg) -> None:
-        """Begins a chunk."""
-        ...
-
-    def flush(self) -> None:
-        """Ends a basic block with stores."""
-        ...
-
-    def after(self, target: Target) -> tuple[Launch, ...]:
-        """The launches to run after the kernel."""
         ...
 
 
@@ -105,7 +86,7 @@ def launch_into(
     )  # fmt: skip
 
 
-def sink_of(group: Group) -> Summing:
+def sink_of(group: Group) -> Streaming:
     """The sink for a group that begins with a matmul."""
     if len(group.nodes) == 1:
         out = group.nodes[0].outputs[0]
@@ -120,7 +101,6 @@ class Plain:
         self.values: tuple[Argument, ...] = (out,)
         self.writes: tuple[int, ...] = (0,)
         self.inplace: tuple[tuple[int, int], ...] = ()
-        self.sums = False
         self.streams = False
         self.cost = 8.0 if dtype.size == 2 else 1.0  # rounding to half precision
         self._dtype = dtype
@@ -134,19 +114,6 @@ class Plain:
 
     def reset(self) -> None:
         """Does nothing: no registers are cached."""
-
-    def cut(self, chunks: int) -> None:
-        """Does nothing: there is no state per chunk."""
-
-    def begin(self, chunk: Reg) -> None:
-        """Does nothing: there is no state per chunk."""
-
-    def flush(self) -> None:
-        """Does nothing: no registers are cached."""
-
-    def after(self, target: Target) -> tuple[Launch, ...]:
-        """Nothing."""
-        return ()
 
     def past_caches(self, least: int) -> None:
         """Enables non-temporal stores if the output has `least` bytes."""
@@ -185,8 +152,6 @@ class Fused:
         shape = known(node.outputs[0].shape)
         self._single = shape[-1] == 1
         self._view = (1, size(shape)) if self._single else (size(shape[:-1]), shape[-1])
-        self._partials = partials_of(group)
-        self.sums = self._partials is not None
         epilogue = self._make(Builder("probe", []))
         self._arrays = epilogue.values
         self.values: tuple[Argument, ...] = self._arrays
@@ -208,13 +173,6 @@ class Fused:
         self._slots: dict[Value, Reg]
         self._epilogue: Epilogue
 
-    def cut(self, chunks: int) -> None:
-        """Adds an argument: statistics need memory per chunk."""
-        if self._partials is not None:
-            self._partials.cut(chunks)
-            self.values = (*self._arrays, self._partials.scratch)
-            self.writes = (*self.writes, len(self._arrays))
-
     def past_caches(self, least: int) -> None:
         """Enables non-temporal stores for outputs of `least` bytes."""
         self._streamed = _streamed([self._arrays[i] for i in self.writes], least)
@@ -225,12 +183,8 @@ class Fused:
         """Whether those outputs begin at cache lines."""
         return _aligned(self._b, [p for v, p in self._slots.items() if v in self._streamed])
 
-    def after(self, target: Target) -> tuple[Launch, ...]:
-        """The launch that combines the statistics of the chunks."""
-        return () if self._partials is None else (self._partials.launch(target),)
-
     def _make(self, b: Builder) -> Epilogue:
-        return Epilogue(self._group, b, view=self._view, partials=self._partials)
+        return Epilogue(self._group, b, view=self._view)
 
     def bind(self, b: Builder, slot: int) -> None:
         """Loads all addresses."""
@@ -238,18 +192,6 @@ class Fused:
         self._epilogue = self._make(b)
         self._slots = {v: b.argument(slot + i) for i, v in enumerate(self._arrays)}
         self._epilogue.bind(self._slots)
-        if self._partials is not None:
-            self._partials.bind(b, b.argument(slot + len(self._arrays)))
-
-    def begin(self, chunk: Reg) -> None:
-        """Zeroes the chunk's statistics."""
-        if self._partials is not None:
-            self._partials.begin(chunk)
-
-    def flush(self) -> None:
-        """Adds the block's statistics to the chunk's."""
-        if self._partials is not None:
-            self._partials.flush()
 
     def reset(self) -> None:
         """Forgets registers of the last block."""

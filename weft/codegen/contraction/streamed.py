@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.codegen.builder import Reg, constant, integer, memory_type
+from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.chunk import Items, even_chunks
 from weft.codegen.contraction.dot import add_lanes
 from weft.codegen.contraction.emit import divide, read, scaled, smaller, subtract
@@ -97,9 +97,8 @@ class Streamed(Narrow):
             self.store(values, matrix, b.add(first, begin), end, whole)
 
     def _copy(self, x: Reg) -> None:
-        """Copies x, zeros after the last step of k."""
+        """Copies x."""
         b, product, size = self.b, self.product, self.dtype.size
-        scalar = memory_type(self.dtype)
         for row in range(self.rows):
             line = scaled(b, x, integer(row), product.x_row, product.dtype.size)
             goal = b.offset(self.own, b.mul(integer(row), self.pitch))
@@ -107,8 +106,6 @@ class Streamed(Narrow):
                 place = scaled(b, line, loop.index, product.x_step, product.dtype.size)
                 value = read(b, place, 1, product.dtype, self.dtype, None)
                 b.store(value, scaled(b, goal, loop.index, 1, size), size)
-            with b.loop(product.k, ceil_div(product.k, self.lanes) * self.lanes) as loop:
-                b.store(constant(0, scalar), scaled(b, goal, loop.index, 1, size), size)
 
     def _columns(self, y: Reg, column: Reg) -> list[Reg]:
         """The addresses of a column of each stream; beyond the last one, of the last one."""
@@ -162,7 +159,7 @@ class Streamed(Narrow):
         b = self.b
         stored = self.dtype if self.copies else self.product.dtype
         mask = None
-        if left is not None and not self.copies:
+        if left is not None:  # none may be left, and what follows may be infinite
             mask = first_lanes(b, b.add(left, -after), self.chains)
         place = b.offset(line, b.mul(b.add(k, after), stored.size))
         value = read(b, place, self.chains, stored, self.dtype, mask)

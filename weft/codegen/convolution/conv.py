@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from weft.codegen.contraction.sink import Summing, sink_of
+from weft.codegen.contraction.sink import Streaming, sink_of
 from weft.codegen.convolution.correlate import launch_correlation
 from weft.codegen.convolution.depthwise import launch_depthwise
 from weft.codegen.convolution.depthwise import suits as depthwise
-from weft.codegen.convolution.depthwise_pair import launch_both_gradients
 from weft.codegen.convolution.geometry import (
     Correlation,
     backward_of,
@@ -53,24 +52,7 @@ def conv(group: Group, target: Target) -> tuple[Launch, ...]:
 def conv_grad_input(group: Group, target: Target) -> tuple[Launch, ...]:
     """Launches for a group whose first node is a `conv_grad_input`; the rest is its epilogue."""
     node = group.nodes[0]
-    if group.beside is not None:
-        return _both_gradients(group, group.beside, target)
     return _correlate(_problem(node), group, target)
-
-
-def _both_gradients(group: Group, beside: Group, target: Target) -> tuple[Launch, ...]:
-    """Both gradients of a depthwise convolution at once."""
-    node, other = group.nodes[0], beside.nodes[0]
-    x, g, w = shapes_of(other)
-    by_weights = weight_gradient_of(x, w, g, window_of(other, w), other.outputs[0].dtype)
-    own = tuple(v for v in group.outputs if v not in beside.outputs)
-    sinks = sink_of(replace(group, outputs=own)), sink_of(beside)
-    problem = _problem(node)
-    sinks[0].past_caches(_past_caches(problem, target))
-    cotangent, weights = node.data_inputs
-    operands = Prologue(group, cotangent), weights, Prologue(group, other.data_inputs[0])
-    launches = launch_both_gradients(problem, by_weights, target, operands, sinks)
-    return *launches, *sinks[0].after(target)
 
 
 def error_growth(node: Node, target: Target) -> float:
@@ -116,7 +98,7 @@ def _correlate(problem: Correlation, group: Group, target: Target) -> tuple[Laun
         launches = launch_winograd(problem, minimal, target, operands, sink)
     else:
         launches = _launches(problem, (reads, weights), target, sink)
-    return (*before, *launches, *sink.after(target))
+    return (*before, *launches)
 
 
 def _past_caches(problem: Correlation, target: Target) -> int:
@@ -145,7 +127,7 @@ def _stored(group: Group, operand: Value, target: Target) -> tuple[tuple[Launch,
 
 
 def _launches(
-    problem: Correlation, operands: tuple[Prologue, Value], target: Target, sink: Summing
+    problem: Correlation, operands: tuple[Prologue, Value], target: Target, sink: Streaming
 ) -> tuple[Launch, ...]:
     source, weights = operands
     if depthwise(problem):

@@ -20,7 +20,7 @@ from typing import Final
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import divide, fixed, smaller, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Streaming
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.halo import choose
 from weft.codegen.convolution.layout import Layout
@@ -61,7 +61,7 @@ def launch_correlation(
     target: Target,
     source: Prologue,
     weights: Argument,
-    sink: Summing,
+    sink: Streaming,
 ) -> Launch:
     """The launch that computes the result from the source and packed weights."""
     layout = Layout(problem, plan)
@@ -92,7 +92,7 @@ class _Phase:
 class _Correlate(Nest):
     """The kernel of a correlation by microkernels."""
 
-    def __init__(self, layout: Layout, target: Target, source: Prologue, sink: Summing) -> None:
+    def __init__(self, layout: Layout, target: Target, source: Prologue, sink: Streaming) -> None:
         super().__init__(layout, target, source, sink)
         self.next: Final = next_panel(self.problem, self.plan, layout.tiles, target)
 

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from weft.codegen.builder import Reg, constant, integer
 from weft.codegen.contraction.emit import larger, read, smaller, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Streaming
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation, Phase
 from weft.codegen.convolution.layout import Layout
@@ -35,8 +35,11 @@ from weft.codegen.loop.prologue import Prologue
 from weft.codegen.microkernel import SECOND, Tile, first_lanes, fma, prefetch
 from weft.codegen.target import Target
 from weft.passes.launch import Argument, Launch
-from weft.passes.pair import PHASES, UNROLLED
 
+UNROLLED = 49
+"""Maximum taps that a kernel unrolls."""
+PHASES = 4
+"""Maximum stride phases that a kernel unrolls."""
 LONGEST = 8
 """Maximum results of a tile: with 3 taps each source vector is then loaded once for 2.4 uses."""
 
@@ -47,7 +50,7 @@ def suits(problem: Correlation) -> bool:
 
 
 def launch_depthwise(
-    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
+    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Streaming
 ) -> Launch:
     """The launch of a depthwise convolution or its input gradient, with unpacked weights."""
     plan = plan_of(problem, target, source.steps, target.registers // 2)
@@ -99,8 +102,6 @@ class Channels:
     weights: Reg
     mask: Reg | None
     inside: Inside
-    sums: Reg  # what `_meet` returned
-    met: list[Reg]
 
 
 class Depthwise(Nest):
@@ -111,7 +112,7 @@ class Depthwise(Nest):
         if not _written(self.problem):
             with self._each_part(block) as (parts, _):
                 base = self._base(own.base, parts)
-                self._rows(block, parts, base, lambda spot: self._tile(own, parts, (), spot))
+                self._rows(block, parts, base, lambda spot: self._tile(parts, (), spot))
             return
         for phases in itertools.product(axes[0].phases, axes[1].phases):
             parts = [self._part_of(block, i, axes[i], phase) for i, phase in enumerate(phases)]
@@ -119,10 +120,10 @@ class Depthwise(Nest):
                 for last in axes[2].phases:  # a line's phases while it is in cache
                     whole = [*parts, self._part_of(block, 2, axes[2], last)]
                     base, every = self._base(own.base, whole), (*phases, last)
-                    tiles = functools.partial(self._tile, own, whole, every)
+                    tiles = functools.partial(self._tile, whole, every)
                     self._row(block, whole, base, line, tiles)
 
-    def _tile(self, own: Slice, parts: list[Part], phases: tuple[Phase, ...], spot: Spot) -> None:
+    def _tile(self, parts: list[Part], phases: tuple[Phase, ...], spot: Spot) -> None:
         """One tile of adjacent positions, of phases that are known or not."""
         b, lanes, channels, pixel = self.b, self.tile.lanes, self.problem.groups, spot.pixel
         step = self.problem.axes[2].step
@@ -135,8 +136,7 @@ class Depthwise(Nest):
                 self._ask(b.add(pixel, self.tile.rows * step), loop.index)
             source = b.offset(spot.source, b.mul(loop.index, self.size))
             weights = b.offset(self.weights, b.mul(loop.index, self.problem.dtype.size))
-            met, sums_at = self._meet(own, spot, loop.index, mask)
-            vector = Channels(weights, mask, inside, sums_at, met)
+            vector = Channels(weights, mask, inside)
             start = [constant(0, self.tile.type)] * self.tile.rows
             if phases:
                 sums = self._lines(vector, 0, source, integer(0), start)
@@ -147,10 +147,6 @@ class Depthwise(Nest):
             columns = Columns(loop.index, channels, end)
             some = self._after(spot.skip)
             self.ending.store([[value] for value in sums], pixels, columns, some)
-
-    def _meet(self, own: Slice, spot: Spot, column: Reg, mask: Reg | None) -> tuple[list[Reg], Reg]:
-        """What else the rows of a vector of columns meet, and where its sums are."""
-        return [], column
 
     def _ask(self, pixel: Reg, column: Reg) -> None:
         """Prefetches what storing the next tile touches: the hardware does not recognize phases.
@@ -224,25 +220,17 @@ class Depthwise(Nest):
 
     def _line(self, vector: Channels, line: Reg, tap: Reg, sums: list[Reg]) -> list[Reg]:
         """All taps of a line, unrolled: a source vector contributes to several results."""
-        products, sums = self._products(vector, line, tap, len(sums)), list(sums)
-        for row, _, source, weight in products:
-            sums[row] = fma(self.b, source, weight, sums[row])
-        return sums
-
-    def _products(
-        self, vector: Channels, line: Reg, tap: Reg, rows: int
-    ) -> Iterator[tuple[int, int, Reg, Reg]]:
-        """Rows and taps of a line, and their factors: vectors of the source and of weights."""
         b, axis = self.b, self.problem.axes[2]
         first = b.mul(tap, self.problem.taps[2])
         taps = [self._weight(vector, b.add(first, tap)) for tap in self._order(vector, 2)]
-        loaded = dict[int, Reg]()
-        for row, (x, weight) in itertools.product(range(rows), enumerate(taps)):
+        loaded, sums = dict[int, Reg](), list(sums)
+        for row, (x, weight) in itertools.product(range(len(sums)), enumerate(taps)):
             place = row * axis.stride + x * axis.dilation
             if place not in loaded:
                 pointer = b.offset(line, place * self.pitches[3])
                 loaded[place] = self._source(pointer, self._mask(vector, place))
-            yield row, x, loaded[place], weight
+            sums[row] = fma(b, loaded[place], weight, sums[row])
+        return sums
 
     def _mask(self, vector: Channels, place: int) -> Reg | None:
         """The lanes to load of a vector of a line."""

@@ -15,7 +15,7 @@ from math import prod
 
 from weft.codegen.builder import Reg, constant, element, integer, kernel_builder
 from weft.codegen.contraction.emit import divide, fixed, read, subtract
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Streaming
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.convolution.layout import Layout
@@ -53,7 +53,7 @@ def _joined(problem: Correlation) -> bool:
 
 
 def launch_narrow(
-    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Summing
+    problem: Correlation, target: Target, source: Prologue, weights: Argument, sink: Streaming
 ) -> tuple[Launch, ...]:
     """The launches: transposing the weights, then the convolution."""
     problem = replace(problem, depth=pinned(problem.depth), columns=pinned(problem.columns))
@@ -147,7 +147,6 @@ class _Narrow(Nest):
                     self.sink.reset()
                     place = (at, b.add(first, column), total)
                     self.sink.store(sums[row * columns + column], place, 1, None)
-                    self.sink.flush()
 
     def _added(self, value: Reg) -> Reg:
         """The sum of a vector's lanes, in a fixed order that the target chooses."""

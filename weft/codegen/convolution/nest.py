@@ -11,7 +11,7 @@ from typing import Final
 
 from weft.codegen.builder import Reg, integer, kernel_builder
 from weft.codegen.contraction.emit import Load, divide, fixed, smaller, subtract
-from weft.codegen.contraction.sink import Summing, launch_into
+from weft.codegen.contraction.sink import Streaming, launch_into
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.convolution.geometry import Axis, Phase
 from weft.codegen.convolution.halo import copy_block
@@ -38,7 +38,6 @@ class Slice:
     part: Reg  # its number
     channels: tuple[Reg, Reg]  # first, and how many
     base: Reg  # the source of the block's first position
-    sums: Reg | None  # what `begin_chunk` returned
 
 
 @dataclass(frozen=True)
@@ -61,15 +60,9 @@ class Nest(ABC):
     """Writes the kernel of one convolution; subclasses write its tiles.
 
     Its registers are those of the whole kernel: arguments, and memory for a tile.
-
-    Args:
-        also: what else the kernel reads and, last, writes.
     """
 
-    def __init__(
-        self, layout: Layout, target: Target, source: Prologue, sink: Summing,
-        also: tuple[Argument, ...] = (),
-    ) -> None:  # fmt: skip
+    def __init__(self, layout: Layout, target: Target, source: Prologue, sink: Streaming) -> None:
         self.layout: Final = layout
         self.problem: Final = layout.problem
         self.plan: Final = layout.plan
@@ -80,14 +73,10 @@ class Nest(ABC):
         self.sink: Final = sink
         self.reads: Final = source
         self.image: Final = replace(layout.image, planes=source.planes)
-        self.also: Final = also
-        sink.cut(self.plan.chunks)
         b = self.b = kernel_builder()
         self.source, self.weights = b.argument(0), b.argument(1)
         source.bind(b, 2)
         slot = 2 + len(source.values)
-        self.bind(slot)
-        slot += len(also)
         self.own = self.source
         if layout.scratch:
             self.own = b.offset(b.argument(slot), b.mul(b.params[3], layout.scratch))
@@ -99,8 +88,8 @@ class Nest(ABC):
     def launch(self, weights: Argument) -> Launch:
         """The launch on the source and the packed weights."""
         problem, layout = self.problem, self.layout
-        args: list[Argument] = [self.reads.array, weights, *self.reads.values, *self.also]
-        own = len(args) - (1 if self.also else 0)
+        args: list[Argument] = [self.reads.array, weights, *self.reads.values]
+        own = len(args)
         if layout.scratch:
             args.append(Scratch(layout.scratch, per_thread=True))
         kernel = Kernel(f"conv_{problem.label}", self._text())
@@ -117,18 +106,8 @@ class Nest(ABC):
             b.line("fence seq_cst")  # non-temporal stores are not ordered with what follows
         return b.module()
 
-    def bind(self, slot: int) -> None:
-        """Loads the addresses of `also`, which start in argument slot `slot`."""
-        assert not self.also
-
-    def begin_chunk(self, index: Reg) -> Reg | None:
-        """Begins a chunk; what it returns is `Slice.sums`."""
-        return None
-
     def _chunk(self, index: Reg) -> None:
         b, plan = self.b, self.plan
-        sums = self.begin_chunk(index)
-        self.sink.begin(index)
         if plan.shares_first:
             share, rest = divide(b, index, integer(prod(plan.blocks)))
         else:
@@ -140,7 +119,7 @@ class Nest(ABC):
         with each(b, integer(0), integer(plan.slices)) as part:
             channels = self._channels(part)
             base = self._source_of(block, channels)
-            self._work(Slice(block, part, channels, base, sums), share)
+            self._work(Slice(block, part, channels, base), share)
 
     def _channels(self, part: Reg) -> tuple[Reg, Reg]:
         """The channels of a slice: first, and how many."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from weft.codegen.builder import Builder, Reg, integer
 from weft.codegen.contraction.emit import subtract
 from weft.codegen.contraction.finish import store_tile
-from weft.codegen.contraction.sink import Summing
+from weft.codegen.contraction.sink import Streaming
 from weft.codegen.convolution.piece import each
 from weft.codegen.microkernel import Accumulators, Tile, first_lanes
 
@@ -49,7 +49,7 @@ class TileStore:
     code for them was half of a kernel.
     """
 
-    def __init__(self, b: Builder, tile: Tile, sink: Summing) -> None:
+    def __init__(self, b: Builder, tile: Tile, sink: Streaming) -> None:
         self.b = b
         self.tile = tile
         self.sink = sink
@@ -104,12 +104,6 @@ class TileStore:
             pixels = [b.load("i64", self.place(row), 8) for row in range(tile.rows)]
         self.sink.reset()
         places = [self._column(v, columns) for v in range(tile.vectors)]
-        if self.sink.sums:  # column by column: what the epilogue loads per column is in registers
-            for v, column in enumerate(places):
-                for values, pixel in zip(sums, pixels, strict=True):
-                    self._store(values[v], pixel, column, stream)
-                self.sink.flush()
-            return
         for values, pixel in zip(sums, pixels, strict=True):
             for value, column in zip(values, places, strict=True):
                 self._store(value, pixel, column, stream)
@@ -121,7 +115,6 @@ class TileStore:
             with each(b, integer(0), integer(tile.vectors)) as v:
                 self.sink.reset()
                 self._store(self._spilled(loop.index, v), pixel, self._column(v, columns))
-                self.sink.flush()
         self.sink.reset()
 
     def _spilled(self, row: Reg | int, v: Reg) -> Reg:

@@ -1,79 +1,216 @@
-"""Mean and variance of columns, in one pass over contiguous memory."""
+"""Mean and variance of columns, in one pass over contiguous memory.
+
+Every chunk of rows accumulates statistics of its own: an offset, the sums of deviations from it and
+of their squares, a count. A launch after it combines the chunks in order. A chunk uses the mean of
+its first `ROWS` rows as offset. If they are k of its n rows, then its sum of squares is off by at
+most n / k roundings relative to its variance, however far the values lie from zero.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 from typing import Final
 
-from weft.codegen.builder import Reg, integer, kernel_builder
+from weft.codegen.builder import Builder, Reg, constant, element, integer, kernel_builder
 from weft.codegen.contraction.emit import read, smaller, subtract
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.loop.partial import Partials, partials_of
+from weft.codegen.loop.convert import choose, register_type, stored
 from weft.codegen.loop.reduction import sum_type
-from weft.codegen.microkernel import first_lanes
+from weft.codegen.microkernel import first_lanes, fma, load_masked, store_masked
 from weft.codegen.target import Target
+from weft.host.memory import LINE
+from weft.ir.dtype import DType
 from weft.ir.extent import largest, multiple
-from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.passes.group import Group
-from weft.passes.launch import Kernel, Launch
+from weft.passes.launch import Kernel, Launch, Scratch
 
 ROWS: Final = 8
 """Rows that are added up in registers."""
 CHUNK: Final = 256 * 1024
 """Minimum bytes of a chunk: some 20 us."""
+SHARE: Final = 8
+"""Vectors of columns that a chunk of the last launch combines."""
+VECTORS: Final = 4
+"""The statistics of a vector of columns: offset, deviations, squares, count."""
 
 
 def column_moments(group: Group, target: Target) -> tuple[Launch, ...]:
     """The launches: statistics of every chunk of rows, then their combination."""
-    (x,) = group.nodes[0].inputs
+    node = group.nodes[0]
+    (x,) = node.inputs
     *rows, columns = known(x.shape)
-    partials = partials_of(group)
-    if not columns or partials is None:
+    if not columns:
         return ()
-    each = ceil_div(largest(1, CHUNK // (columns * x.dtype.size)), ROWS) * ROWS
+    size = x.dtype.size
+    each = ceil_div(largest(1, CHUNK // (columns * size)), ROWS) * ROWS
     chunks = ceil_div(prod(rows), each)
-    partials.cut(chunks)
-    label = f"{x.dtype.name}_{prod(rows)}x{columns}"
-    kernel = Kernel(f"column_moments_{label}", _ir(x, each, partials, target))
-    moved = float(prod(rows) * columns * x.dtype.size)
-    first = Launch(kernel, (x, partials.scratch), (1,), chunks, bytes=moved)
-    return first, partials.launch(target)
-
-
-def _ir(x: Value, each: int, partials: Partials, target: Target) -> str:
-    b = kernel_builder()
-    source = b.argument(0)
-    partials.bind(b, b.argument(1))
-    *rows, columns = known(x.shape)
     sums = sum_type(x.dtype)
-    lanes = target.lanes(sums.size)
-    pitch = columns * x.dtype.size
+    pitch = ceil_div(columns * sums.size, LINE) * LINE
+    kernels = _Kernels(x.dtype, sums, target.lanes(sums.size), columns, pitch)
+    scratch = Scratch(largest(chunks, 1) * VECTORS * pitch)
+    label = f"{x.dtype.name}_{prod(rows)}x{columns}"
+    moved = float(prod(rows) * columns * size)
+    first = Launch(
+        Kernel(f"column_moments_{label}", kernels.of_chunks(prod(rows), each)),
+        (x, scratch), (1,), chunks, bytes=moved,
+    )  # fmt: skip
+    mean, variance = node.outputs
+    numbers = columns, pitch, chunks, prod(rows)
+    vectors = ceil_div(columns, kernels.lanes)
+    second = Launch(
+        Kernel(f"join_moments_{columns}_{chunks}", kernels.of_all(mean.dtype)),
+        (scratch, mean, variance, *numbers), (1, 2), ceil_div(vectors, SHARE),
+        bytes=float(scratch.size),
+    )  # fmt: skip
+    return first, second
 
-    def block(row: Reg, count: int, column: Reg, mask: Reg | None) -> None:
-        start = b.offset(source, b.add(b.mul(row, pitch), b.mul(column, x.dtype.size)))
-        for n in range(count):
-            value = read(b, b.offset(start, n * pitch), lanes, x.dtype, sums, mask)
-            partials.add(0, column, value, mask)
-        partials.flush()
 
-    def across(row: Reg, count: int) -> None:
-        whole = columns - columns % lanes
-        with b.loop(0, whole, lanes) as loop:
-            block(row, count, loop.index, None)
-        if not multiple(columns, lanes):
-            with b.loop(whole, columns, lanes) as loop:  # once, or not at all
-                mask = first_lanes(b, integer(columns - whole), lanes)
-                block(row, count, loop.index, mask)
+@dataclass(frozen=True)
+class _Place:
+    """The memory of a chunk for a vector of columns: its statistics, `pitch` apart."""
 
-    with b.loop(b.params[1], b.params[2]) as chunk:
-        partials.begin(chunk.index)
-        first = b.mul(chunk.index, each)
-        last = smaller(b, b.add(first, each), integer(prod(rows)))
-        rest = b.binary("and", subtract(b, last, first), integer(ROWS - 1))
-        even = subtract(b, last, rest)
-        with b.loop(first, even, ROWS) as row:
-            across(row.index, ROWS)
-        with b.loop(even, last) as row:
-            across(row.index, 1)
-    return b.module()
+    b: Builder
+    pointer: Reg
+    pitch: Reg
+    type: str
+    align: int
+    mask: Reg | None
+
+    def load(self, n: int) -> Reg:
+        place = self.b.offset(self.pointer, self.b.mul(self.pitch, n))
+        if self.mask is None:
+            return self.b.load(self.type, place, self.align)
+        return load_masked(self.b, self.type, place, self.mask)
+
+    def store(self, n: int, value: Reg) -> None:
+        place = self.b.offset(self.pointer, self.b.mul(self.pitch, n))
+        if self.mask is None:
+            self.b.store(value, place, self.align)
+        else:
+            store_masked(self.b, value, place, self.mask)
+
+    def increase(self, n: int, value: Reg) -> None:
+        self.store(n, self.b.binary("fadd", self.load(n), value))
+
+
+def _add(place: _Place, values: list[Reg]) -> None:
+    """Adds some rows to the statistics of a chunk."""
+    b, count = place.b, len(values)
+    zero = constant(0, place.type)
+    fresh = b.compare("fcmp oeq", place.load(3), zero)
+    origin = choose(b, fresh, values[0], place.load(0))
+    distances = squares = zero
+    for value in values:
+        distance = b.binary("fsub", value, origin)
+        distances = b.binary("fadd", distances, distance)
+        squares = fma(b, distance, distance, squares)
+    mean = b.binary("fmul", distances, constant(1 / count, place.type))
+    shift = choose(b, fresh, mean, zero)
+    moved = b.binary("fmul", shift, constant(-count, place.type))
+    place.store(0, b.binary("fadd", origin, shift))
+    place.increase(1, b.binary("fadd", distances, moved))
+    place.increase(2, fma(b, shift, moved, squares))
+    place.increase(3, constant(count, place.type))
+
+
+@dataclass(frozen=True)
+class _Kernels:
+    """The code of both launches."""
+
+    dtype: DType  # of the rows
+    sums: DType
+    lanes: int
+    columns: int
+    pitch: int
+
+    def of_chunks(self, rows: int, each: int) -> str:
+        """Accumulates chunks of `each` rows."""
+        b = kernel_builder()
+        source, scratch = b.argument(0), b.argument(1)
+        with b.loop(b.params[1], b.params[2]) as chunk:
+            size = VECTORS * self.pitch
+            own = b.offset(scratch, b.mul(chunk.index, size))
+            with b.loop(0, size, LINE) as loop:
+                b.store(constant(0, "<16 x float>"), b.offset(own, loop.index), LINE)
+            first = b.mul(chunk.index, each)
+            last = smaller(b, b.add(first, each), integer(rows))
+            rest = b.binary("and", subtract(b, last, first), integer(ROWS - 1))
+            even = subtract(b, last, rest)
+            with b.loop(first, even, ROWS) as row:
+                self._across(b, source, own, row.index, ROWS)
+            with b.loop(even, last) as row:
+                self._across(b, source, own, row.index, 1)
+        return b.module()
+
+    def _across(self, b: Builder, source: Reg, own: Reg, row: Reg, count: int) -> None:
+        """Adds `count` rows, a vector of columns at a time."""
+        whole = self.columns - self.columns % self.lanes
+        with b.loop(0, whole, self.lanes) as loop:
+            self._rows(b, source, own, (row, loop.index), count, None)
+        if not multiple(self.columns, self.lanes):
+            with b.loop(whole, self.columns, self.lanes) as loop:  # once, or not at all
+                mask = first_lanes(b, integer(self.columns - whole), self.lanes)
+                self._rows(b, source, own, (row, loop.index), count, mask)
+
+    def _rows(
+        self, b: Builder, source: Reg, own: Reg, at: tuple[Reg, Reg], count: int, mask: Reg | None
+    ) -> None:
+        row, column = at
+        pitch = self.columns * self.dtype.size
+        start = b.offset(source, b.add(b.mul(row, pitch), b.mul(column, self.dtype.size)))
+        values = [
+            read(b, b.offset(start, n * pitch), self.lanes, self.dtype, self.sums, mask)
+            for n in range(count)
+        ]
+        size = self.sums.size
+        pointer = b.offset(own, b.mul(column, size))
+        type_ = register_type(self.sums, self.lanes)
+        _add(_Place(b, pointer, integer(self.pitch), type_, size, mask), values)
+
+    def of_all(self, result: DType) -> str:
+        """Combines the chunks, in order: one kernel for all sizes."""
+        b, lanes, size = kernel_builder(), self.lanes, self.sums.size
+        source, outs = b.argument(0), (b.argument(1), b.argument(2))
+        columns, pitch, chunks, rows = (b.argument(n, "i64") for n in range(3, 7))
+        type_ = register_type(self.sums, lanes)
+        number = b.splat(b.emit(element(type_), f"sitofp {rows} to {element(type_)}"), lanes)
+        first = b.mul(b.params[1], SHARE * lanes)
+        last = b.call("i64", "llvm.smin.i64", (b.mul(b.params[2], SHARE * lanes), columns))
+        with b.loop(first, last, lanes) as loop:
+            mask = None
+            if not multiple(self.columns, lanes):
+                mask = first_lanes(b, b.binary("sub", columns, loop.index), lanes)
+            start = b.offset(source, b.mul(loop.index, size))
+            totals = _totals(_Place(b, start, pitch, type_, size, mask), chunks, number)
+            for out, total in zip(outs, totals, strict=True):
+                value = stored(b, total, result)
+                place = b.offset(out, b.mul(loop.index, result.size))
+                _Place(b, place, pitch, total.type, result.size, mask).store(0, value)
+        return b.module()
+
+
+def _totals(start: _Place, chunks: Reg, number: Reg) -> tuple[Reg, Reg]:
+    """Mean and variance, from all chunks."""
+    b, zero = start.b, constant(0, number.type)
+    chunk_bytes = b.mul(start.pitch, VECTORS)
+
+    def load(chunk: Reg, n: int) -> Reg:
+        at = b.offset(start.pointer, b.mul(chunk, chunk_bytes))
+        return _Place(b, at, start.pitch, start.type, start.align, start.mask).load(n)
+
+    origin_0 = load(integer(0), 0)
+    with b.loop(0, chunks, 1, [zero]) as loop:
+        origin, distances, count = (load(loop.index, n) for n in (0, 1, 3))
+        far = fma(b, count, b.binary("fsub", origin, origin_0), distances)
+        loop.next = [b.binary("fadd", loop.carried[0], far)]
+    mean = b.binary("fadd", origin_0, b.binary("fdiv", loop.results[0], number))
+    with b.loop(0, chunks, 1, [zero]) as loop:
+        origin, distances, squares, count = (load(loop.index, n) for n in range(4))
+        away = b.binary("fsub", origin, mean)
+        twice = fma(b, count, away, b.binary("fadd", distances, distances))
+        loop.next = [b.binary("fadd", loop.carried[0], fma(b, away, twice, squares))]
+    variance = b.binary("fdiv", loop.results[0], number)
+    negative = b.compare("fcmp olt", variance, zero)
+    return mean, choose(b, negative, zero, variance)

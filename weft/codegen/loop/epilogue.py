@@ -20,9 +20,8 @@ loaded once between two resets. `inplace` lists (output, input) pairs that may s
 provided that the kernel stores every element once.
 
 A kernel that indexes the output in another shape, such as matrices with all leading axes collapsed,
-passes it as `view`; `index` is then an index into that. Sums and moments over all axes but the last
-go to `partials` (`weft/codegen/loop/partial.py`), which the kernel must serve. If the opaque node
-has several outputs, the group has no epilogue: pass `output` and make one for each.
+passes it as `view`; `index` is then an index into that. If the opaque
+node has several outputs, the group has no epilogue: pass `output` and make one for each.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from weft.codegen.loop.emit import Writer
 from weft.codegen.loop.expression import Expr, cost
 from weft.codegen.loop.index import Symbol, flat, unflat
 from weft.codegen.loop.lanes import Copy
-from weft.codegen.loop.partial import Partials
 from weft.codegen.loop.trace import Buffers, Trace, axes_of, safe_pairs
 from weft.errors import CompileError
 from weft.ir.extent import same
@@ -85,14 +83,10 @@ class Epilogue:
         builder: Builder,
         output: int = 0,
         view: tuple[int, ...] | None = None,
-        partials: Partials | None = None,
     ) -> None:
         result = group.nodes[0].outputs[output]
         several = len(group.nodes[0].outputs) > 1
-        gathered = () if partials is None else partials.outputs
-        outputs = tuple(
-            v for v in group.outputs if v not in gathered and (not several or v is result)
-        )
+        outputs = tuple(v for v in group.outputs if not several or v is result)
         shape = known(result.shape)
         for value in outputs:
             if known(value.shape) != shape:
@@ -111,15 +105,12 @@ class Epilogue:
         self._trace.given[result] = lambda _: local
         self._at = flat(place, view or shape)
         self._stores = [(v, self._trace.at(v, index)) for v in outputs]
-        sources = [] if partials is None else partials.sources
-        self._sources = [self._trace.at(v, index) for v in sources]
-        self._partials = partials
         reads = [b.source for b in self._buffers.all.values() if isinstance(b.source, Value)]
         self.values: Final = tuple(dict.fromkeys([*reads, *outputs]))
         self.writes: Final = outputs
         self.inplace: Final = safe_pairs(outputs, self._trace.b.nodes, self._at)
         # Estimated cycles per vector.
-        self.cost: Final = cost([*(x for _, x in self._stores), *self._sources])
+        self.cost: Final = cost([x for _, x in self._stores])
         self._pointers = {self._buffers.of(v, v.dtype): Reg("ptr", "") for v in self.values}
         self._known: Store = {}
 
@@ -170,9 +161,6 @@ class Epilogue:
             writer.lanewise.update((self._axes[-1], self._result))
         for _, x in self._stores:
             writer.wide(x, copy)  # values first: a store may overwrite what another one reads
-        for n, x in enumerate(self._sources):
-            assert self._partials is not None
-            self._partials.add(n, writer.bound[self._axes[-1]], writer.wide(x, copy), copy.mask)
         for output, x in self._stores:
             past = output in streamed
             writer.store(self._buffers.of(output, output.dtype), self._at, x, copy, past)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from weft.codegen.builder import Reg, integer, kernel_builder, number
 from weft.codegen.contraction.emit import divide, read, smaller, subtract
-from weft.codegen.contraction.sink import Summing, launch_into
+from weft.codegen.contraction.sink import Sink, launch_into
 from weft.codegen.convolution.geometry import Correlation
 from weft.codegen.microkernel import Right, first_lanes, microkernel, strided, unroll_of
 from weft.codegen.target import Target
@@ -34,7 +34,7 @@ Place = tuple[Reg, Reg | None]
 
 def launch_winograd(
     problem: Correlation, plan: Plan, target: Target, operands: tuple[Argument, Argument],
-    sink: Summing,
+    sink: Sink,
 ) -> tuple[Launch, ...]:  # fmt: skip
     """The launches: weight transform, source transform if separate, then matmuls and results."""
     source, weights = operands
@@ -47,7 +47,7 @@ def launch_winograd(
 
 
 class _Nest:
-    def __init__(self, problem: Correlation, plan: Plan, sink: Summing) -> None:
+    def __init__(self, problem: Correlation, plan: Plan, sink: Sink) -> None:
         self.problem = problem
         self.plan = plan
         self.tile = plan.tile
@@ -61,7 +61,6 @@ class _Nest:
 
     def launch(self, source: Argument, weights: Argument) -> Launch:
         """The launch on the source, transformed if staged, and the transformed weights."""
-        self.sink.cut(self.plan.chunks)
         args = (source, weights, Scratch(self.scratch, per_thread=True))
         problem, plan = self.problem, self.plan
         name = f"winograd{plan.transform.outputs}_{problem.label}"
@@ -83,7 +82,6 @@ class _Nest:
 
     def _chunk(self, index: Reg) -> None:
         b, plan = self.b, self.plan
-        self.sink.begin(index)
         group, block = divide(b, index, integer(plan.blocks))
         first = b.mul(block, plan.tiles)
         count = smaller(b, subtract(b, integer(plan.total), first), plan.tiles)
@@ -184,7 +182,6 @@ class _Nest:
             for j, value in enumerate(row):
                 at = b.add(line, j)
                 self.sink.store(value, (at, column, total), self.tile.lanes, mask)
-        self.sink.flush()
 
     def _store_part(
         self, square: list[list[Reg]], pixel: Reg, place: Place, rooms: list[Reg]
@@ -201,5 +198,4 @@ class _Nest:
             at = b.add(b.add(pixel, b.mul(i.index, self.problem.axes[2].result)), j.index)
             self.sink.reset()
             self.sink.store(value, (at, column, integer(self.problem.columns)), lanes, mask)
-            self.sink.flush()
         self.sink.reset()

@@ -72,6 +72,11 @@ class Compiled(Tier):
         self._program: tuple[Executable, Ahead] | None = None
 
     @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return "a program of its own"
+
+    @property
     def is_ready(self) -> bool:
         """See `Tier`."""
         return self._program is not None

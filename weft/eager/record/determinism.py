@@ -1,8 +1,7 @@
-"""Deterministic mode: results depend on the program and its inputs alone, not on earlier runs.
+"""Deterministic mode, for the few results whose bits depend on more than calls and inputs.
 
-By default a structure is interpreted before it is compiled, and one program may serve many sizes.
-So the last bits of a result can depend on how often, and in which sizes, the same calls ran before.
-A run resumed from a file has another history.
+All others have the same bits in every tier. The table of the others, with what it costs to give
+them the same bits, is in docs/EAGER.md (Reproducible results).
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from weft.errors import ArgumentError
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Make equal calls on equal inputs give equal bits, whatever the process ran before.
+    """Make equal calls on equal inputs give equal bits where that costs speed.
 
-    Training resumed from a file then gives the same bits as training that was never interrupted.
-    Each program is compiled before its first run, for its own sizes, which takes long if sizes keep
-    changing. An optimizer step is computed at once, with all gradients.
+    Most do without: training in float32 that is resumed from a file gives the bits of training that
+    was never interrupted. In this mode large embedding tables are updated whole, not only in rows
+    with a gradient; calls in half precision are compiled before their first run, which takes long
+    if sizes keep changing; and an optimizer step is computed at once, with all gradients.
 
     `warn_only` has no effect: every operation has a deterministic implementation.
 
@@ -38,7 +38,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether equal calls give equal bits; see `use_deterministic_algorithms`."""
+    """Whether all equal calls give equal bits; see `use_deterministic_algorithms`."""
     return bool(config.get("deterministic"))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from weft.eager.record.collective_calls import calls_others
-from weft.eager.record.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.lazy import Lazy, Record
 from weft.eager.record.structure import Structure
 from weft.ops.declaration import Op
@@ -22,13 +21,11 @@ def made_once(structure: Structure) -> list[Lazy]:
     step.
 
     If they are computed beforehand, the program of the first step is the program of all steps. If
-    they are made again at every step, they are part of the step's program from the second step on,
-    except in deterministic mode. What calls other ranks stays in its place: they may have met the
-    structure before.
+    they are made again at every step, they are part of the step's program from the second step on.
+    What calls other ranks stays in its place: they may have met the structure before.
     """
     key, records = structure.key, structure.records
-    met = key in _begun and not are_deterministic_algorithms_enabled()
-    if met or not any([r.plan.follows for r in records]):
+    if key in _begun or not any([r.plan.follows for r in records]):
         return []
     if len(_begun) >= MOST:
         _begun.clear()

@@ -61,6 +61,11 @@ class OverDevices(Tier):
         self._oracle = Oracle(whole, threads) if compared else None
 
     @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return "a program of its own, on several CPUs"
+
+    @property
     def is_ready(self) -> bool:
         """See `Tier`."""
         return True

@@ -53,6 +53,12 @@ class Tier(ABC):
         self.as_rows = as_rows
 
     @property
+    @abstractmethod
+    def why(self) -> str:
+        """What it is, and for which reason."""
+        ...
+
+    @property
     def is_ready(self) -> bool:
         """Whether it runs without a compiler."""
         return False
@@ -99,6 +105,13 @@ class Interpreted(Tier):
         expanded = expand(structure, as_rows)
         self._rows = expanded.rows
         self._run = Interpretation(expanded.graph, expanded.outputs, expanded.feeds)
+
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        if self._for_good:
+            return "NumPy: the compiler knows no control flow with complex numbers"
+        return "NumPy: no machine code can be made"
 
     @property
     def is_ready(self) -> bool:

@@ -11,9 +11,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, Final
 
+from weft import config
 from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.stitched_runs import is_compiled_at_once, meet
-from weft.eager.record.stitched_tier import Stitched, compiled
+from weft.eager.record.stitched_tier import (
+    Stitched,
+    compiled,
+    is_compiled_at_once,
+    meet,
+    types_of,
+)
 from weft.eager.record.structure import Structure
 from weft.eager.record.tier import Compute, Interpreted, Tier
 from weft.errors import CompileError, NoCompilerError
@@ -21,6 +27,8 @@ from weft.library.routine import NoRoutineError
 
 MOST: Final = 512
 """Structures, each of which keeps its plans alive; the least recently run goes first."""
+
+MOST_SHOWN: Final = 4  # names of calls
 
 _tiers: Final[OrderedDict[Any, Tier]] = OrderedDict()
 
@@ -47,15 +55,27 @@ def begun(
             tier = tier.instead(structure, error)
     if tier is not before:
         _tiers[key] = tier
+        if int(config.get("debug")):
+            print(f"# tier of {shown(structure.calls)}: {tier.why}", file=sys.stderr)
         if len(_tiers) > MOST:
             _tiers.popitem(last=False)
     _tiers.move_to_end(key)
     return tier, compute
 
 
+def shown(calls: Sequence[str]) -> str:
+    """What is called, in a few words.
+
+    >>> shown(["full"] * 7)
+    '7 calls (full, full, full, full, ...)'
+    """
+    few = [*calls[:MOST_SHOWN], *["..."] * (len(calls) > MOST_SHOWN)]
+    return f"{len(calls)} calls ({', '.join(few)})"
+
+
 def _first(structure: Structure, as_rows: bool) -> Tier:
     """The tier of the first run."""
-    if is_compiled_at_once():
+    if is_compiled_at_once(types_of(structure)):
         return compiled(structure, as_rows)
     meet(structure)
     return Stitched(as_rows)

@@ -265,9 +265,7 @@ conv = defop(
     reference=_in_float64(_fast_conv),
     fast=_fast_conv,
     vjp=_conv_vjp,
-    lower=Opaque(
-        "conv", abilities=Ability.EPILOGUE | Ability.SUMS | Ability.PROLOGUE | Ability.TURNS
-    ),
+    lower=Opaque("conv", abilities=Ability.EPILOGUE | Ability.PROLOGUE | Ability.TURNS),
     cases=lambda: _cases("conv"),
     normal=lambda x, w, **attrs: _normal(x, w, attrs),
     facts=_facts(_conv_products),
@@ -281,7 +279,7 @@ conv_grad_input = defop(
     reference=_in_float64(_fast_grad_input),
     fast=_fast_grad_input,
     vjp=_grad_input_vjp,
-    lower=Opaque("conv_grad_input", abilities=Ability.EPILOGUE | Ability.SUMS | Ability.TURNS),
+    lower=Opaque("conv_grad_input", abilities=Ability.EPILOGUE | Ability.TURNS),
     cases=lambda: _cases("conv_grad_input"),
     normal=_grad_input_normal,
     partial=True,

@@ -56,14 +56,10 @@ class Ability(Flag):
     NONE = 0
     EPILOGUE = auto()
     """An epilogue: elementwise operations before its store."""
-    SUMS = auto()
-    """Column sums of what it stores."""
     PROLOGUE = auto()
     """A prologue: elementwise operations while it reads its first operand (1x1 or depthwise)."""
     TURNS = auto()
     """It packs its weights itself, whatever their layout."""
-    STATISTIC = auto()
-    """A column statistic that a kernel with `SUMS` can compute while it stores."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from weft.ir.dtype import DType
 from weft.ir.node import Node
 from weft.ops.declaration.fact import Ability
 
@@ -41,6 +42,10 @@ class Reduce:
     """
 
     combine: str
+
+    def is_ordered(self, dtype: DType) -> bool:
+        """Whether the bits of a result of this type depend on the order of the elements."""
+        return dtype.is_inexact and self.combine in ("add", "multiply")
 
 
 @dataclass(frozen=True)

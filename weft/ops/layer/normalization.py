@@ -17,7 +17,7 @@ from weft.ir.node import Value
 from weft.ir.shape import Shape, compatible, known, show
 from weft.ops.declaration import BY_EXPANSION, Array, Case, Composite, Opaque, defop
 from weft.ops.declaration.blocked_reduction import reduced
-from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST, Ability
+from weft.ops.declaration.fact import AS_GIVEN, IN_FLOAT32, IN_WIDEST
 from weft.ops.declaration.numeric import FLOATS, draw
 from weft.ops.declaration.rule import floating, sum_like
 from weft.ops.elementwise.transcendental import rsqrt
@@ -112,7 +112,7 @@ column_moments = defop(
     reference=_in_float64(_fast_column_moments),
     fast=_fast_column_moments,
     vjp=BY_EXPANSION,
-    lower=Opaque("column_moments", _column_moments_expand, Ability.STATISTIC),
+    lower=Opaque("column_moments", _column_moments_expand),
     cases=_column_moments_cases,
     outputs=2,
     facts=AS_GIVEN,

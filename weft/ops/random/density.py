@@ -11,6 +11,7 @@ from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.linalg import factorization, inversion
 from weft.ops.reduction.statistic import in_float32, in_wider
+from weft.ops.special.composite import xlog1py
 from weft.ops.special.gamma import betaln as exact_betaln
 from weft.ops.special.real import xlogy
 
@@ -20,6 +21,8 @@ _TINY: Final = 1e6 * 2.0**-52
 
 gammaln: Final = in_float32(lambda x: catalogue.lgamma(x))
 betaln: Final = in_wider(float64, exact_betaln)
+_xlogy: Final = in_float32(xlogy)
+_xlog1py: Final = in_float32(xlog1py)
 
 
 def normal(away: Value, scale: Value) -> Value:
@@ -36,12 +39,12 @@ def student(away: Value, df: Value, scale: Value) -> Value:
 
 def beta(x: Value, a: Value, b: Value) -> Value:
     """The beta distribution with shapes `a` and `b`."""
-    return (a - 1.0) * catalogue.log(x) + (b - 1.0) * catalogue.log1p(-x) - betaln(a, b)
+    return _xlogy(a - 1.0, x) + _xlog1py(b - 1.0, -x) - betaln(a, b)
 
 
 def gamma(x: Value, a: Value) -> Value:
     """The gamma distribution with shape `a` and rate 1."""
-    return (a - 1.0) * catalogue.log(x) - x - gammaln(a)
+    return _xlogy(a - 1.0, x) - x - gammaln(a)
 
 
 def chi2(x: Value, df: Value) -> Value:
@@ -52,14 +55,13 @@ def chi2(x: Value, df: Value) -> Value:
 
 def poisson(k: Value, mu: Value) -> Value:
     """The Poisson distribution with mean `mu`, at `k`."""
-    return in_float32(xlogy)(k, mu) - gammaln(k + 1.0) - mu
+    return _xlogy(k, mu) - gammaln(k + 1.0) - mu
 
 
 def dirichlet(x: Value, alpha: Value) -> Value:
-    """The Dirichlet distribution, with parts along the first axis."""
-    whole = gammaln(catalogue.sum(alpha)) - catalogue.sum(gammaln(alpha))
-    column = catalogue.reshape(alpha, shape=(-1, *[1] * (len(concrete(x)) - 1)))
-    return whole + catalogue.sum((column - 1.0) * catalogue.log(x), axes=(0,))
+    """The Dirichlet distribution, with parts along the last axis."""
+    whole = gammaln(catalogue.sum(alpha, axes=(-1,))) - catalogue.sum(gammaln(alpha), axes=(-1,))
+    return whole + catalogue.sum(_xlogy(alpha - 1.0, x), axes=(-1,))
 
 
 def normal_of_several(away: Value, covariances: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
 from weft.ir.dtype import DType, float32, float64, int64
 from weft.ir.node import Value
@@ -129,3 +129,49 @@ def geometric(counter: Value, p: Value, *, shape: Any, dtype: DType) -> Value:
     """Geometric numbers: how many trials with probability `p` until one succeeds."""
     rest = catalogue.log1p(-_uniform(counter, shape, dtype))
     return catalogue.maximum(catalogue.ceil(rest / catalogue.log1p(-p)), constant_of(1, dtype))
+
+
+def categorical(counter: Value, logits: Value, *, shape: Any) -> Value:
+    """Classes, drawn for rows of log probabilities (..., classes) by the Gumbel-max trick, int64.
+
+    Args:
+        shape: of the result; it ends with that of the rows.
+    """
+    noise = gumbel(counter, shape=(*shape, known(logits.shape)[-1]), dtype=logits.dtype)
+    return catalogue.cast(catalogue.argmax(logits + noise, axis=-1), dtype=int64)
+
+
+def gumbel(counter: Value, *, shape: Any, dtype: DType) -> Value:
+    """Numbers from the standard Gumbel distribution, never infinite."""
+    wide = float64 if dtype is float64 else float32
+    u = nodes.random_uniform(counter, SEED, shape, wide)
+    inside = u * (1 - 2.0**-23) + 2.0**-24
+    return catalogue.cast(-catalogue.log(-catalogue.log(inside)), dtype=dtype)
+
+
+_ANGLES: Final = 24  # each is refused with a probability of at most 0.35, all with 1e-11
+
+
+def von_mises(counter: Value, concentration: Value, *, shape: Any) -> Value:
+    """Angles from the von Mises distribution around 0.
+
+    Source: Best and Fisher, "Efficient simulation of the von Mises distribution", 1979.
+    """
+    dtype, k = concentration.dtype, catalogue.cast(concentration, dtype=float64)
+    # 1 / r of the wrapped Cauchy distribution from which angles are taken or refused
+    tau = catalogue.sqrt(k * k * 4.0 + 1.0) + 1.0
+    rho = (tau - catalogue.sqrt(tau * 2.0)) / (k * 2.0)
+    narrow = catalogue.less(k, constant_of(1e-5, float64))
+    r = catalogue.select(narrow, 1.0 / k + k, (rho * rho + 1.0) / (rho * 2.0))
+    u = nodes.random_uniform(counter, SEED, (3, _ANGLES, *shape), float64)
+    z = catalogue.cos(u[0] * math.pi)
+    cosine = (r * z + 1.0) / (r + z)
+    c = k * (r - cosine)
+    good = catalogue.less(catalogue.log(1.0 - u[1]), catalogue.log(c) + 1.0 - c)
+    found = cosine[_ANGLES - 1]
+    for i in reversed(range(_ANGLES - 1)):
+        found = catalogue.select(good[i], cosine[i], found)
+    one = constant_of(1, float64)
+    angle = catalogue.acos(catalogue.clip(found, -one, one))
+    positive = catalogue.less(u[2][0], constant_of(0.5, float64))
+    return catalogue.cast(catalogue.select(positive, angle, -angle), dtype=dtype)

@@ -9,6 +9,7 @@ from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
 from weft.ops.elementwise.piecewise_activation import prelu
 from weft.ops.random.counter_based import SEED, random_uniform
+from weft.ops.random.distribution import gumbel
 
 
 def rrelu(x: Value, counter: Value, *, lower: float, upper: float) -> Value:
@@ -31,6 +32,5 @@ def one_hot_of_largest(y: Value, *, dim: int) -> Value:
 @autocasting(Autocast.FLOAT32)
 def gumbel_softmax(x: Value, counter: Value, *, tau: float, dim: int) -> Value:
     """A Gumbel-softmax draw from a categorical distribution (Jang et al., 2016)."""
-    u = random_uniform(counter, SEED, known(x.shape), float32)
-    noise = -catalogue.log(-catalogue.log(u * (1 - 2.0**-23) + 2.0**-24))
-    return catalogue.softmax((x + catalogue.cast(noise, dtype=x.dtype)) / tau, axis=dim)
+    noise = gumbel(counter, shape=known(x.shape), dtype=x.dtype)
+    return catalogue.softmax((x + noise) / tau, axis=dim)

@@ -13,6 +13,7 @@ from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.boundary.host import call
 from weft.ops.declaration import Face, catalogue, constant_of
+from weft.ops.random.gamma import log_gamma_slope
 from weft.ops.special.gamma import betaln
 
 Slope = Callable[..., Value]
@@ -69,6 +70,17 @@ def _beta_density(y: Value, a: Value, b: Value, x: Value) -> Value:
 
 def _gamma_density(y: Value, a: Value, x: Value) -> Value:
     return catalogue.exp((a - 1) * catalogue.log(x) - x - catalogue.lgamma(a))
+
+
+def _gamma_slope(y: Value, a: Value, x: Value) -> Value:
+    """The derivative by the shape: minus the density, times that of the quantile."""
+    zero = _number(0, x)
+    inside = catalogue.logical_and(
+        catalogue.greater(x, zero), catalogue.less(x, _number(math.inf, x))
+    )
+    log = catalogue.log(catalogue.select(inside, x, _number(1, x)))
+    mass = catalogue.exp(a * log - x - catalogue.lgamma(a))
+    return catalogue.select(inside, -mass * log_gamma_slope(log, a), zero)
 
 
 def _erfc_slope(y: Value, x: Value) -> Value:
@@ -143,12 +155,15 @@ HOSTED: Final[Mapping[str, Hosted]] = {
         Face("The distribution function of `beta` at `x`, after a and b.", scipy="betainc"),
     ),
     "gammainc": Hosted(
-        (None, _gamma_density),
+        (_gamma_slope, _gamma_density),
         Face("The distribution function of the gamma distribution of shape a, at `x`.",
              special="gammainc igamma", scipy="gammainc"),
     ),
     "gammaincc": Hosted(
-        (None, lambda y, a, x: -_gamma_density(y, a, x)),
+        (
+            lambda y, a, x: -_gamma_slope(y, a, x),
+            lambda y, a, x: -_gamma_density(y, a, x),
+        ),
         Face("1 minus `gammainc`.", special="gammaincc igammac", scipy="gammaincc"),
     ),
     "erfcinv": Hosted(

@@ -23,7 +23,6 @@ from weft import config
 from weft.codegen.driver import layout
 from weft.errors import ConfigError, WeftError
 from weft.host.interrupt import have_effect
-from weft.ir.extent import Extent
 from weft.passes.control.record import Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
 from weft.runtime.execution import driver
@@ -141,7 +140,6 @@ class Program:
                 function, flags = self._host(call.function), flags | layout.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
         self._units = units
-        self._extents = _extents_of(self.calls, starts)
         self._patches = np.array(patches, driver.PATCH)
         if len(self._patches) and self._patches["external"].max() >= externals:
             raise ValueError(f"program: an external beyond the {externals} declared")
@@ -165,7 +163,7 @@ class Program:
             if argument is not ERROR:
                 raise ValueError("program: scratch memory is not placed")
             return address(self._error)
-        return int(argument)  # of an extent, for the largest sizes: see `resize`
+        return argument
 
     def _bind(self, native: NativeCall) -> None:
         """Tell a native call where its Python function is, and how to say that it did not fail."""
@@ -201,22 +199,6 @@ class Program:
         table.segment_count = len(self.segmented.segments)
         if self._steering.records:
             self._steering.in_segments(_segments_of(self.segmented))
-
-    def resize(self, values: Sequence[int]) -> None:
-        """Sets the sizes of the next runs.
-
-        Args:
-            values: every extent by its index.
-        """
-        slots, counts = self._extents
-        found = np.array(values, np.int64)
-        self._slots[slots[:, 0]] = found[slots[:, 1]]
-        self._units["end"][counts[:, 0]] = found[counts[:, 1]]
-        if self.segmented is not None:
-            rows, part, parts, index = self._shares
-            units, chunks = self.segmented.units, found[index]
-            units["begin"][rows] = chunks * part // parts
-            units["end"][rows] = chunks * (part + 1) // parts
 
     def run(self) -> Fault | None:
         """Runs the step, in full or up to a guard; returns a fault that a checking kernel found.
@@ -261,21 +243,6 @@ class Program:
         """Resets a step that was stopped within a loop."""
         self._table.resume_call = self._table.resume_segment = 0
         self._slots[:] = self._untouched
-
-    @functools.cached_property
-    def _shares(self) -> tuple[Any, ...]:
-        """Units whose chunks differ from run to run: unit, share number, shares, extent.
-
-        The extent is the call's number of chunks.
-        """
-        assert self.segmented is not None
-        owner, counts = self.segmented.owner, self._extents[1]
-        index = np.full(len(self.calls), -1, np.int64)
-        index[counts[:, 0]] = counts[:, 1]
-        rows = np.flatnonzero(index[owner] >= 0)
-        calls = owner[rows]
-        parts = np.bincount(owner, minlength=len(self.calls))[calls]
-        return rows, rows - np.searchsorted(owner, calls), parts, index[calls]
 
     @functools.cached_property
     def ends(self) -> Ends | None:
@@ -390,15 +357,3 @@ class Recording(NamedTuple):
     records: np.ndarray[Any, Any]
     owner: np.ndarray[Any, Any]
     fault: Fault | None
-
-
-def _extents_of(calls: Sequence[Call], starts: Sequence[int]) -> tuple[Any, Any]:
-    """Arguments and chunk counts that differ from run to run: (place, index of the extent)."""
-    slots = [
-        (slot, argument.index)
-        for call, start in zip(calls, starts, strict=False)
-        for slot, argument in enumerate(call.args, start)
-        if isinstance(argument, Extent)
-    ]
-    counts = [(i, x.chunks.index) for i, x in enumerate(calls) if isinstance(x.chunks, Extent)]
-    return tuple([np.array(pairs, np.int64).reshape(-1, 2) for pairs in (slots, counts)])

@@ -9,6 +9,7 @@ import numpy as np
 from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats, hosted
 from weft.numpy.elementwise import exp
+from weft.numpy.manipulation import moveaxis
 from weft.ops.random import density
 
 __all__ = ["logpdf", "pdf", "rvs"]
@@ -16,7 +17,7 @@ __all__ = ["logpdf", "pdf", "rvs"]
 
 def logpdf(x: Any, alpha: Any) -> Any:
     """The log density at `x`, whose parts lie along the first axis."""
-    return _logpdf(*alike(floats(x), floats(alpha)))
+    return _logpdf(*alike(moveaxis(floats(x), 0, -1), floats(alpha)))
 
 
 _logpdf = recorded(density.dirichlet)

@@ -505,6 +505,9 @@ def ndtr(x: Any) -> Tensor:
 def log_ndtr(x: Any) -> Tensor:
     """The logarithm of `ndtr`, accurate near 0 and 1."""
 
+def xlog1py(x: Any, other: Any) -> Tensor:
+    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
+
 def signbit(x: Any) -> Tensor:
     """Whether the sign is negative, -0 included.
 
@@ -641,9 +644,6 @@ def i0e(x: Any) -> Tensor:
 def i1e(x: Any) -> Tensor:
     """`i1(x) * exp(-abs(x))`."""
 
-def xlog1py(x: Any, other: Any) -> Tensor:
-    """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
-
 __all__ = [
     "equal",
     "not_equal",
@@ -718,6 +718,7 @@ __all__ = [
     "digamma",
     "ndtr",
     "log_ndtr",
+    "xlog1py",
     "signbit",
     "copysign",
     "nextafter",
@@ -742,5 +743,4 @@ __all__ = [
     "i1",
     "i0e",
     "i1e",
-    "xlog1py",
 ]
