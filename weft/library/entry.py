@@ -51,6 +51,14 @@ class Entry:
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
         self._symbolic = True
+        if not self._packed:
+            self._ask()
+
+    def _ask(self) -> None:
+        """Reads what earlier processes have written, once."""
+        if not self._asked:
+            self._asked = True
+            self.variants = _kept(self.key, self._target)
 
     def at(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Bound:
         """The launches of a group of this form at concrete sizes.
@@ -63,8 +71,7 @@ class Entry:
         """
         found = _first(self._packed, sizes) or _first(self.variants, sizes)
         if found is None and not self._asked:
-            self._asked = True
-            self.variants = _kept(self.key, self._target)
+            self._ask()
             found = _first(self.variants, sizes)
         own = self._own.get(sizes)
         if found is None and own is not None:
