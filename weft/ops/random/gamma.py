@@ -62,20 +62,21 @@ def _slope(y: Value, a: Value) -> Value:
     gap = catalogue.abs(a - x)
     bend = catalogue.select(below, x, a)
     width = 2.0 / (gap + catalogue.sqrt(gap * gap + bend * 2.0))
-    scale = catalogue.select(
-        catalogue.logical_and(below, catalogue.less(a, one)), (x + 1.0) / a, width
-    )
-    t = np.array(_NODES)
-    steps = np.exp(t - np.exp(-t))
-    w = scale * constant_of(steps, a.dtype)
-    weight = scale * constant_of(steps * (1 + np.exp(-t)) * (_NODES[1] - _NODES[0]), a.dtype)
-    # From 0 to the number, in w = -log of a fraction; or beyond it, in w = fraction - 1.
-    log = catalogue.select(below, w, catalogue.log1p(w))
-    left = a * w + x * catalogue.expm1(-catalogue.select(below, w, one))
-    fall = catalogue.select(below, left, x * w - (a - 1.0) * log)
+    wide = catalogue.logical_and(below, catalogue.less(a, one))
+    scale = catalogue.select(wide, (x + 1.0) / a, width)
     ahead = catalogue.digamma(a) - y
-    terms = (catalogue.select(below, ahead, -ahead) + log) * catalogue.exp(-fall) * weight
-    return catalogue.sum(terms, axes=(-1,))
+    parts: list[Value] = []
+    for t in np.split(np.array(_NODES), 5):  # so that a part of the terms is in memory at a time
+        steps = np.exp(t - np.exp(-t))
+        w = scale * constant_of(steps, a.dtype)
+        weight = scale * constant_of(steps * (1 + np.exp(-t)) * (t[1] - t[0]), a.dtype)
+        # From 0 to the number, in w = -log of a fraction; or beyond it, in w = fraction - 1.
+        log = catalogue.select(below, w, catalogue.log1p(w))
+        left = a * w + x * catalogue.expm1(-catalogue.select(below, w, one))
+        fall = catalogue.select(below, left, x * w - (a - 1.0) * log)
+        terms = (catalogue.select(below, ahead, -ahead) + log) * catalogue.exp(-fall) * weight
+        parts.append(catalogue.sum(terms, axes=(-1,)))
+    return catalogue.add_n(*parts)
 
 
 log_gamma_slope: Final = in_wider(float64, _slope)
