@@ -55,6 +55,7 @@ class Contestant:
             "TF_ENABLE_ONEDNN_OPTS": "1",
             "OMP_NUM_THREADS": str(self.threads),
             "WEFT_THREADS": str(self.threads),
+            "WEFT_WARM": "0",  # nothing works in the background while times are taken
             **(ALLOCATOR if self.name.endswith(TUNED) else {}),
         }
         self._temporary = tempfile.TemporaryDirectory() if self.cold else None

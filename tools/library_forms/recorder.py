@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from weft.eager.record import stitched_runs
+from weft.eager.record import stitched_tier
 from weft.library.entry import Entry
 from weft.library.form import form_of
 from weft.library.form_text import NoTextError, as_text
@@ -38,7 +38,7 @@ def recorded() -> Iterator[Forms]:
 
     with (
         mock.patch.object(Entry, "_written", written),
-        mock.patch.object(stitched_runs, "STITCHED_RUNS", 1 << 30),
+        mock.patch.object(stitched_tier, "STITCHED_RUNS", 1 << 30),
     ):
         yield found
 

@@ -53,7 +53,7 @@ def collapsed(group: Group) -> Group:
 
 def _shapes(group: Group) -> list[tuple[int, ...]] | None:
     """The shapes of all values; `None` if the group has more than elementwise operations."""
-    if group.before or group.beside is not None or not all(map(_is_simple, group.nodes)):
+    if group.before or not all(map(_is_simple, group.nodes)):
         return None
     values = [*group.inputs, *[y for node in group.nodes for y in node.outputs]]
     shapes = [known(v.type.shape) for v in values]

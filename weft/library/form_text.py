@@ -77,17 +77,8 @@ def group_of(text: str, sizes: Sequence[int]) -> Group:
         own = tuple([values[i] for i in operands])
         made.append(Node(op, own, given, kinds, f"{op}{len(made)}"))
         values += made[-1].outputs
-    before, inner, has_beside = cuts
-    first = before + inner
-    results = tuple([values[i] for i in outputs])
-    beside = _beside(made[first:], results) if has_beside else None
-    return Group(tuple(made[before:first]), inputs, results, tuple(made[:before]), beside=beside)
-
-
-def _beside(nodes: Sequence[Node], results: Sequence[Value]) -> Group:
-    own = {y for node in nodes for y in node.outputs}
-    read = dict.fromkeys([x for node in nodes for x in node.inputs if x not in own])
-    return Group(tuple(nodes), tuple(read), tuple([y for y in results if y in own]))
+    (before, _), results = cuts, tuple([values[i] for i in outputs])
+    return Group(tuple(made[before:]), inputs, results, tuple(made[:before]))
 
 
 def _sized(part: Any, marks: dict[str, int]) -> Any:
