@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import stitched_tier, tier_choice
+from weft.eager.record import shortcut, stitched_tier, tier_choice
 from weft.eager.record.compiled_tier import Compiled
 from weft.eager.record.stitched_tier import Compiling, Stitched
 from weft.eager.record.tier import Interpreted
@@ -197,6 +197,7 @@ def test_the_runs_of_few_structures_are_counted(monkeypatch):
     monkeypatch.setattr(tier_choice, "MOST", 8)
     monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
     monkeypatch.setattr(stitched_tier, "_shapes", {})
+    monkeypatch.setattr(shortcut, "RUNS", 1 << 30)  # a shortcut needs no tier
     hot, met = _drawn(3), []
     for n in range(3, 40):
         (_drawn(n) + 1.0).tolist()
