@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import weft as wf
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.nn import functional as F
 
 WIDTH = 7

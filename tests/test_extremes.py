@@ -17,7 +17,7 @@ from catalogue import attributes, is_complex, types_of
 
 from weft import config
 from weft.codegen.target import current
-from weft.eager.record.stitch import computing
+from weft.eager.record.run.stitch import computing
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
 from weft.ir.graph import Graph

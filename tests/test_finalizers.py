@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from weft.eager.record import state
+from weft.eager.record.pending import state
 from weft.formats.event.file import EventFile
 from weft.host.garbage_collection import FirstRead, finalize_here
 from weft.pipeline import Pipeline

@@ -18,7 +18,9 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.eager.record import memory_pool, program_cache, stitched_tier, tier_choice
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.recognition import program_cache
+from weft.eager.record.run import stitched_tier, tier_choice
 from weft.eager.tensor.dispatch import record, wrap
 from weft.errors import MismatchError
 from weft.ir.dtype import as_dtype

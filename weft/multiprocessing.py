@@ -17,7 +17,7 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from weft.eager.record.state import compute_all_pending
+from weft.eager.record.pending.state import compute_all_pending
 from weft.errors import ArgumentError, WorkerError
 
 

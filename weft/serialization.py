@@ -13,7 +13,7 @@ from typing import IO, Any, Final, TypeGuard, cast
 
 import numpy as np
 
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor, tensor_of
 from weft.eager.tensor.tensor import Tensor

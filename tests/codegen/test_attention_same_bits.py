@@ -11,7 +11,7 @@ from families import machine
 from harness import Array
 from many import Making, same_bits, variants
 
-from weft.eager.record.plan import placeholders
+from weft.eager.record.call.plan import placeholders
 from weft.ir.dtype import DType, bfloat16, float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType

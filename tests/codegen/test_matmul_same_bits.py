@@ -12,7 +12,7 @@ from many import Kernels, Making, same_bits, variants
 
 from weft import ops
 from weft.codegen.target import Target
-from weft.eager.record.plan import placeholders
+from weft.eager.record.call.plan import placeholders
 from weft.ir.dtype import DType, bfloat16, float16, float32, float64, int32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value

@@ -9,8 +9,8 @@ import weft as wf
 import weft.horovod.tensorflow as hvd
 import weft.tf1 as tf
 from weft import func
-from weft.eager.record import stitched_tier, tier_choice
-from weft.eager.record.stitched_tier import Stitched
+from weft.eager.record.run import stitched_tier, tier_choice
+from weft.eager.record.run.stitched_tier import Stitched
 from weft.transport import session
 
 

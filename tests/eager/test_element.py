@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft.eager.functions.indexing.element import Element, Scalar, Unfilled
-from weft.eager.record.state import compute_all_pending
+from weft.eager.record.pending.state import compute_all_pending
 from weft.errors import GradientError, OutOfRangeError, ShapeError
 
 FLOATS = (

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import weft as wf
-from weft.eager.record import tier_choice
+from weft.eager.record.run import tier_choice
 from weft.eager.tensor.view.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 

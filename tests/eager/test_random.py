@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import errors
-from weft.eager.record import tier_choice
+from weft.eager.record.run import tier_choice
 from weft.eager.tensor.generator import splitmix64
 
 COUNT = 20_000

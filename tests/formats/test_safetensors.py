@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 
 import weft as wf
 from weft import errors
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.formats import safetensors as arrays_module
 from weft.formats import safetensors_header as header_module
 from weft.formats.safetensors import read_arrays, write_arrays

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.eager.record import tier
+from weft.eager.record.run import tier
 from weft.errors import ArgumentError, DTypeError, ShapeError, TracerError, TreeError
 
 

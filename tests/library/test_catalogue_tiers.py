@@ -8,7 +8,7 @@ from tiers import COMPILED, STITCHED, TIERS, assert_same, in_tier, results_of, s
 
 import weft as wf
 from weft.codegen.loop import order
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.errors import MismatchError
 from weft.ops.declaration import REGISTRY, Boundary, Op
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import shortcut, stitched_tier, tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.stitched_tier import Compiling, Stitched
-from weft.eager.record.tier import Interpreted
+from weft.eager.record.run import shortcut, stitched_tier, tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.stitched_tier import Compiling, Stitched
+from weft.eager.record.run.tier import Interpreted
 from weft.errors import OutOfRangeError
 from weft.nn import functional as F
 

@@ -14,8 +14,8 @@ import pytest
 
 from weft import config
 from weft.codegen.target import current
-from weft.eager.record.plan import placeholders
-from weft.eager.record.stitch import computing
+from weft.eager.record.call.plan import placeholders
+from weft.eager.record.run.stitch import computing
 from weft.ir.dtype import float32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType

@@ -9,9 +9,9 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import stitched_tier, tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.stitched_tier import Compiling, Stitched
+from weft.eager.record.run import stitched_tier, tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.stitched_tier import Compiling, Stitched
 from weft.nn import functional as F
 
 

@@ -12,7 +12,7 @@ import pytest
 import weft as wf
 from weft import metrics as m
 from weft import nn
-from weft.eager.record import program
+from weft.eager.record.run import program
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError, StateError
 
 MODULES = [module.name for module in pkgutil.walk_packages(m.__path__, "weft.metrics.")]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn, optim
-from weft.eager.record import tier_choice
-from weft.eager.record.parameter_cache import MOST_KEEPING
+from weft.eager.record.run import tier_choice
+from weft.eager.record.run.parameter_cache import MOST_KEEPING
 from weft.runtime.executable import Executable
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import weft as wf
 from weft import optim
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 

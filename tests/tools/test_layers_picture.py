@@ -17,5 +17,5 @@ def test_arrows_that_follow_from_others_are_left_out():
 
 
 def test_parts_of_eager_are_packages():
-    modules = ["weft.ops.declaration", "weft.eager.record.lazy", "weft.eager"]
+    modules = ["weft.ops.declaration", "weft.eager.record.pending.lazy", "weft.eager"]
     assert [package_of(m) for m in modules] == ["ops", "eager.record", "eager.functions"]

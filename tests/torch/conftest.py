@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.eager.record import stitched_tier
+from weft.eager.record.run import stitched_tier
 
 
 @pytest.fixture(scope="module")

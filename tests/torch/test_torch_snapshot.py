@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config
-from weft.eager.record import memory_pool, snapshot
-from weft.eager.record.state import trace
+from weft.eager.record.memory import memory_pool, snapshot
+from weft.eager.record.pending.state import trace
 
 torch = pytest.importorskip("torch")
 

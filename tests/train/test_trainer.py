@@ -14,7 +14,7 @@ import pytest
 
 import weft as wf
 from weft import nn
-from weft.eager.record import program
+from weft.eager.record.run import program
 from weft.errors import ArgumentError, DataError, OutOfRangeError, StateError, UnknownKeyError
 from weft.train import callbacks as c
 from weft.train.optimizers import optimizers_of

@@ -19,7 +19,7 @@ from tools.attack.isolated import forked
 from tools.attack.timer import send_after
 from tools.attack.verdict import DEATH, HANG, PLAIN, WRONG, Case, Verdict
 from weft import config
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 
 PATIENCE = 30.0  # for a session
 HUNG = Path("hung")  # where it was shortly before it was killed

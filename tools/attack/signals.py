@@ -20,7 +20,7 @@ from tools.attack.timer import send_after
 from tools.attack.training import PARTS, Loop, State, Training, alike
 from tools.attack.verdict import OTHER, WRONG, Case, Verdict
 from weft import config
-from weft.eager.record import stitched_tier
+from weft.eager.record.run import stitched_tier
 
 PATIENCE = 50.0
 COLD = 0.2  # of the cases find nothing compiled

@@ -18,7 +18,7 @@ from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
 from weft.as_torch.supplied import pytree
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.errors import ConfigError
 from weft.nn.module.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
@@ -31,7 +31,7 @@ MODULES = {
     "torch._vmap_internals": "weft.func",
     "torch._functorch.vmap": "weft.func",
     "torch.autograd.forward_ad": "weft.autograd.forward_ad",
-    "torch.autograd.grad_mode": "weft.eager.record.mode",
+    "torch.autograd.grad_mode": "weft.eager.record.pending.mode",
     "torch.random": "weft",
     "torch.nn.modules": "weft.nn",
     "torch.nn.functional.grad": "weft.nn.grad",

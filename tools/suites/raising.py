@@ -17,10 +17,10 @@ from typing import Any
 from unittest.case import _AssertRaisesContext  # pyright: ignore[reportPrivateUsage]
 
 import weft
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import Plan
-from weft.eager.record.program import compute
-from weft.eager.record.state import State, trace
+from weft.eager.record.call.plan import Plan
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import State, trace
+from weft.eager.record.run.program import compute
 from weft.errors import WeftError
 
 REFUSALS = (AssertionError, WeftError, TypeError, ValueError)

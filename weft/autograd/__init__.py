@@ -10,7 +10,7 @@ from weft.autograd import graph as graph
 from weft.autograd.gradcheck import *
 from weft.autograd.gradient import grad as grad
 from weft.autograd.variable import *
-from weft.eager.record.mode import *
+from weft.eager.record.pending.mode import *
 from weft.eager.tensor.autograd.anomaly import *
 from weft.eager.tensor.autograd.autograd import backward as backward
 from weft.eager.tensor.autograd.custom_function import Function as Function

@@ -14,8 +14,8 @@ from weft.autograd.gradient import grad
 from weft.eager.functions.creation.constructor import zeros_like
 from weft.eager.functions.shape.joining import stack
 from weft.eager.functions.shape.reshape import detach
-from weft.eager.record.lazy import Array
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.lazy import Array
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import GradcheckError, GradientError, WeftError

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import Setting
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.backward import history, zeros
 from weft.eager.tensor.autograd.custom_function import Call
 from weft.eager.tensor.autograd.forward_mode import push

@@ -1,7 +1,7 @@
 """Derivatives of functions at a point, under the names of PyTorch's `torch.autograd.functional`.
 
 In reverse mode, complex results are the conjugates of those of `weft.func`: see
-`weft.eager.record.conjugate`.
+`weft.eager.record.pending.conjugate`.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, TypeVar, cast
 from weft import func as functions
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.elementwise.complex_number import conj
-from weft.eager.record.expansion import expand
-from weft.eager.record.mode import Setting
-from weft.eager.record.structure import structure_of
+from weft.eager.record.listing.expansion import expand
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.recognition.structure import structure_of
 from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, GradientError, ShapeError, TracerError

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.checkpoint.slices import PerRank, Slice, piece_of
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.interchange.serialization import array_of, is_tensor
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import CheckpointError

@@ -14,7 +14,7 @@ from typing import Any, Final
 import weft.eager.functions.api as wf
 from weft import models, nn, optim
 from weft.eager.functions.api import Tensor
-from weft.eager.record.async_execution import synchronize
+from weft.eager.record.run.async_execution import synchronize
 from weft.errors import ConfigError
 from weft.ir.dtype import bfloat16
 from weft.nn import functional as F

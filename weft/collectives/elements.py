@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.mode import no_grad
-from weft.eager.record.state import flush, trace
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.mode import no_grad
+from weft.eager.record.pending.state import flush, trace
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from weft.collectives.recorded import await_result, buckets_by_size, reduce_all
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import function_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import function_plan
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.ir.dtype import int64
 from weft.ir.node import Value
 from weft.ir.shape import known

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import function_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import function_plan
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.rank_call import await_result, run_pending_collectives
 from weft.ir.shape import known, size
 from weft.ops.communication.bucket import reduced_later

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.collectives.recorded import await_result
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import Plan, function_plan, plan_of, recall, remember
-from weft.eager.record.result import rows_of
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import Plan, function_plan, plan_of, recall, remember
+from weft.eager.record.memory.result import rows_of
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.errors import DistributedError
 from weft.ir.dtype import int64
 from weft.ir.node import TensorType, Value

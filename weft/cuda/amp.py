@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft import amp
-from weft.eager.record.mode import Setting
+from weft.eager.record.pending.mode import Setting
 
 __all__ = ["GradScaler", "autocast"]
 

@@ -20,7 +20,7 @@ from weft.distributions.utils import (
     quantity,
 )
 from weft.eager.functions.api import Size, Tensor
-from weft.eager.record.access import array_of
+from weft.eager.record.pending.access import array_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, TracerError
 from weft.func import grad

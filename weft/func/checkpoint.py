@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.func.function import Function, finished, take_apart, trace_function
 from weft.func.transformed import transformed

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan, trace_tensors
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.errors import GradientError

@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.eager.functions.creation.constructor import zeros as no_rows
 from weft.eager.functions.shape.joining import stack
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.autograd.backward import zeros
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError

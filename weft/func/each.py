@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from weft.eager.functions.indexing.subscript import Picked
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import subgraph_plan, trace_tensors
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array, Lens

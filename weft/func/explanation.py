@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from weft.eager.record.access import array_of
-from weft.eager.record.stitched_tier import tier_of
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.run.stitched_tier import tier_of
 from weft.errors import ArgumentError
 from weft.func.function import take_apart, trace_function
 from weft.ir.graph import Graph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy, begun
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.lazy import Lazy, begun
 from weft.eager.tensor.dispatch import record
 from weft.errors import ShapeError
 from weft.ir.shape import known

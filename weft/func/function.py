@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.functions.api import Tensor
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.autograd.tracing import Traced, trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle

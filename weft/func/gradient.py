@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import op_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import op_plan
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.backward import history, pull, zeros
 from weft.eager.tensor.autograd.forward_mode import push

@@ -7,11 +7,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from weft.eager.record.global_mark import changes
-from weft.eager.record.lazy import Lazy, Tracer
-from weft.eager.record.plan import Plan
-from weft.eager.record.state import trace
-from weft.eager.record.traced_call import CapturedState
+from weft.eager.record.call.plan import Plan
+from weft.eager.record.pending.global_mark import changes
+from weft.eager.record.pending.lazy import Lazy, Tracer
+from weft.eager.record.pending.state import trace
+from weft.eager.record.recognition.traced_call import CapturedState
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan
 from weft.eager.tensor.dispatch import lazy_of

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy, Tracer
-from weft.eager.record.mode import Setting
-from weft.eager.record.plan import Plan, plan_of, recall, remember
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import Plan, plan_of, recall, remember
+from weft.eager.record.pending.lazy import Lazy, Tracer
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.backward import History, history
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy, known
-from weft.eager.record.plan import Plan, plan_of
-from weft.eager.record.state import trace
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.call.plan import Plan, plan_of
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Lazy, known
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import trace_tensors
 from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.eager.tensor.handle import Handle

@@ -10,8 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.eager.record.lazy import Lazy, serials
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy, serials
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.custom_function import Call
 from weft.eager.tensor.autograd.tracing import Traced, outside, so_far, subgraph_plan, tracers
 from weft.eager.tensor.dispatch import wrap

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from weft.eager.functions.random.generator import get_rng_state, set_rng_state
 from weft.eager.functions.shape.joining import cat
 from weft.eager.functions.shape.permutation import movedim
-from weft.eager.record.lazy import Drawn, Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Drawn, Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan
 from weft.eager.tensor.dispatch import record

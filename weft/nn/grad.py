@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
-from weft.eager.record.mode import Setting
+from weft.eager.record.pending.mode import Setting
 from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.dispatch import lazy_of
 from weft.nn.functional.convolution import convolve

@@ -17,7 +17,7 @@ import numpy as np
 
 from weft.documentation import arguments_of, named
 from weft.eager.functions.random.generator import Generator, default_generator
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, ShapeError, WeftError
 from weft.ir.shape import show

@@ -10,10 +10,10 @@ import numpy as np
 
 from weft.eager.functions.creation.constructor import empty
 from weft.eager.functions.shape.reshape import hand_over
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import no_grad
-from weft.eager.record.placed_type import device_of, placed
-from weft.eager.record.state import trace
+from weft.eager.record.call.placed_type import device_of, placed
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import no_grad
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import copied

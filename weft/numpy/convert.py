@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import SEQUENCE, cast, lazy_of, leaf, record, wrap
 from weft.eager.tensor.handle import Handle

@@ -13,7 +13,7 @@ import numpy as np
 from weft.eager.functions.elementwise import binary, selection, unary
 from weft.eager.functions.elementwise import declared as plain
 from weft.eager.functions.elementwise.from_op import of_one as operation
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.errors import AliasError, ArgumentError
 from weft.ir.dtype import DType, as_dtype

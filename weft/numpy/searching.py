@@ -16,7 +16,7 @@ from weft.eager.functions.elementwise import selection
 from weft.eager.functions.indexing import gather
 from weft.eager.functions.reduction import extremum
 from weft.eager.functions.sort import counting, order
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import kind_of, lazy_of
 from weft.errors import ArgumentError, DTypeError, OutOfRangeError
 from weft.ir.dtype import bool_, int64

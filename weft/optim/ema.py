@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from weft.eager.functions.api import Tensor
-from weft.eager.record.plan import op_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import op_plan
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.errors import OptimizerError

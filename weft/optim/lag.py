@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.api import Tensor
-from weft.eager.record.lazy import Lazy, begun, entry, serials
-from weft.eager.record.state import computing, trace
+from weft.eager.record.pending.lazy import Lazy, begun, entry, serials
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.dispatch import Recorded, leaf, wrap
 from weft.eager.tensor.scalar import number
 from weft.ir.dtype import int32

@@ -13,13 +13,13 @@ from typing import Any, ClassVar, dataclass_transform
 
 from weft.documentation import inherit_arguments
 from weft.eager.functions.api import Tensor, enable_grad
-from weft.eager.record import memory_pool
-from weft.eager.record.determinism import are_deterministic_algorithms_enabled, end_program
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy, known
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.snapshot import is_open
-from weft.eager.record.state import trace
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.memory.snapshot import is_open
+from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled, end_program
+from weft.eager.record.pending.lazy import Lazy, known
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, pays
 from weft.eager.tensor.scalar import number

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from weft.checkpoint.slices import own_part, sliced
 from weft.eager.functions.api import Tensor
-from weft.eager.record.determinism import end_program
+from weft.eager.record.pending.determinism import end_program
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import OptimizerError
 from weft.optim.hook import Hooks

@@ -149,8 +149,8 @@ class Placing:
     ) -> list[tuple[Launch, Group | None]]:
         """Moves launches that only pack a feed to its first reader, while the feed is in cache.
 
-        Then a caller that leaves the program running (`weft.eager.record.async_execution`) need not
-        copy the feed.
+        Then a caller that leaves the program running (`weft.eager.record.run.async_execution`) need
+        not copy the feed.
         """
         found: list[list[tuple[Launch, Group | None]]] = []  # a launch, and the launches after it
         readers: dict[Value | Scratch, int] = {}  # feed -> position in `found` of its first reader

@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from weft.eager.functions.random.generator import default_generator
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.errors import TracerError, WeftError
 from weft.func import checkpoint as again
 from weft.utils.recomputation import Context, called_again

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.eager.functions.random.generator import default_generator
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.lazy import Lazy, serials
-from weft.eager.record.mode import Setting
-from weft.eager.record.state import trace
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy, serials
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.backward import history, walk
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.autograd.function_context import tensor_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.eager.record import tier_choice
+from weft.eager.record.run import tier_choice
 
 
 @pytest.fixture

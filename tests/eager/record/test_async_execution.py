@@ -18,7 +18,7 @@ import pytest
 import weft as wf
 import weft.numpy as wnp
 from weft import config, nn
-from weft.eager.record import memory_pool, snapshot
+from weft.eager.record.memory import memory_pool, snapshot
 from weft.errors import OutOfRangeError
 from weft.runtime import executable, flight
 from weft.runtime.execution.team import TEAM, Team
@@ -241,16 +241,17 @@ def test_a_part_of_an_array_counts_as_the_whole():
     array = np.zeros((4, 6), np.float32)
     kept = [wf.from_numpy(array[1:]), wf.from_numpy(array.T)]
     assert all(
-        wf.eager.record.memory_pool.is_lent(a) for a in (array, array[2:3], array.reshape(-1))
+        wf.eager.record.memory.memory_pool.is_lent(a)
+        for a in (array, array[2:3], array.reshape(-1))
     )
     del kept
 
 
 def test_arrays_that_are_gone_are_forgotten():
-    before = len(wf.eager.record.memory_pool._LENT._roots)
+    before = len(wf.eager.record.memory.memory_pool._LENT._roots)
     for _ in range(3):
         wf.from_numpy(np.zeros(5))
-    assert len(wf.eager.record.memory_pool._LENT._roots) == before
+    assert len(wf.eager.record.memory.memory_pool._LENT._roots) == before
 
 
 def test_a_label_out_of_range_is_found_before_anyone_leaves():

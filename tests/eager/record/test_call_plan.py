@@ -11,10 +11,10 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
-from weft.eager.record import interned_type, plan
-from weft.eager.record.attribute_pattern import refilled, without
-from weft.eager.record.interned_type import intern
-from weft.eager.record.state import trace
+from weft.eager.record.call import interned_type, plan
+from weft.eager.record.call.attribute_pattern import refilled, without
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor import elementwise
 from weft.eager.tensor.elementwise import plans_of
 from weft.errors import OutOfMemoryError, ShapeError, WeftError

@@ -4,10 +4,10 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.state import trace
-from weft.eager.record.stitched_tier import Stitched
+from weft.eager.record.pending.state import trace
+from weft.eager.record.run import tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.stitched_tier import Stitched
 from weft.errors import ArgumentError
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import weft as wf
-from weft.eager.record import program
+from weft.eager.record.run import program
 
 SEEN: list[Any] = []
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OutOfRangeError
 from weft.ir.node import Value

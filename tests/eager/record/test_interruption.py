@@ -8,8 +8,8 @@ from interruption import interrupted_at, interrupted_everywhere, points_of
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import memory_pool
-from weft.eager.record.state import trace
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.non_differentiable import once_differentiable
 from weft.runtime.memory import recycled
 

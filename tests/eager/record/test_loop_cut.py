@@ -7,9 +7,10 @@ import pytest
 
 import weft as wf
 from weft import nn
-from weft.eager.record import loop_cut, program, tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.state import trace
+from weft.eager.record.pending import loop_cut
+from weft.eager.record.pending.state import trace
+from weft.eager.record.run import program, tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
 from weft.nn import functional as F
 
 BLOCK, VOCABULARY, WIDTH = 12, 17, 32

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import program, program_cache, shortcut
-from weft.eager.record.lazy import Record
-from weft.eager.record.program_cache import recurring
-from weft.eager.record.structure import Structure, structure_of
+from weft.eager.record.pending.lazy import Record
+from weft.eager.record.recognition import program_cache
+from weft.eager.record.recognition.program_cache import recurring
+from weft.eager.record.recognition.structure import Structure, structure_of
+from weft.eager.record.run import program, shortcut
 
 Found = list[bool]
 

@@ -10,10 +10,10 @@ import pytest
 
 import weft as wf
 from weft import config, optim
-from weft.eager.record import program, tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.interned_type import intern
-from weft.eager.record.state import trace
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.state import trace
+from weft.eager.record.run import program, tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.errors import GradientError, ShapeError, WeftError
 from weft.ir.dtype import float32
@@ -187,7 +187,7 @@ def test_a_loop_that_reads_no_value_still_runs():
 
 
 def test_records_do_not_pile_up(monkeypatch):
-    monkeypatch.setattr("weft.eager.record.state.MOST_PENDING", 100)
+    monkeypatch.setattr("weft.eager.record.pending.state.MOST_PENDING", 100)
     trace.now.take()
     x = tensor([0.0]).requires_grad_()
     for n in range(350):

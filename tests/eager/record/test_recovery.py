@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import program, tier_choice
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
+from weft.eager.record.run import program, tier_choice
 from weft.errors import OutOfRangeError
 
 BAD = 9

@@ -11,7 +11,8 @@ import pytest
 
 import weft as wf
 from weft import nn
-from weft.eager.record import shortcut, state
+from weft.eager.record.pending import state
+from weft.eager.record.run import shortcut
 from weft.errors import OutOfRangeError
 
 Taken = list[bool]

@@ -10,7 +10,7 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import program
+from weft.eager.record.run import program
 from weft.optim import optimizer as optimizers
 
 

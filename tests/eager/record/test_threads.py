@@ -10,7 +10,7 @@ import pytest
 
 import weft as wf
 from weft import config, nn
-from weft.eager.record import old_value
+from weft.eager.record.memory import old_value
 
 
 class Loop:

@@ -14,9 +14,9 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.eager.record import program, tier_choice
-from weft.eager.record.compiled_tier import Compiled
-from weft.eager.record.stitched_tier import Compiling, Stitched
+from weft.eager.record.run import program, tier_choice
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.stitched_tier import Compiling, Stitched
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import NoCompilerError, WeftError
 from weft.ir.node import Value

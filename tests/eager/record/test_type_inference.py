@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.eager.record import plan
-from weft.eager.record.interned_type import intern
+from weft.eager.record.call import plan
+from weft.eager.record.call.interned_type import intern
 from weft.errors import ShapeError
 from weft.ir.dtype import float32
 from weft.ops.declaration import catalogue as op

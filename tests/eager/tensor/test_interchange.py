@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft import errors
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.runtime.memory import recycled
 
 

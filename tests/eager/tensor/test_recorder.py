@@ -10,7 +10,7 @@ import pytest
 
 import weft as wf
 from weft.codegen.driver import recording
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor import recorder as own
 
 wf.zeros(1).add(1).item()  # which loads native code

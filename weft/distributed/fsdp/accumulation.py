@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 
 
 class Accumulation:

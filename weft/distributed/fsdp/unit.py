@@ -14,10 +14,10 @@ from weft.collectives.elements import array
 from weft.collectives.recorded import await_result
 from weft.distributed.fsdp.accumulation import Accumulation
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy
-from weft.eager.record import memory_pool
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import is_grad_enabled, no_grad
-from weft.eager.record.state import trace
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import is_grad_enabled, no_grad
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.hook import watch_backward
 from weft.eager.tensor.dispatch import Recorded, leaf, record, wrap
 from weft.eager.tensor.tensor import Tensor

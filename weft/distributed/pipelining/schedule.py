@@ -11,7 +11,7 @@ from weft.distributed.pipelining.channel import channels
 from weft.distributed.pipelining.chunk import merge, split
 from weft.distributed.pipelining.order import Pass
 from weft.distributed.pipelining.stage import PipelineStage
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.errors import ArgumentError
 
 __all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B"]

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from weft.distributed.pipelining.stage import PipelineStage
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.errors import ArgumentError
 from weft.nn.module.module import Module
 from weft.transport.group import Group

@@ -10,8 +10,8 @@ from typing import Any
 from weft import autograd
 from weft.collectives.process_group import member
 from weft.distributed.pipelining.channel import Channel, Kind, kinds_of
-from weft.eager.record.mode import is_grad_enabled, no_grad
-from weft.eager.record.state import flush
+from weft.eager.record.pending.mode import is_grad_enabled, no_grad
+from weft.eager.record.pending.state import flush
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, ShapeError
 from weft.nn.module.module import Module

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.collectives.recorded import await_result
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import call, lazy_of, record, wrap
 from weft.errors import ArgumentError, ShapeError
 from weft.ops.communication.shard import part_of, rows_of

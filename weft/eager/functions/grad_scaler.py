@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from weft.eager.functions.random.generator import scalar
-from weft.eager.record.mode import ABSENT_DEVICES, no_grad
+from weft.eager.record.pending.mode import ABSENT_DEVICES, no_grad
 from weft.eager.tensor.device import check_device
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import OptimizerError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from weft import config
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.device import CPU, Device, number_of
 from weft.errors import ArgumentError
 from weft.runtime.execution.driver import flush_subnormals

@@ -46,7 +46,9 @@ from weft.eager.functions.shape import (
     view_copy,
 )
 from weft.eager.functions.sort import counting, order
-from weft.eager.record import async_execution, determinism, interruption, memory_pool, mode
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.pending import determinism, mode
+from weft.eager.record.run import async_execution, interruption
 from weft.eager.tensor import attribute, device, size
 from weft.eager.tensor.autograd import anomaly
 from weft.eager.tensor.dtype import dtype_info, promotion

@@ -8,8 +8,8 @@ from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from weft.eager.record import placed_type
-from weft.eager.record.state import needs_gradient, trace
+from weft.eager.record.call import placed_type
+from weft.eager.record.pending.state import needs_gradient, trace
 from weft.eager.tensor.argument import tensor_of
 from weft.eager.tensor.device import (
     CPU,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, Final, NoReturn, Self
 
 from weft import config
-from weft.eager.record import placed_type
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import ABSENT_DEVICES
-from weft.eager.record.plan import transfer_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call import placed_type
+from weft.eager.record.call.plan import transfer_plan
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import ABSENT_DEVICES
+from weft.eager.record.pending.state import trace
 from weft.errors import ConfigError
 from weft.ir.dtype import NAMED
 

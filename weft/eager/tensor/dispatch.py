@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.array_value import borrowed, leaf
-from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.plan import Plan, function_plan, op_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import Plan, function_plan, op_plan
+from weft.eager.record.memory.array_value import borrowed, leaf
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.recorder import recorder

@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.pattern import Pattern
-from weft.eager.record.plan import MOST_PLANS, NONE, Plan, family_of, op_plan
-from weft.eager.record.state import trace
-from weft.eager.record.type_inference import Family
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.call.pattern import Pattern
+from weft.eager.record.call.plan import MOST_PLANS, NONE, Plan, family_of, op_plan
+from weft.eager.record.call.type_inference import Family
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle

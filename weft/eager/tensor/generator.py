@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
+from weft.eager.record.pending.access import array_of
 from weft.eager.tensor.device import CPU, check_device
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.errors import DTypeError, OutOfRangeError

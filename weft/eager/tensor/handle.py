@@ -11,14 +11,20 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.global_mark import changes, inferring
-from weft.eager.record.lazy import Array, Lazy, known
-from weft.eager.record.memory_pool import copied, lease, lend
-from weft.eager.record.pending import Replaced
-from weft.eager.record.snapshot import compute_readers, is_open, loan_of, note_late, recorded_copy
-from weft.eager.record.state import computing, trace
-from weft.eager.record.untracked_change import with_history
+from weft.eager.record.memory.memory_pool import copied, lease, lend
+from weft.eager.record.memory.snapshot import (
+    compute_readers,
+    is_open,
+    loan_of,
+    note_late,
+    recorded_copy,
+)
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.change import Replaced
+from weft.eager.record.pending.global_mark import changes, inferring
+from weft.eager.record.pending.lazy import Array, Lazy, known
+from weft.eager.record.pending.state import computing, trace
+from weft.eager.record.pending.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.eager.tensor.view.view import Lens, View
 from weft.errors import WeftError

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from inspect import unwrap
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.result import rows_of
+from weft.eager.record.memory.result import rows_of
+from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.tensor.dispatch import looks_up
 from weft.ir.dtype import float32
 from weft.ir.shape import known, size

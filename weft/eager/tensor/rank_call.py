@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import flush, trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import flush, trace
 from weft.eager.tensor.dispatch import wrap
 from weft.ir.hooks import HOOKS
 

@@ -14,10 +14,10 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from weft.codegen.driver import recording
-from weft.eager.record.global_mark import inferring
-from weft.eager.record.lazy import Lazy, Record, in_package, serials
-from weft.eager.record.plan import Plan
-from weft.eager.record.state import State
+from weft.eager.record.call.plan import Plan
+from weft.eager.record.pending.global_mark import inferring
+from weft.eager.record.pending.lazy import Lazy, Record, in_package, serials
+from weft.eager.record.pending.state import State
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.runtime.execution import driver
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Array, Lazy, Number
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array, Lazy, Number
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
 from weft.errors import DTypeError, nameless
 from weft.ir.dtype import DType, float16

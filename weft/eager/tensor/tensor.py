@@ -8,8 +8,8 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from weft.eager.record import program
-from weft.eager.record.state import needs_gradient, set_runner, trace
+from weft.eager.record.pending.state import needs_gradient, set_runner, trace
+from weft.eager.record.run import program
 from weft.eager.tensor.attribute import Attributes
 from weft.eager.tensor.autograd import autograd
 from weft.eager.tensor.autograd.hook import Hooked

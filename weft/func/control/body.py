@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from weft.eager.functions.creation.constructor import tensor
-from weft.eager.record.lazy import Drawn, Lazy, serials
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Drawn, Lazy, serials
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import tracers
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.handle import Handle, handle_of

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.dispatch import cast, lazy_of, record
 from weft.eager.tensor.dtype.promotion import promote
 from weft.eager.tensor.handle import Handle

@@ -8,9 +8,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from weft.eager.record.array_value import leaf
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.memory.array_value import leaf
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.dispatch import lazy_of, record
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError

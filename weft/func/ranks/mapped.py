@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.eager.tensor.dispatch import lazy_of, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.documentation import arguments_of
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.placed_type import device_of
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar, Concatenate, ParamSpec
 
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.argument import dims_of
 from weft.errors import StateError
 from weft.nn.layer.convolution import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.handle import Handle
 from weft.ir.shape import show

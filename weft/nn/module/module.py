@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Literal, NoReturn, Self
 
-from weft.eager.record.loop_cut import kept_whole
-from weft.eager.record.mode import no_grad
-from weft.eager.record.state import trace
+from weft.eager.record.pending.loop_cut import kept_whole
+from weft.eager.record.pending.mode import no_grad
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.device import is_device, moved, number_of, refuse_cuda
 from weft.eager.tensor.dispatch import converted, wrap
 from weft.eager.tensor.tensor import Tensor

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from weft.eager.record.determinism import end_program
+from weft.eager.record.pending.determinism import end_program
 from weft.eager.tensor.autograd.hook import RemovableHandle
 from weft.eager.tensor.handle import Handle
 from weft.errors import StateError

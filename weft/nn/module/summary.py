@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from weft.eager.functions.creation.constructor import zeros
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.handle import Handle
 from weft.host.nested import NESTED
 from weft.ir.shape import known

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Self, TypeVar
 
-from weft.eager.record.global_mark import changes
+from weft.eager.record.pending.global_mark import changes
 from weft.eager.tensor.tensor import Tensor
 from weft.ir.node import at_user_line
 from weft.nn.module.parameter_swap import swapped

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from weft.collectives.agreement import check_same, difference, digests
 from weft.collectives.elements import take_from_first
 from weft.collectives.recorded import run_pending_collectives
-from weft.eager.record.access import array_of
+from weft.eager.record.pending.access import array_of
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DistributedError
 from weft.transport.group import Group

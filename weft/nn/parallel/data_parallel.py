@@ -13,8 +13,8 @@ from weft.collectives.factors import mean_gradients
 from weft.collectives.process_group import member
 from weft.collectives.recorded import run_pending_collectives
 from weft.collectives.rows import reduce_rows
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import is_grad_enabled
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import is_grad_enabled
 from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module

@@ -12,8 +12,8 @@ from weft import config
 from weft.codegen.target import current
 from weft.collectives import factors
 from weft.collectives.recorded import run_pending_collectives
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.lookup import UsesByPass, is_large, looked_up, multiplied, pays
 from weft.ir.shape import known
 from weft.transport import collective

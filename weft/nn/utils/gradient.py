@@ -8,8 +8,8 @@ from typing import Any
 
 from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import zeros
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.placed_type import device_of
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.eager.tensor.handle import Handle

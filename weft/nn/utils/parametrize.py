@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from weft.documentation import arguments_of
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError
 from weft.host.garbage_collection import FirstRead

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from weft.documentation import arguments_of
 from weft.eager.functions.creation.constructor import ones_like
 from weft.eager.functions.random.generator import rand
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.errors import ArgumentError
 from weft.ir.node import at_user_line
 from weft.nn.module.module import Module

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from weft.documentation import arguments_of
-from weft.eager.record.state import compute, trace
+from weft.eager.record.pending.state import compute, trace
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle

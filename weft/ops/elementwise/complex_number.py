@@ -3,7 +3,7 @@
 Gradients pair a cotangent `g` of `z` with a change `dz` as the real part of `g * dz`, as in JAX and
 autograd. So rules of holomorphic functions are those of real ones, without conjugates, and the
 gradient of `abs(z) ** 2` is `2 * conj(z)`. Eager tensors have the conjugates of these gradients, as
-in PyTorch: see `weft.eager.record.conjugate`.
+in PyTorch: see `weft.eager.record.pending.conjugate`.
 """
 
 from __future__ import annotations

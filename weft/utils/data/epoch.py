@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.state import compute_all_pending
+from weft.eager.record.pending.state import compute_all_pending
 from weft.eager.tensor.generator import default_generator, splitmix64
 from weft.errors import ArgumentError, StateError, WorkerError
 from weft.pipeline.process import Failure, Pool, Worker, late

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from weft.eager.record.async_execution import synchronize
+from weft.eager.record.run.async_execution import synchronize
 from weft.errors import ArgumentError
 from weft.formats.event import graph, message, plugin
 from weft.formats.event.xplane import Span, xspace

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from weft.collectives.process_group import get_process_group_ranks
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.tensor.parallel.style import ParallelStyle
-from weft.eager.record import memory_pool
+from weft.eager.record.memory import memory_pool
 from weft.errors import ArgumentError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike

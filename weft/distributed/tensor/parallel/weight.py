@@ -11,7 +11,7 @@ from weft.distributed.tensor.parallel.style import Forward, ParallelStyle
 from weft.distributed.tensor.placement import Partial, Placement, Replicate, Shard
 from weft.distributed.tensor.redistribute import for_divided_work, redistribute
 from weft.eager.functions.api import where
-from weft.eager.record.mode import no_grad
+from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.dispatch import leaf
 from weft.errors import ArgumentError, DistributedError, ShapeError
 from weft.nn.functional.embedding import embedding

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.dispatch import leaf, recorded
 from weft.eager.tensor.dtype.promotion import TORCH, complex_of, get_default_dtype
 from weft.eager.tensor.handle import Handle

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from weft.eager.record import memory_pool
-from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.device import CPU, Device, device_of, moved, number_of
 from weft.eager.tensor.dispatch import lazy_of, leaf, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion

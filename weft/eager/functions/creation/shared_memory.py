@@ -15,8 +15,8 @@ from weft.eager.functions.creation.constructor import (
     showing,
     warn_of_read_only,
 )
-from weft.eager.record.lazy import Array
-from weft.eager.record.state import flush
+from weft.eager.record.pending.lazy import Array
+from weft.eager.record.pending.state import flush
 from weft.eager.tensor.device import check_device, number_of
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.handle import Handle

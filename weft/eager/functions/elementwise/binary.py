@@ -11,8 +11,8 @@ from weft import ops
 from weft.eager.functions.elementwise import declared
 from weft.eager.functions.elementwise.division import truncated
 from weft.eager.functions.elementwise.from_op import both, written
-from weft.eager.record.access import array_of
-from weft.eager.record.state import trace
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import check_truths, promoted

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.elementwise.from_op import Binary, of_two
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted

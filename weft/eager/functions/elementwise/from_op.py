@@ -12,8 +12,8 @@ import numpy as np
 
 from weft import ops
 from weft.documentation import named
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.argument import axis_of, either
 from weft.eager.tensor.dispatch import (
     Recorded,

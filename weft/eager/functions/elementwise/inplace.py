@@ -10,8 +10,8 @@ import numpy as np
 
 from weft.documentation import named
 from weft.eager.functions.elementwise import operator, selection
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.state import computing
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.state import computing
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from weft.documentation import named
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.dispatch import kind_of, recorded
 from weft.eager.tensor.elementwise import promoted
 from weft.errors import OutOfRangeError

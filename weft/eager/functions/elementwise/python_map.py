@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import lazy_of, leaf
 from weft.eager.tensor.handle import Handle

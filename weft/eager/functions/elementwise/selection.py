@@ -8,7 +8,7 @@ from weft import ops
 from weft.eager.functions.deprecated import older
 from weft.eager.functions.elementwise.binary import factor_of
 from weft.eager.functions.elementwise.declared import maximum, minimum
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import check_same_type
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH

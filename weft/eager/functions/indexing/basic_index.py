@@ -6,11 +6,11 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Array, Lazy, known
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.state import trace
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array, Lazy, known
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.view.view import Lens
 from weft.eager.tensor.view.view_transform import Cut, Row
 from weft.errors import OutOfRangeError

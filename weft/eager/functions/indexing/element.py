@@ -15,8 +15,8 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.indexing.basic_index import Part, copied_part
-from weft.eager.record.global_mark import inferring
-from weft.eager.record.state import computing, trace
+from weft.eager.record.pending.global_mark import inferring
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.dispatch import leaf
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.view import View

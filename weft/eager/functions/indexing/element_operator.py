@@ -35,8 +35,8 @@ from weft.eager.functions.indexing.element import (
     rounded,
     scalar,
 )
-from weft.eager.record.global_mark import inferring
-from weft.eager.record.state import computing, trace
+from weft.eager.record.pending.global_mark import inferring
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.tensor import Tensor
 from weft.ir.node import TensorType
 from weft.ops.refusal import REFUSABLE, refuse

@@ -17,7 +17,7 @@ from weft.eager.functions.indexing.mask import (
 from weft.eager.functions.reduction.reduce import rank_of
 from weft.eager.functions.shape.movement import broadcast_shapes
 from weft.eager.functions.shape.reshape import broadcast_to, reshape
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import axis_of, dims_of, either
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH

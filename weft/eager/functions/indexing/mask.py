@@ -15,8 +15,8 @@ from weft.eager.functions.elementwise.selection import check_mask
 from weft.eager.functions.indexing.subscript import get
 from weft.eager.functions.shape.movement import broadcast_shapes
 from weft.eager.functions.shape.reshape import broadcast_to
-from weft.eager.record.access import array_if_known, array_of
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.access import array_if_known, array_of
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.argument import check_same_type, dims_of, integer
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap

@@ -16,10 +16,10 @@ import numpy as np
 from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
 from weft.eager.functions.indexing.element import element, put_element
 from weft.eager.functions.recall.memory import remembering
-from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.state import computing, trace
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.argument import check_same_type
 from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import converted, lazy_of, leaf, record, recorded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import cast, lazy_of
 from weft.eager.tensor.elementwise import promoted

@@ -18,7 +18,7 @@ from weft.eager.functions.reduction.reduce import sum
 from weft.eager.functions.shape.permutation import matrix_transpose
 from weft.eager.functions.shape.reshape import expand
 from weft.eager.functions.sort.order import sort
-from weft.eager.record.access import array_if_known
+from weft.eager.record.pending.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft.eager.functions.creation.constructor import dims, finished, floating, given, near
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Drawn, Lazy, begun, serials
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.pending.lazy import Drawn, Lazy, begun, serials
 from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.dtype_info import check_held
 from weft.eager.tensor.generator import Generator, default_generator, in_branch

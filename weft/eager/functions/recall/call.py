@@ -7,8 +7,8 @@ from types import EllipsisType
 from typing import Any, Final, NamedTuple
 
 from weft.eager.functions.indexing.basic_index import Part
-from weft.eager.record.lazy import Number
-from weft.eager.record.plan import Plan, SizedPlan
+from weft.eager.record.call.plan import Plan, SizedPlan
+from weft.eager.record.pending.lazy import Number
 from weft.ir.dtype import DType
 from weft.ir.node import TensorType
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from weft.eager.functions.indexing.basic_index import Part, copied_part
 from weft.eager.functions.recall.call import Calls, Ref, Shape, are_same
-from weft.eager.record.global_mark import inferring
-from weft.eager.record.lazy import Lazy, Number, begun
-from weft.eager.record.state import trace
+from weft.eager.record.pending.global_mark import inferring
+from weft.eager.record.pending.lazy import Lazy, Number, begun
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.handle import Handle, handle_of
 from weft.eager.tensor.recorder import recorder
 from weft.eager.tensor.view.view import View

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from weft.eager.functions.indexing.basic_index import Part
 from weft.eager.functions.recall.call import MOST_CALLS, Calls, Ref, Shape, hashable
 from weft.eager.functions.recall.code import Way, way_of
-from weft.eager.record.lazy import Lazy, Number, Record
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy, Number, Record
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.ir.hooks import HOOKS
 from weft.ir.look import looks

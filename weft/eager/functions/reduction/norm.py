@@ -12,7 +12,7 @@ from weft.eager.functions.linalg.factorization import svdvals
 from weft.eager.functions.linalg.matrix import matrices, numbers
 from weft.eager.functions.linalg.solve import inv_ex
 from weft.eager.functions.reduction.reduce import floating, rank_of
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, kept
 from weft.eager.tensor.dispatch import kind_of, recorded, wrap
 from weft.eager.tensor.elementwise import promoted

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weft import ops
 from weft.documentation import named
 from weft.eager.functions.recall.memory import of_any_sizes
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either, kept
 from weft.eager.tensor.dispatch import cast, converted, kind_of, lazy_of, record, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH

@@ -18,9 +18,9 @@ from weft.eager.functions.reduction.reduce import floating, rank_of, sum
 from weft.eager.functions.shape.joining import cat, stack
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.functions.sort.order import known_parts, quantile
-from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, sizes
 from weft.eager.tensor.dispatch import cast, kind_of, lazy_of, leaf, record, recorded, wrap
 from weft.eager.tensor.elementwise import promoted

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.plan import op_plan
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import op_plan
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array

@@ -10,8 +10,8 @@ import numpy as np
 
 from weft import ops
 from weft.eager.functions.shape.reshape import detach, reshape
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, sizes
 from weft.eager.tensor.dispatch import lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.handle import Handle

@@ -10,8 +10,8 @@ import numpy as np
 
 from weft import ops
 from weft.eager.functions.indexing.gather import gather, indices
-from weft.eager.record.access import array_of
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.autograd.non_differentiable import undefined
 from weft.eager.tensor.dispatch import cast as as_type

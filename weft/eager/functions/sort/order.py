@@ -12,9 +12,9 @@ from weft.eager.functions.elementwise.from_op import running
 from weft.eager.functions.reduction.extremum import Extreme, not_empty, ordered, shared
 from weft.eager.functions.reduction.reduce import floating, rank_of
 from weft.eager.functions.shape.reshape import reshape
-from weft.eager.record.access import array_if_known
-from weft.eager.record.lazy import Array
-from weft.eager.record.state import trace
+from weft.eager.record.pending.access import array_if_known
+from weft.eager.record.pending.lazy import Array
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.argument import axis_of, dims_of, either, integer, kept
 from weft.eager.tensor.dispatch import converted, kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle

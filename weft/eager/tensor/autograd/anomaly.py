@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.expansion import Expanded, expand
-from weft.eager.record.lazy import Array, Lazy, Record, serials
-from weft.eager.record.mode import Setting, Switched
-from weft.eager.record.recovery import undo
-from weft.eager.record.state import compute, flush, trace
-from weft.eager.record.structure import Structure
+from weft.eager.record.listing.expansion import Expanded, expand
+from weft.eager.record.pending.lazy import Array, Lazy, Record, serials
+from weft.eager.record.pending.mode import Setting, Switched
+from weft.eager.record.pending.state import compute, flush, trace
+from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.run.recovery import undo
 from weft.eager.tensor.generator import default_generator
 from weft.errors import GradientError
 from weft.ir.dtype import as_dtype

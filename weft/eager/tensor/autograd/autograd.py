@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.snapshot import compute_late_gradients
-from weft.eager.record.state import computing, trace
+from weft.eager.record.memory.snapshot import compute_late_gradients
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.autograd.anomaly import check_gradients
 from weft.eager.tensor.autograd.backward import Given, History, Starts, add_to, history, seen, walk
 from weft.eager.tensor.autograd.call_hook import around

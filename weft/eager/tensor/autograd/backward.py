@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.gradient_plan import gradient_plan
-from weft.eager.record.lazy import Lazy, Record, Tracer
-from weft.eager.record.mode import Setting
-from weft.eager.record.plan import function_plan, op_plan
-from weft.eager.record.snapshot import as_now
-from weft.eager.record.state import computing, trace
+from weft.eager.record.call.gradient_plan import gradient_plan
+from weft.eager.record.call.plan import function_plan, op_plan
+from weft.eager.record.memory.snapshot import as_now
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy, Record, Tracer
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fitting
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.autograd.hook import Afterwards, backward_pass, note_gradients

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.lazy import Lazy, Record
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.tensor.autograd.hook import RemovableHandle, add
 from weft.eager.tensor.dispatch import cast, lazy_of, unowned, wrap
 from weft.errors import GradientError, ShapeError

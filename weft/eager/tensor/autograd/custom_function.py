@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.lazy import Lazy, begun
-from weft.eager.record.plan import plan_of, recall, remember
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import plan_of, recall, remember
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy, begun
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.function_context import Context, tensor_of
 from weft.eager.tensor.dispatch import cast, lazy_of, record, wrap
 from weft.eager.tensor.handle import Handle

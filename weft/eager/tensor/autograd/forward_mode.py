@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.mode import Setting
-from weft.eager.record.plan import Plan, plan_of, recall, remember
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import Plan, plan_of, recall, remember
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.backward import History, zeros
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.node import TensorType, Value

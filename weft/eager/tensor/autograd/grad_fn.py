@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.eager.record.conjugate import conjugated
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import flush
+from weft.eager.record.pending.conjugate import conjugated
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import flush
 from weft.eager.tensor.autograd.backward import pull_all, results
 from weft.eager.tensor.autograd.call_hook import around_of, call_of, entered, siblings
 from weft.eager.tensor.autograd.custom_function import Custom

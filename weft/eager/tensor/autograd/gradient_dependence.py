@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from weft.eager.record.lazy import Lazy, Record
-from weft.eager.record.plan import accepted_input, placeholders
+from weft.eager.record.call.plan import accepted_input, placeholders
+from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.tensor.autograd.backward import History
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.ir.graph import Graph

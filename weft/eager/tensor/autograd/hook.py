@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Protocol, Self
 
-from weft.eager.record.lazy import Lazy
+from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.handle import Handle, Retain
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.host.garbage_collection import FirstRead

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
-from weft.eager.record.state import trace
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.custom_function import Context, Function
 from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.eager.tensor.handle import Handle

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-from weft.eager.record.access import array_of
-from weft.eager.record.interned_type import intern
-from weft.eager.record.lazy import Drawn, Lazy, Tracer, begun, serials
-from weft.eager.record.mode import Setting
-from weft.eager.record.placed_type import refuse_placed
-from weft.eager.record.plan import Plan, accepted_input, plan_of, recall, remember
-from weft.eager.record.state import trace
-from weft.eager.record.structure import is_cut, needed
+from weft.eager.record.call.interned_type import intern
+from weft.eager.record.call.placed_type import refuse_placed
+from weft.eager.record.call.plan import Plan, accepted_input, plan_of, recall, remember
+from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.lazy import Drawn, Lazy, Tracer, begun, serials
+from weft.eager.record.pending.mode import Setting
+from weft.eager.record.pending.state import trace
+from weft.eager.record.recognition.structure import is_cut, needed
 from weft.eager.tensor.autograd.backward import history, is_watched, walk
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.handle import Handle

@@ -8,8 +8,8 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.state import trace
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import leaf, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 import ml_dtypes
 import numpy as np
 
-from weft.eager.record.lazy import Array
+from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.interchange.conversion import array_from, copied, showing

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.record.lazy import Array, Lazy
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.placed_type import shown as device_shown
-from weft.eager.record.state import needs_gradient, trace
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.call.placed_type import shown as device_shown
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.pending.state import needs_gradient, trace
 from weft.eager.tensor.autograd.grad_fn import Node, node_of
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle

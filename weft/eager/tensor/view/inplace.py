@@ -6,10 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from weft.eager.record.global_mark import inferring
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.placed_type import device_of
-from weft.eager.record.state import computing, trace
+from weft.eager.record.call.placed_type import device_of
+from weft.eager.record.pending.global_mark import inferring
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.device import moved
 from weft.eager.tensor.dispatch import cast
 from weft.eager.tensor.handle import Handle

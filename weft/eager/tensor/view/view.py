@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
-from weft.eager.record.lazy import Lazy
-from weft.eager.record.state import computing, trace
+from weft.eager.record.pending.lazy import Lazy
+from weft.eager.record.pending.state import computing, trace
 from weft.errors import ShapeError
 from weft.ir.node import at_user_line
 from weft.ir.shape import known

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from weft import ops
-from weft.eager.record.access import detached
-from weft.eager.record.lazy import Lazy, Loan
-from weft.eager.record.plan import function_plan, op_plan
-from weft.eager.record.snapshot import is_open
-from weft.eager.record.state import trace
+from weft.eager.record.call.plan import function_plan, op_plan
+from weft.eager.record.memory.snapshot import is_open
+from weft.eager.record.pending.access import detached
+from weft.eager.record.pending.lazy import Lazy, Loan
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array, Lens, RepeatedError, View

@@ -1,0 +1,1 @@
+"""What is called: patterns of calls, their types, plans."""

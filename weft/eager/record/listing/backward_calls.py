@@ -1,0 +1,178 @@
+"""Backward passes as calls: the gradient of each recorded call, and the sums of cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from weft.eager.record.listing.call_routine import Pull, backward
+from weft.eager.record.pending.lazy import Lazy, Record
+from weft.eager.record.recognition.structure import is_cut
+from weft.ir.node import TensorType
+from weft.ir.shape import known, size
+from weft.library.routine import NoRoutineError
+
+
+class Origin(NamedTuple):
+    """Where the type of a value is found: that of a result of a record, or of an input."""
+
+    record: Record
+    place: int
+    is_input: bool = False
+
+    @property
+    def type(self) -> TensorType:
+        """The type."""
+        if self.is_input:
+            return self.record.inputs[self.place].type
+        return self.record.plan.types[self.place]
+
+
+class Temporary:
+    """A value that no tensor holds: a cotangent, or a result that is not referred to.
+
+    Attributes:
+        fill: the number that it is throughout, if it is not computed.
+    """
+
+    __slots__ = ("fill", "origin")
+
+    def __init__(self, origin: Origin, fill: int | None = None) -> None:
+        self.origin: Final = origin
+        self.fill: Final = fill
+
+
+Key = Lazy | Temporary
+"""What stands for a value."""
+
+
+class Step(NamedTuple):
+    """A call, its gradient, or a sum of cotangents.
+
+    Attributes:
+        pull: which gradient; `None`: the call itself.
+        parts: if not 0, so many cotangents are added up instead.
+        outputs: the results, and where their types are found.
+    """
+
+    record: Record
+    pull: Pull | None
+    parts: int
+    inputs: tuple[Key, ...]
+    outputs: tuple[tuple[Key, Origin], ...]
+
+
+MOST_DENSE: Final = 1 << 20
+"""Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
+
+
+def _is_large(kind: TensorType) -> bool:
+    return size(known(kind.shape)) > MOST_DENSE
+
+
+class BackwardPass:
+    """The steps of one backward pass, in order.
+
+    Args:
+        record: the pass.
+        history: records before it, in order.
+        results: gives the keys of a record's results.
+        last: the number of the last backward pass: what is recorded before it and not tracked stops
+            gradients.
+        takes_rows: whether row-sparse gradients are of use; those of large arrays stay sparse then.
+
+    Raises:
+        NoRoutineError: a call has no gradient of its own, as a backward pass has none, or one that
+            is to stay row-sparse.
+    """
+
+    def __init__(
+        self, record: Record, history: Sequence[Record],
+        results: Callable[[Record], Sequence[Key]], last: int, takes_rows: bool,
+    ) -> None:  # fmt: skip
+        if record.plan.pattern.called != "gradients":
+            raise NoRoutineError
+        given = record.plan.static["given"]
+        count = len(given)
+        inputs = record.inputs
+        first = count + sum(given)
+        end = first + len(record.plan.types)
+        self._xs: Final = frozenset(inputs[first:end])
+        self._stop: Final = frozenset(inputs[end:])
+        self._parts: dict[Key, list[Key]] = {}
+        self._results = results
+        self._takes_rows = takes_rows
+        self.steps: Final[list[Step]] = []
+        starts = iter(inputs[count:first])
+        for place, (y, has) in enumerate(zip(inputs[:count], given, strict=True)):
+            start = next(starts) if has else Temporary(Origin(record, place, True), 1)
+            if y.type.dtype.is_inexact:
+                self._parts.setdefault(y, []).append(start)
+        active = self._leading(history, last)
+        for call in reversed(history):
+            if call in active:
+                self._visit(call)
+        origins = [Origin(record, place, True) for place in range(first, end)]
+        self.found: Final = tuple([
+            self._total(x, origin) or Temporary(origin, 0)
+            for x, origin in zip(inputs[first:end], origins, strict=True)
+        ])  # fmt: skip
+
+    def _leading(self, history: Sequence[Record], last: int) -> set[Record]:
+        """The records on a path from some x."""
+        found: set[Record] = set()
+        self._reached: set[Key] = set()
+        for call in history:
+            if call.serial < last and is_cut(call):
+                continue
+            if any([self._varies(x) for x in call.inputs]):
+                found.add(call)
+                self._reached.update(self._results(call))
+        return found
+
+    def _varies(self, x: Lazy) -> bool:
+        """Whether a value depends on some x differentiably."""
+        if not x.type.dtype.is_inexact:
+            return False
+        return x in self._xs or (x not in self._stop and x in self._reached)
+
+    def _total(self, key: Key, origin: Origin) -> Key | None:
+        """The sum of a value's cotangents; always the same one."""
+        parts = self._parts.get(key)
+        if not parts:
+            return None
+        if len(parts) > 1:
+            total = Temporary(origin)
+            self.steps.append(
+                Step(origin.record, None, len(parts), tuple(parts), ((total, origin),))
+            )
+            parts[:] = [total]
+        return parts[0]
+
+    def _visit(self, call: Record) -> None:
+        results = self._results(call)
+        totals = [
+            None if y in self._stop else self._total(y, Origin(call, i))
+            for i, y in enumerate(results)
+        ]  # fmt: skip
+        if not any(totals):
+            return
+        if call.plan.follows:
+            raise NoRoutineError
+        first = {x: i for i, x in reversed(list(enumerate(call.inputs)))}
+        same = tuple([first[x] for x in call.inputs])
+        wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
+        pull = Pull(tuple([g is not None for g in totals]), wanted, same)
+        case = backward(call, pull).case
+        if case.rows and self._takes_rows and any([_is_large(x.type) for x in call.inputs]):
+            raise NoRoutineError
+        places = iter(case.found)
+        outputs: list[tuple[Key, Origin]] = []
+        for i, (x, varies) in enumerate(zip(call.inputs, wanted, strict=True)):
+            if varies and next(places) >= 0:
+                origin = Origin(call, i, True)
+                g = Temporary(origin)
+                outputs.append((g, origin))
+                self._parts.setdefault(x, []).append(g)
+        inputs = (*call.inputs, *results, *[g for g in totals if g is not None])
+        self.steps.append(Step(call, pull, 0, inputs, tuple(outputs)))

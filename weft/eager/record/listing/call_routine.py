@@ -1,0 +1,174 @@
+"""Routines of recorded calls and of their gradients, cached with the call's plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+from weft.codegen.target import portable
+from weft.eager.record.call.attribute_pattern import refilled
+from weft.eager.record.call.plan import placeholders
+from weft.eager.record.listing.sized_call import SizedCall, Sizes
+from weft.eager.record.pending.lazy import Record
+from weft.errors import CompileError
+from weft.ir.graph import Graph
+from weft.ir.node import TensorType, Value
+from weft.ir.shape import known
+from weft.library.case import Case, Made
+from weft.library.form import UnsizedError
+from weft.library.routine import NoRoutineError, routine
+from weft.ops.declaration import catalogue
+from weft.ops.indexing.row_sparse import RowSparse
+from weft.transform.gradient import Cotangent, dense, gradients
+
+MOST_CALLS: Final = 1 << 12  # forgotten together
+
+
+class Pull(NamedTuple):
+    """Which gradient of a call is meant.
+
+    Attributes:
+        given: for each result whether it has a cotangent.
+        wanted: for each input whether its cotangent is wanted.
+        same: for each input the first one that is the same value: only its cotangent is wanted.
+    """
+
+    given: tuple[bool, ...]
+    wanted: tuple[bool, ...]
+    same: tuple[int, ...]
+
+
+Expand = Callable[..., Sequence[Cotangent]]
+_calls: Final[dict[Any, SizedCall]] = {}
+
+
+class Ready(NamedTuple):
+    """A call at certain sizes.
+
+    Attributes:
+        call: the same at any sizes.
+        case: what computes it.
+    """
+
+    call: SizedCall
+    case: Case
+
+
+def forward(record: Record) -> Ready:
+    """How a call is computed.
+
+    Raises:
+        NoRoutineError: it has no routine.
+    """
+    return _ready(record, None)
+
+
+def backward(record: Record, pull: Pull) -> Ready:
+    """How a call's gradient is computed.
+
+    Its inputs are the call's inputs, its results, and the given cotangents. `found` has for each
+    wanted input the number of its cotangent among the results; -1 if no gradient reaches it.
+    Row-sparse cotangents are dense.
+
+    Raises:
+        NoRoutineError: it has no routine.
+    """
+    return _ready(record, pull)
+
+
+def sum_of(kind: TensorType, count: int) -> Ready:
+    """How so many cotangents are added up."""
+
+    def make(sizes: Sizes) -> Made:
+        graph = Graph()
+        with graph.as_default():
+            parts = placeholders([TensorType(kind.dtype, sizes)] * count)
+            total = catalogue.add_n(*parts)
+        return Made(routine(graph, [total], parts, portable()))
+
+    shape = known(kind.shape)
+    call = _call(("sum", kind.dtype, len(shape), count))
+    return Ready(call, call.at(shape, make, 0 in shape))
+
+
+def _ready(record: Record, pull: Pull | None) -> Ready:
+    plan = record.plan
+    if plan.routines.get(pull) is False:
+        raise NoRoutineError
+    try:
+        return _found(record, pull)
+    except (NoRoutineError, UnsizedError, CompileError, OverflowError):
+        plan.routines[pull] = False
+        raise NoRoutineError from None
+
+
+def _found(record: Record, pull: Pull | None) -> Ready:
+    plan, types = record.plan, [x.type for x in record.inputs]
+    if not plan.pattern.shared:
+        call = plan.routines.setdefault(pull, SizedCall())
+        return Ready(call, call.at((), lambda _: _written(types, plan.expand, pull), True))
+    pattern, own = plan.general
+
+    def make(sizes: Sizes) -> Made:
+        if sizes is own:
+            return _written(types, plan.expand, pull)
+        if plan.follows:
+            raise NoRoutineError
+        left = iter(sizes)
+        given = [TensorType(t.dtype, refilled(known(t.shape), left)) for t in types]
+        for kind in plan.types:
+            refilled(known(kind.shape), left)  # which follow from the others
+        static = {name: refilled(value, left) for name, value in plan.static.items()}
+        return _written(given, lambda *values: pattern.expand(values, static), pull)
+
+    call = _call((pattern, pull))
+    return Ready(call, call.at(own, make, any([0 in known(t.shape) for t in types])))
+
+
+def _call(key: Any) -> SizedCall:
+    """What is known of a call at several sizes."""
+    found = _calls.get(key)
+    if found is None:
+        if len(_calls) >= MOST_CALLS:
+            _calls.clear()
+        found = _calls[key] = SizedCall()
+    return found
+
+
+def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> Made:
+    graph = Graph()
+    with graph.as_default():
+        xs = placeholders(types)
+        if pull is not None:
+            xs = [xs[first] for first in pull.same]
+        ys = _dense(expand(*xs))
+        if pull is None:
+            return Made(routine(graph, ys, xs, portable()))
+        pairs = [
+            (y, placeholders([y.type])[0]) for y, has in zip(ys, pull.given, strict=True) if has
+        ]
+        targets = [x for x, wanted in zip(xs, pull.wanted, strict=True) if wanted]
+        found = gradients([y for y, _ in pairs], targets, [g for _, g in pairs])
+        reached = [dense(g) for g in found if g is not None]
+        taken = set(xs)
+        given = _apart(xs)
+        results: list[Value] = []  # what the call has computed is not computed again
+        for y in ys:
+            results.append(placeholders([y.type])[0] if y in taken else y)
+            taken.add(y)
+    made = routine(graph, reached, [*given, *results, *[g for _, g in pairs]], portable())
+    numbers = iter(range(len(reached)))
+    places = tuple([-1 if g is None else next(numbers) for g in found])
+    return Made(made, places, any([isinstance(g, RowSparse) for g in found]))
+
+
+def _apart(xs: Sequence[Value]) -> list[Value]:
+    """The values, with others in place of those that are there already."""
+    return [placeholders([x.type])[0] if x in xs[:i] else x for i, x in enumerate(xs)]
+
+
+def _dense(values: Sequence[Cotangent]) -> list[Value]:
+    found = [y for y in values if isinstance(y, Value)]
+    if len(found) < len(values):
+        raise NoRoutineError
+    return found

@@ -1,0 +1,312 @@
+"""Listings: which routines compute recorded calls, in which order, on which values.
+
+A listing does not depend on sizes, so one serves all recordings that differ in sizes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from weft.eager.record.listing.backward_calls import BackwardPass, Key, Origin, Step, Temporary
+from weft.eager.record.listing.call_routine import Pull, Ready, backward, forward, sum_of
+from weft.eager.record.pending.lazy import Lazy, Record
+from weft.eager.record.recognition.structure import Structure, meet_values
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.library.formula import packed
+from weft.library.kernel_list import KernelList, Output, Row
+from weft.library.routine import NoRoutineError
+
+
+class Kind(NamedTuple):
+    """Where the type of a value is found: that of a result of a record, or of an input."""
+
+    record: int
+    place: int
+    is_input: bool
+
+    def type(self, records: Sequence[Record]) -> TensorType:
+        """The type."""
+        record = records[self.record]
+        return record.inputs[self.place].type if self.is_input else record.plan.types[self.place]
+
+
+class Listed(NamedTuple):
+    """A routine on values, which are numbered: the leaves first, then what is computed.
+
+    Attributes:
+        record: the number of the call.
+        pull: its gradient is meant; `None`: the call itself.
+        parts: if not 0, so many cotangents are added up instead.
+        inputs: -1 is one that is not computed, as only its type is read.
+        outputs: the results, and where their types are found.
+        ready: how it is computed at the sizes for which it was listed.
+        dead: values whose memory is not needed any more after it.
+    """
+
+    record: int
+    pull: Pull | None
+    parts: int
+    inputs: tuple[int, ...]
+    outputs: tuple[tuple[int, Kind], ...]
+    ready: Ready
+    dead: tuple[int, ...] = ()
+
+    def add(self, records: Sequence[Record]) -> None:
+        """Makes the routine at the sizes of these records."""
+        if self.parts:
+            sum_of(self.outputs[0][1].type(records), self.parts)
+        elif self.pull is None:
+            forward(records[self.record])
+        else:
+            backward(records[self.record], self.pull)
+
+
+@dataclass(frozen=True, eq=False)
+class Listing:
+    """What computes a structure.
+
+    Attributes:
+        kernels: the steps as native code takes them.
+        fills: values that are one number throughout, where their types are found, the number.
+        outputs: the values whose memory the structure's outputs have.
+        owned: values with arrays of their own, and where their types are found.
+        rest: sizes behind those of the plans.
+        bytes: of all sizes.
+    """
+
+    steps: tuple[Listed, ...]
+    kernels: KernelList
+    fills: tuple[tuple[int, Kind, int], ...]
+    outputs: tuple[int, ...]
+    owned: tuple[tuple[int, Kind], ...]
+    rest: bytes
+    bytes: int
+
+    def sizes(self, records: Sequence[Record]) -> bytes | None:
+        """All sizes of these records; `None` if the listing does not fit them."""
+        found = b"".join([*[record.plan.packed for record in records], self.rest])
+        return found if len(found) == self.bytes else None
+
+
+def listing_of(structure: Structure) -> Listing:
+    """The listing of a structure.
+
+    Raises:
+        NoRoutineError: a call has no routine.
+    """
+    return _Lister(structure).listing()
+
+
+class Calls:
+    """The calls of a structure and their gradients.
+
+    Attributes:
+        results: what a record's results are known by.
+        gradients: for each record the gradients and sums that it stands for, if it is a backward
+            pass.
+
+    Raises:
+        NoRoutineError: a backward pass goes through more than calls with gradients of their own, a
+            gradient is to stay row-sparse, or a view has no room.
+    """
+
+    def __init__(self, structure: Structure) -> None:
+        meet_values(structure)
+        if any([x.tracked and first.tracked for x, first in structure.same]):
+            raise NoRoutineError
+        records = structure.records
+        if any([record.plan.variable or record.plan.boundless for record in records]):
+            raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
+        self.results: dict[Record, tuple[Key, ...]] = {
+            record: tuple([
+                Temporary(Origin(record, i)) if (y := result()) is None else y
+                for i, result in enumerate(record.results)
+            ])
+            for record in records
+        }  # fmt: skip
+        self.gradients: list[Sequence[Step]] = []
+        self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
+        last = max([r.serial for r in records if r.plan.follows], default=-1)
+        takes_rows = any([r.plan.pattern.takes_rows for r in records])
+        for i, record in enumerate(records):
+            self.gradients.append(())
+            if record.plan.follows:
+                shown = any([y.record is record for y in structure.outputs])
+                found = BackwardPass(
+                    record, records[:i], self.results.__getitem__, last, shown or takes_rows
+                )
+                self._stands_for.update(zip(self.results[record], found.found, strict=True))
+                self.gradients[i] = found.steps
+
+    def key(self, key: Key) -> Key:
+        """What a value is computed as."""
+        while key in self._stands_for:
+            key = self._stands_for[key]
+        return key
+
+    def steps(self, structure: Structure) -> list[Step]:
+        """All calls and gradients in order."""
+        found: list[Step] = []
+        for record, steps in zip(structure.records, self.gradients, strict=True):
+            results = self.results[record]
+            known = all([isinstance(y, Lazy) and y.array is not None for y in results])
+            if not (record.plan.follows or known):  # else it is history alone
+                pairs = tuple([(y, Origin(record, j)) for j, y in enumerate(results)])
+                found.append(Step(record, None, 0, record.inputs, pairs))
+            found += steps
+        return found
+
+
+class Sizes:
+    """Where the sizes of records are: those of their plans, one after another."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._records = records
+        self.begins: list[int] = []
+        self._end = 0
+        self._rest: list[int] = []
+        for record in records:
+            self.begins.append(self._end)
+            self._end += len(record.plan.packed) // 8
+
+    def first(self, kind: Kind) -> int:
+        """The place of the first of the sizes of a type."""
+        plan = self._records[kind.record].plan
+        if not plan.pattern.shared:  # the plan has no sizes, as it is for one size alone
+            shape = known(kind.type(self._records).shape)
+            self._rest += shape
+            return self._end + len(self._rest) - len(shape)
+        before = plan.given[: kind.place]
+        if not kind.is_input:
+            before = [*plan.given, *plan.types[: kind.place]]
+        return self.begins[kind.record] + sum([len(known(t.shape)) for t in before])
+
+    @property
+    def rest(self) -> bytes:
+        """The sizes that are in no plan, behind the others."""
+        return packed(self._rest)
+
+    @property
+    def bytes(self) -> int:
+        """Of all sizes."""
+        return 8 * (self._end + len(self._rest))
+
+
+class _Lister:
+    """Numbers the values of a structure."""
+
+    def __init__(self, structure: Structure) -> None:
+        self._structure = structure
+        self._calls = Calls(structure)
+        self._place = {record: i for i, record in enumerate(structure.records)}
+        self._number: dict[Key, int] = {x: i for i, x in enumerate(structure.leaves)}
+        self._number.update({x: self._number[first] for x, first in structure.same})
+        self._count = len(structure.leaves)
+        self._root: dict[int, int] = {}  # a value -> the one whose memory it has
+        self._fills: list[tuple[int, Kind, int]] = []
+        self._constant: dict[int, int] = {}  # a value -> the constant of its routine that it is
+
+    def listing(self) -> Listing:
+        """The listing."""
+        outputs = tuple(map(self._calls.key, self._structure.outputs))
+        steps = [self._numbered(*each) for each in self._needed(outputs)]
+        numbers = [self._numbered_key(y) for y in outputs]
+        roots = tuple([self._root.get(n, n) for n in numbers])
+        steps = tuple(self._with_dead(steps, frozenset(roots)))
+        wanted = frozenset(roots)
+        owned = tuple([
+            (y, kind)
+            for step in steps
+            for y, kind in step.outputs
+            if y in wanted and y not in self._constant
+        ])  # fmt: skip
+        leaves = range(len(self._structure.leaves))
+        given = [*leaves, *[y for y, *_ in self._fills], *[y for y, _ in owned]]
+        sizes = Sizes(self._structure.records)
+        rows = [self._row(step, sizes, frozenset(given)) for step in steps]
+        kernels = KernelList(rows, self._count, given)
+        return Listing(
+            steps, kernels, tuple(self._fills), roots, owned, sizes.rest, sizes.bytes
+        )  # fmt: skip
+
+    def _row(self, step: Listed, sizes: Sizes, given: frozenset[int]) -> Row:
+        """A step as native code takes it."""
+        first = sizes.first(step.outputs[0][1]) if step.parts else sizes.begins[step.record]
+        outputs = [
+            Output(
+                y, self._root.get(y, -1), self._constant.get(y, -1), int(y in given),
+                kind.type(self._structure.records).dtype.size, sizes.first(kind),
+                len(known(kind.type(self._structure.records).shape)),
+            )
+            for y, kind in step.outputs
+        ]  # fmt: skip
+        cases, layout = step.ready.call.choice, step.ready.case.layout
+        return Row(cases, first, layout, step.inputs, outputs, step.dead)
+
+    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready]]:
+        """The steps that matter, in order, with their routines."""
+        wanted = set(outputs)
+        found: list[tuple[Step, Ready]] = []
+        for step in reversed(self._calls.steps(self._structure)):
+            if any([y in wanted for y, _ in step.outputs]):
+                ready = _ready(step)
+                found.append((step, ready))
+                wanted.update([self._calls.key(step.inputs[i]) for i in ready.case.routine.reads])
+        return found[::-1]
+
+    def _numbered(self, step: Step, ready: Ready) -> Listed:
+        routine = ready.case.routine
+        keys = map(self._calls.key, step.inputs)
+        inputs = [
+            self._numbered_key(x) if i in routine.reads else self._number.get(x, -1)
+            for i, x in enumerate(keys)
+        ]  # fmt: skip
+        outputs: list[tuple[int, Kind]] = []
+        for i, ((y, origin), number) in enumerate(zip(step.outputs, routine.results, strict=True)):
+            own = self._new(y)
+            outputs.append((own, self._kind(origin)))
+            if number < routine.inputs:
+                self._root[own] = self._root.get(inputs[number], inputs[number])
+            elif number < routine.inputs + i:
+                first = outputs[number - routine.inputs][0]
+                self._root[own] = self._root.get(first, first)
+            elif number >= routine.inputs + len(step.outputs):
+                self._constant[own] = number - routine.inputs - len(step.outputs)
+        place = self._place[step.record]
+        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ready)
+
+    def _new(self, key: Key) -> int:
+        self._number[key] = self._count
+        self._count += 1
+        return self._count - 1
+
+    def _numbered_key(self, key: Key) -> int:
+        found = self._number.get(key)
+        if found is None:  # a constant, such as the cotangent at the start
+            assert isinstance(key, Temporary) and key.fill is not None
+            found = self._new(key)
+            self._fills.append((found, self._kind(key.origin), key.fill))
+        return found
+
+    def _kind(self, origin: Origin) -> Kind:
+        return Kind(self._place[origin.record], origin.place, origin.is_input)
+
+    def _with_dead(self, steps: Sequence[Listed], kept: frozenset[int]) -> list[Listed]:
+        """The steps with what is dead after each: what is read or written last there."""
+        seen = set(kept) | set(range(len(self._structure.leaves)))
+        found: list[Listed] = []
+        for step in reversed(steps):
+            used = [*step.inputs, *[y for y, _ in step.outputs]]  # a few of them are not read
+            roots = dict.fromkeys([self._root.get(n, n) for n in used if n >= 0])
+            found.append(step._replace(dead=tuple([n for n in roots if n not in seen])))
+            seen.update(roots)
+        return found[::-1]
+
+
+def _ready(step: Step) -> Ready:
+    if step.parts:
+        return sum_of(step.outputs[0][1].type, step.parts)
+    return forward(step.record) if step.pull is None else backward(step.record, step.pull)

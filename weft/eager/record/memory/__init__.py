@@ -1,0 +1,1 @@
+"""The memory of values: new, copied, lent to others, taken over."""

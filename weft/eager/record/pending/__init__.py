@@ -1,0 +1,1 @@
+"""What is pending: values, records, the state of a thread and its modes."""

@@ -1,0 +1,1 @@
+"""How what is pending is recognized: its structure, and recordings that repeat."""

@@ -1,0 +1,1 @@
+"""What runs a structure: the tiers, and what comes before and after a run."""

@@ -1,0 +1,238 @@
+"""The shortest way from pending calls to their values: code written for a structure that recurs.
+
+A small program takes less time than recognizing it does. So once a program has run some times, a
+function is written that checks, without a loop, that the pending calls are those of the program,
+and runs it. What has a path of its own is left to the usual way: in-place changes, programs of
+several threads, calls of traced functions.
+
+Such a function defers no signals. Python handles them, switches threads and collects garbage after
+calls only, so what must be whole has no call inside: setting addresses and entering the program,
+and giving the results to their values. Who computes the same calls in between replaces the list of
+pending calls: then nothing is given.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.record.call.plan import Plan
+from weft.eager.record.memory import memory_pool
+from weft.eager.record.pending.lazy import Alias, Lazy, Number, Record
+from weft.eager.record.pending.loop_cut import FEW
+from weft.eager.record.pending.state import State, computing, set_shortcut
+from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.parameter_cache import Watch
+from weft.eager.record.run.tier import Tier
+from weft.host.compiled_method import compiled_function
+from weft.ir.shape import known, size
+from weft.runtime.executable import Direct
+from weft.runtime.flight import aloft, land
+from weft.runtime.measurement.profile import watchers
+from weft.runtime.memory.address import ADDRESS, ADDRESS_NAMES
+from weft.runtime.memory.recycled import SMALLEST
+from weft.transport import session
+
+MOST: Final = 128  # shortcuts; the oldest goes first
+MOST_CALLS: Final = 32
+MOST_PAIRS: Final = 6  # leaves that are compared in pairs
+RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
+
+Run = Callable[[State, list[Record]], bool]
+_found: Final[OrderedDict[tuple[Plan, ...], Run]] = OrderedDict()
+
+
+def taken(now: State) -> bool:
+    """Compute all that is pending in a thread, if there is a shortcut; whether it was."""
+    records = now.pending
+    run = _found.get(tuple([record.plan for record in records]))
+    return run is not None and run(now, records)
+
+
+set_shortcut(taken)
+
+
+def learn(structure: Structure, tier: Tier) -> None:
+    """Write the shortcut of a structure whose program has run often enough, if it can have one.
+
+    Args:
+        tier: what computes it next.
+    """
+    if type(tier) is not Compiled or tier.runs < RUNS or tier.runs & (tier.runs - 1):
+        return
+    direct = None if structure.memo is None else tier.direct
+    if direct is None or not _is_suited(structure):
+        return
+    key = tuple([record.plan for record in structure.records])
+    _found[key] = _Writer(structure, direct, tier.watch).function()
+    if len(_found) > MOST:
+        _found.popitem(last=False)
+
+
+def _is_suited(structure: Structure) -> bool:
+    """Whether its results have memory of their own, and its leaves are plain."""
+    return (
+        len(structure.records) <= MOST_CALLS
+        and not any([record.plan.follows for record in structure.records])
+        and not any(structure.devices)
+        and all([type(x) in (Lazy, Number, Alias) for x in structure.leaves])
+    )
+
+
+class _Writer:
+    """Writes the function of a structure.
+
+    In its text `r` are records, `x` leaves, `a` their arrays, `y` results, `b` the arrays of those
+    that are wanted, `o` whatever holds one.
+    """
+
+    def __init__(self, structure: Structure, direct: Direct, watch: Watch | None) -> None:
+        self._structure = structure
+        self._direct = direct
+        self._watch = watch
+        self._lines: list[str] = []
+        self._place = {record: i for i, record in enumerate(structure.records)}
+        self._leaf = {x: i for i, x in enumerate(structure.leaves)}
+        self._output = {y: i for i, y in enumerate(structure.outputs)}
+        self._met: set[str] = set()
+        self._names: dict[str, Any] = {
+            "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "ndarray": np.ndarray,
+            "aloft": aloft, "land": land, "watchers": watchers, "session": session,
+            "computing": computing, "lock": direct.lock, "enter": direct.enter,
+            "pointer": direct.pointer, "addresses": direct.addresses,
+            "executable": direct.executable, "watch": watch, "empty": memory_pool.empty,
+            "small": np.empty, **ADDRESS_NAMES,
+        }  # fmt: skip
+
+    def function(self) -> Run:
+        """The function: whether it has computed what is pending."""
+        self._check()
+        self._run()
+        lines = [
+            "if watchers or session.monitors or now.changes or now.due: return False",
+            "with computing, lock:",
+            *["    " + line for line in self._lines],
+        ]
+        return compiled_function(__name__, "run", ["now", "records"], lines, self._names)
+
+    def _refuse(self, condition: str) -> None:
+        self._lines.append(f"if {condition}: return False")
+
+    def _check(self) -> None:
+        records = self._structure.records
+        self._refuse("now.pending is not records")
+        self._lines += [f"r{i} = records[{i}]" for i in range(len(records))]
+        for i, record in enumerate(records):
+            if record.inputs:
+                names = [self._name(x) for x in record.inputs]
+                self._lines.append(
+                    f"{''.join([f'i{j}, ' for j in range(len(names))])}= r{i}.inputs"
+                )
+                for j, (x, name) in enumerate(zip(record.inputs, names, strict=True)):
+                    self._check_input(f"i{j}", x, name)
+        for i, record in enumerate(records):
+            for j, result in enumerate(record.results):
+                self._check_result(i, j, result())
+        self._check_apart()
+
+    def _name(self, x: Lazy) -> str:
+        if x in self._leaf:
+            return f"x{self._leaf[x]}"
+        assert x.record is not None
+        return f"y{self._place[x.record]}_{x.index}"
+
+    def _check_input(self, given: str, x: Lazy, name: str) -> None:
+        if name in self._met:
+            self._refuse(f"{given} is not {name}")
+            return
+        self._met.add(name)
+        self._lines.append(f"{name} = {given}")
+        if x not in self._leaf:
+            record = x.record
+            assert record is not None
+            other = "" if record.plan.single else f" or {name}.index != {x.index}"
+            self._refuse(f"{name}.record is not r{self._place[record]}{other}")
+            return
+        array = f"a{self._leaf[x]}"
+        self._lines.append(f"{array} = {name}.array")
+        self._refuse(f"{name}.__class__ is not {type(x).__name__} or {array} is None")
+        if type(x) is Number:
+            return
+        history = f"({name}.record is not None and {name}.leaf is None)"
+        alias = f" or {name}.base.array is not {array}" if type(x) is Alias else ""
+        self._refuse(f"{array}.__class__ is not ndarray or {history}{alias}")
+        self._refuse(f"not {array}.flags.c_contiguous")
+
+    def _check_result(self, i: int, j: int, y: Lazy | None) -> None:
+        """Whether the same results are held by tensors, and tracked, as in the structure."""
+        name = f"y{i}_{j}"
+        met = name in self._met
+        if not met:
+            self._lines.append(f"{name} = r{i}.results[{j}]()")
+        if y is not None and y in self._output:
+            absent = "" if met else f"{name} is None or "
+            freed = f" or r{i}.freed is not None" if y.tracked else ""
+            self._refuse(
+                f"{absent}{name}.array is not None or {name}.tracked is not {y.tracked} "
+                f"or {name}.home is not None{freed}"
+            )
+            self._lines.append(f"o = {name}.owner")
+            self._refuse("o is None or o() is None")
+            return
+        if not met:
+            self._lines.append(f"if {name} is not None:")
+        indent = "" if met else "    "
+        self._lines.append(f"{indent}o = {name}.owner")
+        tracked = "" if y is None else f" or {name}.tracked is not {y.tracked}"
+        self._lines.append(
+            f"{indent}if {name}.array is not None{tracked} or (o is not None and o() is not None): "
+            "return False"
+        )
+
+    def _check_apart(self) -> None:
+        """Whether no two leaves share an array."""
+        leaves = self._structure.leaves
+        arrays = [f"a{i}" for i, x in enumerate(leaves) if type(x) is not Number]
+        if len(arrays) > MOST_PAIRS:
+            ids = ", ".join([f"id({a})" for a in arrays])
+            self._refuse(f"len({{{ids}}}) < {len(arrays)}")
+            return
+        for i, a in enumerate(arrays):
+            for other in arrays[:i]:
+                self._refuse(f"{a} is {other}")
+
+    def _run(self) -> None:
+        structure, direct, lines = self._structure, self._direct, self._lines
+        if self._watch is not None:
+            leaves = "".join([f"x{i}, " for i in range(len(structure.leaves))])
+            self._refuse(f"executable.kept is None or not watch.holds(({leaves}))")
+        binding: list[str] = []
+        for i, y in enumerate(structure.outputs):
+            shape, dtype = known(y.type.shape), y.type.dtype.numpy
+            small = size(shape) * dtype.itemsize < SMALLEST
+            self._names |= {f"s{i}": shape, f"d{i}": dtype}
+            lines.append(f"b{i} = {'small' if small else 'empty'}(s{i}, d{i})")
+            lines.append(f"q{i} = {ADDRESS.format(f'b{i}')}")
+            binding.append(f"addresses[{direct.outputs[i]}] = q{i}")
+        for place, number in direct.feeds:
+            lines.append(f"p{place} = {ADDRESS.format(f'a{place}')}")
+            binding.append(f"addresses[{number}] = p{place}")
+        lines.append("if aloft: land()")
+        self._refuse("now.pending is not records")
+        lines += binding
+        lines.append("state = enter(pointer)")
+        self._refuse("state or now.pending is not records")
+        for i, y in enumerate(structure.outputs):
+            name = self._name(y)
+            lines.append(f"{name}.array = b{i}")
+            if not y.tracked:
+                lines.append(f"{name}.record = None")
+        lines += [
+            f"now.pending = records[{len(structure.records)}:]",
+            "now.limit, now.loop_start, now.backward_passes = FEW, None, 0",
+            "return True",
+        ]

@@ -1,0 +1,200 @@
+"""Structures that library kernels compute, until they have a program of their own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from weft import config
+from weft.eager.record.listing.collective_calls import collective_calls, shared
+from weft.eager.record.listing.expansion import expand
+from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled
+from weft.eager.record.pending.lazy import Array, Lazy
+from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.placed_tier import OverDevices
+from weft.eager.record.run.stitch import counted, stitched
+from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
+from weft.errors import CompileError, NoCompilerError
+from weft.ir.graph import Graph
+from weft.ir.node import Node, TensorType, Value
+from weft.library.routine import NoRoutineError
+from weft.ops.communication.sequence import call_sequence
+from weft.runtime.compilation import compiler
+from weft.runtime.execution import driver
+from weft.transform.interpreter import needs_interpreter
+from weft.transport import session
+
+STITCHED_RUNS: Final = 2
+"""During the next run, kernels of a program are compiled; the one after it is the program's."""
+SHAPES: Final = 8
+"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
+STITCHED_RUNS_OF_MANY: Final = 64
+"""... then each runs so often before it has a program of its own, which takes long to compile."""
+MOST: Final = 512  # forgotten together
+
+_shapes: Final[dict[tuple[str, ...], int]] = {}
+
+
+def meet(structure: Structure) -> None:
+    """Count a structure that has not run before."""
+    calls = structure.calls
+    if len(_shapes) >= MOST:
+        _shapes.clear()
+    _shapes[calls] = _shapes.get(calls, 0) + 1
+
+
+def stays_stitched(structure: Structure, runs: int) -> bool:
+    """Whether a structure that has run so often runs on library kernels alone once more."""
+    if is_compiled_at_once(types_of(structure)):
+        return False
+    if runs < STITCHED_RUNS:
+        return True
+    return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
+
+
+def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
+    """Whether values of these types have a program of their own from the first run on.
+
+    In deterministic mode, half precision has: a program rounds less often than single calls.
+    """
+    if config.get("compile") or config.get("reference"):
+        return True
+    return are_deterministic_algorithms_enabled() and any([
+        t.dtype.is_floating and t.dtype.size < 4 for t in types
+    ])  # fmt: skip
+
+
+def types_of(structure: Structure) -> Iterator[TensorType]:
+    """The types of what its calls take and give."""
+    for record in structure.records:
+        yield from [x.type for x in record.inputs]
+        yield from record.plan.types
+
+
+def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) -> None:
+    """Tells other ranks what a list calls them for.
+
+    Raises:
+        NoRoutineError: a program of its own would make other calls.
+    """
+    calls = call_sequence(exchanges)
+    if structure.memo is None:  # met in no sizes before
+        whole = collective_calls(structure, as_rows)
+        if calls != whole and (calls is None or whole is None or calls.digests != whole.digests):
+            raise NoRoutineError
+    if calls is not None:
+        session.enter(shared(calls))
+
+
+class Stitched(Tier):
+    """Library kernels.
+
+    Args:
+        for_good: whether it stays so, however often it runs.
+    """
+
+    def __init__(self, as_rows: bool, for_good: bool = False) -> None:
+        super().__init__(as_rows)
+        self._for_good = for_good
+        self._runs = 1
+
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        if self._for_good:
+            return "library kernels, always: the compiler knows no complex numbers"
+        return f"library kernels: it has run {self._runs - 1} times"
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        if self._for_good or stays_stitched(structure, self._runs):
+            self._runs += 1
+            return self
+        at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
+        return compiled(structure, self.as_rows) if at_once else Compiling(self.as_rows)
+
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """See `Tier`."""
+        driver.entries()
+        run = stitched(structure, leaves, self.as_rows)
+        if session.monitors:
+            _announce(run.list.exchanges, structure, self.as_rows)
+        return run.run
+
+    def instead(self, structure: Structure, error: Exception) -> Tier:
+        """See `Tier`."""
+        if self._for_good or isinstance(error, NoCompilerError):
+            return Interpreted(structure, self.as_rows, self._for_good)
+        return compiled(structure, self.as_rows)
+
+
+class Compiling(Stitched):
+    """Library kernels once more, while other processes compile those of a program.
+
+    The next run is the program's, whether or not they are done by then.
+    """
+
+    def __init__(self, as_rows: bool) -> None:
+        super().__init__(as_rows)
+        self._program: Tier | None = None
+
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return "library kernels, while those of its own program are compiled"
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        return self._program or self
+
+    def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
+        """See `Tier`."""
+        if self._program is None and compiler.available():
+            with contextlib.suppress(NoCompilerError):
+                self._program = _program(structure, self.as_rows)
+        compute = super().begin(structure, leaves, wanted)
+
+        def beside() -> Results:
+            found = compute()
+            compiler.feed()
+            return found
+
+        return beside
+
+
+def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> str:
+    """What computes the calls of a graph, and for which reason."""
+    if is_compiled_at_once([t for node in graph.nodes for t in node.types]):
+        return "this program from the first run on, as is asked for"
+    try:
+        launches, calls = counted(graph, outputs, feeds)
+    except NoRoutineError:
+        return "this program from the first run on: the library has no loops or branches"
+    except CompileError:
+        return "this program from the first run on: the library lacks a kernel"
+    python = f" and {calls} calls of Python" if calls else ""
+    what = f"{launches} launches{python}"
+    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
+
+
+def compiled(structure: Structure, as_rows: bool) -> Tier:
+    """The tier of a structure that is compiled before its first run.
+
+    Raises:
+        CompileError: there is no kernel for something.
+    """
+    try:
+        return _program(structure, as_rows)
+    except NoCompilerError:
+        return Interpreted(structure, as_rows)
+
+
+def _program(structure: Structure, as_rows: bool) -> Tier:
+    """A program of its own, where the compiler can make one."""
+    expanded = expand(structure, as_rows)
+    if needs_interpreter(expanded.graph):
+        return Stitched(as_rows, for_good=True)
+    make = OverDevices if len(structure.devices) > 1 else Compiled
+    return make(structure, as_rows, expanded)
