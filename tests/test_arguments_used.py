@@ -15,9 +15,32 @@ ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with ta
 ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
 ONE_KIND = "there is one device, and one kind of memory"
+NO_DISPATCH = "functions of the program run as they are: there is no registry"
 ON_TASKS = "variables are those of the tasks, not of the session"
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
+    "as_torch/finder.py:Finder.find_spec(path)": "Python's signature of finders",
+    "as_torch/finder.py:Finder.find_spec(target)": "Python's signature of finders",
+    "as_torch/supplied/compiler.py:substitute_in_graph(options)": NO_DISPATCH,
+    "as_torch/supplied/compiler.py:substitute_in_graph(original)": NO_DISPATCH,
+    "as_torch/supplied/hub.py:load_state_dict_from_url(check_hash)": "it raises",
+    "as_torch/supplied/hub.py:load_state_dict_from_url(map_location)": "it raises",
+    "as_torch/supplied/hub.py:load_state_dict_from_url(progress)": "it raises",
+    "as_torch/supplied/hub.py:load_state_dict_from_url(weights_only)": "it raises",
+    "as_torch/supplied/operators.py:Library.__init__(arguments)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:Library.__init__(options)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:custom_op(options)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:handle_torch_function(relevant_args)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:impl(qualname)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:impl(types)": NO_DISPATCH,
+    "as_torch/supplied/operators.py:register_fake(op)": NO_DISPATCH,
+    "as_torch/supplied/pytree.py:register_pytree_node(options)": "nothing is serialized",
+    **{
+        f"as_torch/supplied/same.py:{name}({argument})": "what it answers for takes any"
+        for name in ("given", "no", "nothing", "same")
+        for argument in ("arguments", "options")
+    },
+    "as_torch/supplied/same.py:second(kind)": "what it answers for takes any",
     "autograd/functional.py:hessian(vectorize)": ALWAYS,
     "autograd/gradient.py:grad(only_inputs)": "PyTorch's, deprecated and always true",
     "cluster/master/program.py:ClusterProgram.run(state)": ON_TASKS,

@@ -43,6 +43,7 @@ def _reason(op: Op) -> str:
 
 REASONS = {
     **dict.fromkeys(("complex", "real", "imag", "conj"), "complex numbers are interpreted"),
+    "number_of": "it is part of the kernels that use the number",
     **dict.fromkeys(("lag_gather", "lag_update"), "its kernels are for one size each"),
 }
 

@@ -8,6 +8,7 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from weft import optim
+from weft.eager.record.listing import listing
 from weft.eager.tensor import lookup
 from weft.ops.indexing.lagged_table import NEVER, PERIOD
 
@@ -34,6 +35,7 @@ OPTIMIZERS = {
 @pytest.fixture(autouse=True)
 def small_tables_lag(monkeypatch):
     monkeypatch.setattr(lookup, "LARGE", 1)
+    monkeypatch.setattr(listing, "MOST_DENSE", 1)
 
 
 class Run:

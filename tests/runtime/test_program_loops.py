@@ -132,7 +132,7 @@ def test_an_endless_loop_is_stopped(
 def test_programs_with_loops_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     first = Loops(7)
     wanted = [np.asarray(y).tobytes() for y in first.compiled()]
-    monkeypatch.setattr(finish, "_made", None)  # planning it anew would fail
+    monkeypatch.setattr(finish.Begun, "_planned", None)  # planning it anew would fail
     assert [np.asarray(y).tobytes() for y in Loops(7).compiled()] == wanted
 
 

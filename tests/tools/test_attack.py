@@ -5,6 +5,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -73,7 +74,9 @@ def attack(monkeypatch, tmp_path):
         status = command.main([str(a) for a in given], **options)
         return status, json.loads(out.read_text())
 
-    return run
+    before = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, before)
 
 
 def test_each_has_a_small_variant():

@@ -61,7 +61,7 @@ def _plan(
         return [x / ranks if i % 2 else x for i, x in enumerate(rows)]
 
     found = remember(key, plan_of("reduce_rows", types, results, expand, False))
-    found.pattern.takes_rows = True
+    found.pattern.takes_rows = found.pattern.needs_rows = True
     return found
 
 

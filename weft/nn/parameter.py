@@ -102,6 +102,11 @@ class Uninitialized(Tensor):
         )
 
     @property
+    def array(self) -> Any:
+        """Not available, as `lazy`."""
+        return self.lazy.array
+
+    @property
     def shape(self) -> Size:
         """Not available, as `lazy`."""
         raise UnknownShapeError.here(

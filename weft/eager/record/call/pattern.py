@@ -29,13 +29,14 @@ class Pattern:
         continuous: whether it is `single` and the gradient reaches all inputs.
         follows: how many leading inputs it sees with their history, as a backward pass does.
         takes_rows: whether inputs may be `RowSparse`.
+        needs_rows: whether inputs have to be, if their gradients are row-sparse.
         traced: whether it calls a traced function.
         variable: whether it marks a variable of differentiation.
     """
 
     __slots__ = (
         "__weakref__", "boundless", "called", "continuous", "differentiable", "expand", "flows",
-        "follows", "inexact", "name", "shared", "single", "takes_rows", "traced",
+        "follows", "inexact", "name", "needs_rows", "shared", "single", "takes_rows", "traced",
         "variable",
     )  # fmt: skip
 
@@ -57,7 +58,7 @@ class Pattern:
         self.flows = tuple(flows)
         self.continuous = self.single and self.flows[0] != 0
         self.follows = 0
-        self.takes_rows = self.traced = self.variable = False
+        self.takes_rows = self.needs_rows = self.traced = self.variable = False
 
 
 _patterns: Final[weakref.WeakValueDictionary[Any, Pattern]] = weakref.WeakValueDictionary()

@@ -66,10 +66,6 @@ MOST_DENSE: Final = 1 << 20
 """Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
 
 
-def _is_large(kind: TensorType) -> bool:
-    return size(known(kind.shape)) > MOST_DENSE
-
-
 class BackwardPass:
     """The steps of one backward pass, in order.
 
@@ -79,7 +75,7 @@ class BackwardPass:
         results: gives the keys of a record's results.
         last: the number of the last backward pass: what is recorded before it and not tracked stops
             gradients.
-        takes_rows: whether row-sparse gradients are of use; those of large arrays stay sparse then.
+        dense: elements of the largest array whose gradient is dense if it could be row-sparse.
 
     Raises:
         NoRoutineError: a call has no gradient of its own, as a backward pass has none, or one that
@@ -88,7 +84,7 @@ class BackwardPass:
 
     def __init__(
         self, record: Record, history: Sequence[Record],
-        results: Callable[[Record], Sequence[Key]], last: int, takes_rows: bool,
+        results: Callable[[Record], Sequence[Key]], last: int, dense: float,
     ) -> None:  # fmt: skip
         if record.plan.pattern.called != "gradients":
             raise NoRoutineError
@@ -101,7 +97,7 @@ class BackwardPass:
         self._stop: Final = frozenset(inputs[end:])
         self._parts: dict[Key, list[Key]] = {}
         self._results = results
-        self._takes_rows = takes_rows
+        self._dense = dense
         self.steps: Final[list[Step]] = []
         starts = iter(inputs[count:first])
         for place, (y, has) in enumerate(zip(inputs[:count], given, strict=True)):
@@ -164,7 +160,7 @@ class BackwardPass:
         wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
         pull = Pull(tuple([g is not None for g in totals]), wanted, same)
         case = backward(call, pull).case
-        if case.rows and self._takes_rows and any([_is_large(x.type) for x in call.inputs]):
+        if case.rows and any([size(known(x.type.shape)) > self._dense for x in call.inputs]):
             raise NoRoutineError
         places = iter(case.found)
         outputs: list[tuple[Key, Origin]] = []

@@ -5,11 +5,19 @@ A listing does not depend on sizes, so one serves all recordings that differ in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from weft.eager.record.listing.backward_calls import BackwardPass, Key, Origin, Step, Temporary
+from weft.eager.record.listing.backward_calls import (
+    MOST_DENSE,
+    BackwardPass,
+    Key,
+    Origin,
+    Step,
+    Temporary,
+)
 from weft.eager.record.listing.call_routine import Pull, Ready, backward, forward, sum_of
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, meet_values
@@ -131,13 +139,13 @@ class Calls:
         self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
         last = max([r.serial for r in records if r.plan.follows], default=-1)
         takes_rows = any([r.plan.pattern.takes_rows for r in records])
+        most = 0 if any([r.plan.pattern.needs_rows for r in records]) else MOST_DENSE
         for i, record in enumerate(records):
             self.gradients.append(())
             if record.plan.follows:
                 shown = any([y.record is record for y in structure.outputs])
-                found = BackwardPass(
-                    record, records[:i], self.results.__getitem__, last, shown or takes_rows
-                )
+                dense = most if shown or takes_rows else math.inf
+                found = BackwardPass(record, records[:i], self.results.__getitem__, last, dense)
                 self._stands_for.update(zip(self.results[record], found.found, strict=True))
                 self.gradients[i] = found.steps
 

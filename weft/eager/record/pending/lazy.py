@@ -164,9 +164,9 @@ def begun(
 
 
 def known(array: Array, type: TensorType) -> Lazy:
-    """A leaf with this array."""
+    """A leaf with this array, or with a scalar of NumPy's as one: kernels get addresses."""
     lazy = begun(Lazy(), type)
-    lazy.array = array
+    lazy.array = array if isinstance(array, np.ndarray) else np.asarray(array)  # pyright: ignore
     return lazy
 
 
