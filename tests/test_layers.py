@@ -64,6 +64,7 @@ LAYERS = [
     # Keras is a face of the trainer, and TensorFlow's older layers are made of Keras's
     ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod",),
+    ("weft.mirror",),
     ("weft.as_torch",),
     ("weft.cli",),
 ]

@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from tools.compat.listing import read
-from weft.as_torch import table
-from weft.as_torch.mirror import found, has
+from weft.mirror import table
+from weft.mirror.mirror import found, has
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "compat"
 TITLES = {

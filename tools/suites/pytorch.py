@@ -17,9 +17,9 @@ from tools.suites.absent import Absent, Phase
 from tools.suites.mirror import Library
 from tools.suites.raising import RaisingTestCase, warns_once
 from weft import config
-from weft.as_torch.supplied import pytree
 from weft.eager.record.pending.state import trace
 from weft.errors import ConfigError
+from weft.mirror.supplied import pytree
 from weft.nn.module.hook import GLOBAL
 from weft.nn.parameter import Parameter, UninitializedBuffer, UninitializedParameter
 

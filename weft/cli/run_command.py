@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from weft.as_torch.check import report
-from weft.as_torch.program import run
 from weft.errors import ConfigError
+from weft.mirror.check import report
+from weft.mirror.program import run
 
 
 def declare(one: argparse.ArgumentParser) -> None:

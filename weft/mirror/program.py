@@ -14,10 +14,10 @@ from pathlib import Path
 from types import CodeType, ModuleType, TracebackType
 from typing import Any, Final
 
-from weft.as_torch import table
-from weft.as_torch.finder import install
-from weft.as_torch.mirror import found
 from weft.errors import ConfigError
+from weft.mirror import table
+from weft.mirror.finder import install
+from weft.mirror.mirror import found
 
 _CLASSES: Final = (
     "torch.Tensor", "lightning.pytorch.LightningModule", "torch.nn.Module",
@@ -109,7 +109,7 @@ def _users(trace: TracebackType | None) -> TracebackType | None:
     """A traceback up to where a name was looked up."""
     at = trace
     while at is not None and at.tb_next is not None:
-        if at.tb_next.tb_frame.f_globals.get("__name__") == "weft.as_torch.mirror":
+        if at.tb_next.tb_frame.f_globals.get("__name__") == "weft.mirror.mirror":
             at.tb_next = None
             break
         at = at.tb_next

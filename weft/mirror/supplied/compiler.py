@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.as_torch.supplied.same import no, nothing, same
+from weft.mirror.supplied.same import no, nothing, same
 
 __all__ = [
     "GraphModule", "Node", "Proxy", "Tracer", "allow_in_graph", "assume_constant_result",

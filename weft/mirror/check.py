@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from weft.as_torch import table
-from weft.as_torch.uses import Use, uses
 from weft.errors import ConfigError
+from weft.mirror import table
+from weft.mirror.uses import Use, uses
 
 
 @dataclass(frozen=True)

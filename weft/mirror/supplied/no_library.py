@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.as_torch.supplied.same import no
+from weft.mirror.supplied.same import no
 
 __all__ = ["is_available"]
 

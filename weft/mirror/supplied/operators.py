@@ -11,9 +11,9 @@ from contextlib import nullcontext
 from functools import update_wrapper
 from typing import Any, NoReturn
 
-from weft.as_torch.supplied.same import given, no, nothing, same
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
+from weft.mirror.supplied.same import given, no, nothing, same
 
 __all__ = [
     "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Library", "custom_op",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from weft.as_torch.table import LIBRARIES
+from weft.mirror.table import LIBRARIES
 
 __all__ = ["TorchVersion", "cuda", "debug", "git_version", "hip", "xpu"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.as_torch.supplied.same import no, nothing
+from weft.mirror.supplied.same import no, nothing
 
 __all__ = [
     "current_device", "device_count", "empty_cache", "is_available", "is_initialized",

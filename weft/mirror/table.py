@@ -24,7 +24,7 @@ LIBRARIES: Final = {
 
 
 def _rows(file: str) -> list[str]:
-    text = files("weft.as_torch").joinpath(file).read_text(encoding="utf-8")
+    text = files("weft.mirror").joinpath(file).read_text(encoding="utf-8")
     return [line for row in text.splitlines() if (line := row.partition("#")[0].strip())]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from weft.as_torch import table
+from weft.mirror import table
 
 __all__ = ["Absent", "absent"]
 

@@ -8,10 +8,10 @@ import pytest
 import weft as wf
 from tools.compat.listing import read
 from tools.compat.page import pages
-from weft.as_torch import table
-from weft.as_torch.mirror import found, has
-from weft.as_torch.uses import uses
 from weft.errors import ArgumentError, ConfigError
+from weft.mirror import table
+from weft.mirror.mirror import found, has
+from weft.mirror.uses import uses
 
 OPTIONAL = ("tqdm",)
 
@@ -90,7 +90,7 @@ def test_uses(text, absent):
 
 def test_names_that_are_given_raise_where_they_are_used():
     assert found("torch.float8_e4m3fn") is not found("torch.float32")
-    given = importlib.import_module("weft.as_torch.supplied.absent").absent("torch.jit.load")
+    given = importlib.import_module("weft.mirror.supplied.absent").absent("torch.jit.load")
     assert not isinstance(1, given)
     with pytest.raises(NotImplementedError, match=r"torch\.jit\.load: Weft has none"):
         given("x")
@@ -99,7 +99,7 @@ def test_names_that_are_given_raise_where_they_are_used():
 
 
 def test_an_operator_of_a_program_has_its_gradient():
-    operators = importlib.import_module("weft.as_torch.supplied.operators")
+    operators = importlib.import_module("weft.mirror.supplied.operators")
     square = operators.custom_op("mine::square", mutates_args=())(lambda x: x * x)
     x = wf.tensor([2.0], requires_grad=True)
     operators.mine.square(x).sum().backward()
@@ -117,7 +117,7 @@ def test_an_operator_of_a_program_has_its_gradient():
 
 
 def test_nested_structures():
-    tree = importlib.import_module("weft.as_torch.supplied.pytree")
+    tree = importlib.import_module("weft.mirror.supplied.pytree")
 
     class Pair:
         def __init__(self, a, b):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from weft.as_torch import table
-from weft.as_torch.mirror import found, has
+from weft.mirror import table
+from weft.mirror.mirror import found, has
 
 _MAKERS: Final = frozenset(
     ("arange", "as_tensor", "cat", "empty", "eye", "from_numpy", "full", "linspace", "ones",

@@ -6,9 +6,9 @@ from typing import Any
 
 import ml_dtypes
 
-from weft.as_torch.supplied.absent import Absent
-from weft.as_torch.supplied.same import same
 from weft.eager.tensor.dtype.dtype_info import finfo as limits
+from weft.mirror.supplied.absent import Absent
+from weft.mirror.supplied.same import same
 
 __all__ = ["check", "compile", "finfo", "typename"]
 

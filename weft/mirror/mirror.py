@@ -8,8 +8,8 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any, Final
 
-from weft.as_torch import table
-from weft.as_torch.supplied.absent import absent
+from weft.mirror import table
+from weft.mirror.supplied.absent import absent
 
 _FROM_IMPORT: Final = dis.opmap["IMPORT_FROM"]
 _NOTHING: Final = object()

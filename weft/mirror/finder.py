@@ -12,9 +12,9 @@ from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
-from weft.as_torch import table
-from weft.as_torch.mirror import Mirror
 from weft.errors import StateError
+from weft.mirror import table
+from weft.mirror.mirror import Mirror
 
 
 class MirrorLoader(Loader):
@@ -109,10 +109,17 @@ def install() -> None:
     )
 
 
+class _Installed:
+    """Installs where it is unpickled."""
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return install, ()
+
+
 def _prepared(before: Callable[[str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
-    """What a new process is told first; loading it imports this package, which installs."""
+    """What a new process is told first, beside which it installs the same."""
 
     def get_preparation_data(name: str) -> dict[str, Any]:
-        return {"weft": install, **before(name)}
+        return {"weft": _Installed(), **before(name)}
 
     return get_preparation_data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
-from weft.as_torch.supplied.same import no, same, second
+from weft.mirror.supplied.same import no, same, second
 
 __all__ = [
     "Attribute", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final",

@@ -13,7 +13,7 @@ raises where it is used. `weft run SCRIPT` does the same for a program that is n
 
 from __future__ import annotations
 
-from weft.as_torch.finder import install
+from weft.mirror.finder import install
 
 __all__ = ["install"]
 
