@@ -173,6 +173,9 @@ end_reduce = exchange(
     dtypes=REQUIRED,
 )  # fmt: skip
 
+PAIRED: Final = frozenset({begin_gather, end_gather, begin_reduce, end_reduce})
+"""Halves of an exchange, between which a program computes something else."""
+
 
 def _part_shapes(*xs: Shape, counts: Counts, **_: Any) -> tuple[Shape, ...]:
     pairs = zip(xs, counts, strict=True)

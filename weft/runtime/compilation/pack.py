@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import json
 import mmap
 import struct
+import threading
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -194,10 +194,20 @@ def made_here() -> str:
     return f"{fingerprint.sources()} {llvm.release()}"
 
 
-@functools.cache
+_packs: Final[dict[Target, Pack | None]] = {}
+_loading: Final = threading.Lock()
+
+
 def pack_of(target: Target) -> Pack | None:
-    """The pack for a target: the installed one, or that of the code cache."""
-    return _installed(target) or _kept(target)
+    """The pack for a target: the installed one, or that of the code cache.
+
+    Each is loaded once, whichever threads ask for it, and stays: its code may be running.
+    """
+    if target not in _packs:
+        with _loading:
+            if target not in _packs:
+                _packs[target] = _installed(target) or _kept(target)
+    return _packs[target]
 
 
 def is_installed(target: Target) -> bool:

@@ -20,7 +20,9 @@ from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.library.routine import NoRoutineError
+from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
+from weft.ops.declaration import op_of
 from weft.runtime.compilation import compiler
 from weft.runtime.execution import driver
 from weft.transform.interpreter import needs_interpreter
@@ -77,8 +79,10 @@ def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) ->
     """Tells other ranks what a list calls them for.
 
     Raises:
-        NoRoutineError: a program of its own would make other calls.
+        NoRoutineError: a program of its own would make other calls, or the same at other places.
     """
+    if any([op_of(node) in PAIRED for node in exchanges]):
+        raise NoRoutineError
     calls = call_sequence(exchanges)
     if structure.memo is None:  # met in no sizes before
         whole = collective_calls(structure, as_rows)
