@@ -92,7 +92,10 @@ def whole(net):
 
 
 def check_as_data_parallel(rank: int, size: int) -> None:
-    """The same bits as of whole parameters on each rank; each keeps its rows."""
+    """The same losses as with whole parameters on each rank; each keeps its rows.
+
+    A tied table's gradient is added up in another order: rows of lookups, then those of the layer.
+    """
     with wf.config.override(compile=True):
         alone = Net()
         model = wf.nn.parallel.DistributedDataParallel(alone)
@@ -104,7 +107,7 @@ def check_as_data_parallel(rank: int, size: int) -> None:
             assert train(net, rank, size, look=True)[0] == wanted
             with whole(net) as found:
                 for name, p in alone.named_parameters():
-                    assert found[name].tolist() == p.tolist(), name
+                    np.testing.assert_allclose(found[name], p.numpy(force=True), 1e-5, 1e-6)
     rows = -(-11 // size)
     assert net.table.weight.shape == (min(rows, 11 - rows * rank), 6)
     assert net.table.weight.grad.shape == net.table.weight.shape

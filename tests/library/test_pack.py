@@ -6,6 +6,9 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -97,3 +100,23 @@ def test_packs_of_all_targets_can_be_made_here():
     for target in PORTABLE.values():
         data = made(target, [Listed(*one) for one in itertools.islice(listed(), 3)])
         assert pack.sealed(data, "me").startswith(pack.MAGIC)
+
+
+def test_threads_that_ask_at_once_get_one(monkeypatch):
+    """A second one would be freed, and its code may run."""
+    asked = threading.Barrier(4)
+
+    def kept(target):
+        time.sleep(0.05)
+        return object()
+
+    monkeypatch.setattr(pack, "_packs", {})
+    monkeypatch.setattr(pack, "_installed", lambda target: None)
+    monkeypatch.setattr(pack, "_kept", kept)
+
+    def ask(_):
+        asked.wait()
+        return pack.pack_of(portable())
+
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(map(id, threads.map(ask, range(4))))) == 1

@@ -216,7 +216,7 @@ class Processes:
 
     def said(self) -> str:
         """The last lines of each task, and where its threads are."""
-        told = {task: lines[-400:] for task, lines in self.lines.items()}
+        told = {task: lines[-40:] for task, lines in self.lines.items()}
         begin = time.monotonic()
         for task, process in self.running.items():
             if process.poll() is None:

@@ -26,6 +26,7 @@ from weft.ir.shape import known
 from weft.library.formula import packed
 from weft.library.kernel_list import KernelList, Output, Row
 from weft.library.routine import NoRoutineError
+from weft.ops.declaration import Op
 
 
 class Kind(NamedTuple):
@@ -128,6 +129,8 @@ class Calls:
         records = structure.records
         if any([record.plan.variable or record.plan.boundless for record in records]):
             raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
+        if any(map(_is_recomputed, records)):
+            raise NoRoutineError  # in backward passes, which only a whole program does
         self.results: dict[Record, tuple[Key, ...]] = {
             record: tuple([
                 Temporary(Origin(record, i)) if (y := result()) is None else y
@@ -201,6 +204,11 @@ class Sizes:
     def bytes(self) -> int:
         """Of all sizes."""
         return 8 * (self._end + len(self._rest))
+
+
+def _is_recomputed(record: Record) -> bool:
+    called = record.plan.pattern.called
+    return isinstance(called, Op) and called.facts.again is not None
 
 
 class _Lister:
