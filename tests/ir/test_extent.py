@@ -58,7 +58,7 @@ class _Shift:
 
 
 def test_what_computes_with_numbers_computes_with_sizes():
-    assert Extents().base(64) + _Shift() == "shift by s0"
+    assert Extents().base(64) + _Shift() == "shift by 64"
     with pytest.raises(TypeError):
         Extents().base(64) - _Shift()
 

@@ -148,7 +148,7 @@ class Extents:
         found = self._equal.get((kind, x, y))
         if found is None:
             found = self._equal[kind, x, y] = self._made_once(
-                kind, x, y, value, f"({a} {kind} {b})"
+                kind, x, y, value, f"({a!s} {kind} {b!s})"
             )
         return found
 
@@ -296,7 +296,8 @@ class Extent(_Integer):
     __repr__ = __str__
 
     def __format__(self, spec: str) -> str:
-        return self.text
+        """The formula; in a message to the user, which has to tell a number, the size itself."""
+        return self.text if self.extents.planning else format(pinned(self), spec)
 
     def __hash__(self) -> int:
         return hash(self.text)

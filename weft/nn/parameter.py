@@ -21,6 +21,7 @@ from weft.eager.tensor.size import Size
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import UnknownShapeError
 from weft.ir.dtype import DType
+from weft.ir.node import TensorType
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
@@ -74,6 +75,12 @@ class Buffer(Tensor):
         self.persistent = persistent
 
 
+class _Unshaped(TensorType):
+    """The type of what has no shape yet."""
+
+    __slots__ = ()
+
+
 class Uninitialized(Tensor):
     """A tensor with a type, but no shape and value yet; `materialize` gives it both."""
 
@@ -87,7 +94,8 @@ class Uninitialized(Tensor):
     def _set_apart(self) -> None:
         """Make the type another than that of empty tensors, whose plans are known."""
         kind = self.shown.type
-        self.shown.type = placed(kind, device_of(kind))
+        device = device_of(kind)
+        self.shown.type = placed(kind, device) if device else _Unshaped(*kind)
 
     @property
     def lazy(self) -> Lazy:
