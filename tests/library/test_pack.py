@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,8 +26,16 @@ FIRST = 12
 """Forms, among which are those of a product of matrices of ones."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def native() -> Iterator[None]:
+    """Packs here are for this machine, as other processes look for them."""
+    with config.override(target="native"):
+        yield
+
+
 @pytest.fixture(scope="module")
-def some() -> bytes:
+def some(native: None) -> bytes:
+    del native
     return made(portable(), itertools.islice(listed(), FIRST))
 
 
