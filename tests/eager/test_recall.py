@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.eager.functions.recall import call as call_memory
+from weft.eager.functions.recall.call import Calls, Shape
 from weft.eager.functions.recall.memory import Memory
 from weft.errors import WeftError
+from weft.ir.node import TensorType
 from weft.nn import functional as F
 
 CALLS: list[Callable[[Any], Any]] = [
@@ -118,3 +122,18 @@ def test_other_sizes_that_do_not_fit_are_refused() -> None:
             with pytest.raises(WeftError, match="expected"):
                 called(*arguments)
         assert F.linear(a, wf.ones(7, 4)).shape == (2, n, 7)
+
+
+@pytest.mark.parametrize("sizeless", [False, True])
+def test_what_is_remembered_is_bounded_and_keeps_its_types(
+    sizeless: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_memory, "MOST_CALLS", 8)
+    plan = wf.tanh(wf.ones(3)).shown.record.plan
+    calls = Calls(Shape(2, (), (0,), ((("x", 0),),), False))
+    for i in range(1, 50):
+        kind = TensorType(wf.float32, (i,))  # nobody else refers to it, and `id` is a key
+        calls.learn([kind], [float(i)], (wf.Tensor, (plan,), (), None), sizeless)
+        assert sizeless or sys.getrefcount(kind) > 2
+        assert sizeless or calls.find([kind], [float(i)], wf.Tensor)[1] == (plan,)
+    assert len(calls._sized if sizeless else calls._found) <= 8  # pyright: ignore[reportPrivateUsage]

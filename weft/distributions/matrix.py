@@ -77,10 +77,7 @@ class Wishart(ExponentialFamily, OfCovariance):
         self, df: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        name, matrix = self._one(
-            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
-            scale_tril=scale_tril,
-        )  # fmt: skip
+        name, matrix = self._one(covariance_matrix, precision_matrix, scale_tril)
         self._shaped((), matrix.shape[-2:])
         df, matrix = self._sound(validate_args, **{"df": df, name: matrix}).values()
         batch = wf.broadcast_shapes(matrix.shape[:-2], getattr(df, "shape", ()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import weft.eager.functions.api as wf
 from weft import linalg
@@ -13,6 +13,7 @@ from weft.distributions.utils import lazy_property
 from weft.errors import ArgumentError
 
 __all__ = ["LowRankMultivariateNormal", "MultivariateNormal"]
+WAYS: Final = ("covariance_matrix", "precision_matrix", "scale_tril")
 
 
 def times(matrix: Any, vector: Any) -> Any:
@@ -64,12 +65,12 @@ class OfCovariance(Distribution):
         self._unbroadcasted_scale_tril = root(matrix)
         vars(self)[name] = matrix.expand((*batch_shape, *matrix.shape[-2:]))
 
-    def _one(self, **given: Any) -> tuple[str, Any]:
-        """The one way in which the matrix is given."""
-        found = [(name, m) for name, m in given.items() if m is not None]
+    def _one(self, *given: Any) -> tuple[str, Any]:
+        """The one of `WAYS` in which the matrix is given, and the matrix."""
+        found = [(name, m) for name, m in zip(WAYS, given, strict=True) if m is not None]
         if len(found) != 1 or found[0][1].ndim < 2:
             raise ArgumentError.here(
-                f"{type(self).__name__}: expected one of {', '.join(given)}, of rank 2 or more"
+                f"{type(self).__name__}: expected one of {', '.join(WAYS)}, of rank 2 or more"
             )
         return found[0]
 
@@ -98,10 +99,7 @@ class MultivariateNormal(OfCovariance):
         self, loc: Any, covariance_matrix: Any = None, precision_matrix: Any = None,
         scale_tril: Any = None, validate_args: bool | None = None,
     ) -> None:  # fmt: skip
-        name, matrix = self._one(
-            covariance_matrix=covariance_matrix, precision_matrix=precision_matrix,
-            scale_tril=scale_tril,
-        )  # fmt: skip
+        name, matrix = self._one(covariance_matrix, precision_matrix, scale_tril)
         if loc.ndim < 1 or loc.shape[-1:] * 2 != matrix.shape[-2:]:
             raise ArgumentError.here(
                 f"MultivariateNormal: expected loc (..., n) and {name} (..., n, n), got "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from weft.codegen.driver import list_layout
-from weft.library.formula import Formula, numbers
+from weft.library.formula import Formula, OfSizes, Tables
 from weft.library.routine import Part, Routine
 from weft.library.workspace import reserve
 from weft.runtime.memory.address import address
@@ -41,7 +40,7 @@ _layouts: Final[dict[Layout, int]] = {}
 _shown: Final[WeakValueDictionary[int, Case]] = WeakValueDictionary()
 
 
-class Case:
+class Case(OfSizes):
     """A routine for all sizes that pass a formula.
 
     Attributes:
@@ -53,7 +52,7 @@ class Case:
         self.routine, self.found, self.rows = routine, found, _ = made
         layout = Layout(routine.results, routine.reads, found)
         self.layout: Final = _layouts.setdefault(layout, len(_layouts))
-        self._kept: list[Any] = []
+        self._tables = tables = Tables()
         self._sizes = [
             [formula.number(n) for n in part.sizes] if isinstance(part, Part) else []
             for part in routine.parts
@@ -62,35 +61,22 @@ class Case:
         for row, part, sizes in zip(parts, routine.parts, self._sizes, strict=True):
             if isinstance(part, Part):
                 row.entry = part.entry.choice.address
-            row.sizes, row.size_count = self._table(sizes), len(sizes)
-            row.buffers, row.buffer_count = self._table(part.buffers), len(part.buffers)
-        constants = self._table([address(x) for x in routine.constants])
-        temporaries = self._table([formula.number(n) for n in routine.temporaries])
+            row.sizes, row.size_count = tables.add(sizes)
+            row.buffers, row.buffer_count = tables.add(part.buffers)
+        constants = tables.add([address(x) for x in routine.constants])
+        temporaries = tables.add([formula.number(n) for n in routine.temporaries])
         self._formula = formula.table()
-        self._kept.append(parts)
+        tables.keep(parts)
         most = max([len(part.buffers) for part in routine.parts], default=0)
         most = max([most, *map(len, self._sizes)])
         buffers = (routine.constants, routine.temporaries, routine.results)
         reserve(most + MOST_SCRATCH + routine.inputs + sum(map(len, buffers)))
         self._struct = list_layout.Case(
-            self._formula.address, self.layout, ctypes.addressof(parts), len(parts), constants,
-            len(routine.constants), temporaries, len(routine.temporaries),
+            self._formula.address, self.layout, ctypes.addressof(parts), len(parts), *constants,
+            *temporaries,
         )  # fmt: skip
         self.table: Final = ctypes.addressof(self._struct)
         _shown[self.table] = self
-
-    def _table(self, rows: Sequence[int]) -> int:
-        self._kept.append(numbers(rows))
-        return address(self._kept[-1])
-
-    @property
-    def value_count(self) -> int:
-        """How many values its table has."""
-        return self._formula.count
-
-    def holds(self, sizes: bytes) -> bool:
-        """Whether it is the routine for these sizes."""
-        return self._formula.values(sizes) is not None
 
     def part_at(self, number: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         """A part, and its sizes where the call has these sizes."""

@@ -131,6 +131,37 @@ def numbers(rows: Sequence[Any]) -> Table:
     return np.array(rows, np.int64)
 
 
+class Tables:
+    """Tables of 64-bit numbers that native code refers to, as long as these are there."""
+
+    def __init__(self) -> None:
+        self._kept: list[Any] = []
+
+    def add(self, rows: Sequence[Any]) -> tuple[int, int]:
+        """The address of a table, and how many rows it has."""
+        self._kept.append(numbers(rows))
+        return address(self._kept[-1]), len(rows)
+
+    def keep(self, table: object) -> None:
+        """Keeps another one, too."""
+        self._kept.append(table)
+
+
+class OfSizes:
+    """What may be chosen for the sizes that pass a formula."""
+
+    _formula: FormulaTable
+
+    @property
+    def value_count(self) -> int:
+        """How many values its table has."""
+        return self._formula.count
+
+    def holds(self, sizes: bytes) -> bool:
+        """Whether it is for these sizes."""
+        return self._formula.values(sizes) is not None
+
+
 class Choice:
     """A table of what may be chosen; see `weft.codegen.driver.list_layout`."""
 

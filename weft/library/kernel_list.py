@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from weft.codegen.driver import list_layout
 from weft.errors import CompileError, NoCompilerError
 from weft.library.case import Case, case_at
 from weft.library.entry import link
-from weft.library.formula import Choice, numbers
+from weft.library.formula import Choice, Tables, numbers
 from weft.library.host_part import HostPart
 from weft.library.routine import Part
 from weft.library.variant import Code, variant_at
@@ -75,26 +75,22 @@ class KernelList:
 
     def __init__(self, rows: Sequence[Row], count: int, given: Sequence[int]) -> None:
         self._rows = rows  # and the tables to which theirs refer
-        self._kept: list[Any] = []
+        self._tables = tables = Tables()
         steps = (list_layout.Step * len(rows))()
         for step, row in zip(steps, rows, strict=True):
             step.call, step.first, step.layout = row.cases.address, row.first, row.layout
-            step.inputs, step.input_count = self._table(row.inputs)
-            step.outputs, step.output_count = self._table(row.outputs)
-            step.dead, step.dead_count = self._table(row.dead)
-        self._kept.append(steps)
+            step.inputs, step.input_count = tables.add(row.inputs)
+            step.outputs, step.output_count = tables.add(row.outputs)
+            step.dead, step.dead_count = tables.add(row.dead)
+        tables.keep(steps)
         self._places = numbers([0] * count)
         self._bytes = numbers([0] * count)
         self._struct = list_layout.List(
-            ctypes.addressof(steps), len(steps), *self._table(given), address(self._places),
+            ctypes.addressof(steps), len(steps), *tables.add(given), address(self._places),
             address(self._bytes),
         )  # fmt: skip
         self._address = ctypes.addressof(self._struct)
         reserve(count)
-
-    def _table(self, rows: Sequence[Any]) -> tuple[int, int]:
-        self._kept.append(numbers(rows))
-        return address(self._kept[-1]), len(rows)
 
     def stitch(
         self, into: Workspace, sizes: bytes, addresses: bytes, add: Callable[[int], None]

@@ -13,11 +13,10 @@ from weft.codegen.driver import list_layout as layout
 from weft.codegen.target import Target
 from weft.ir.extent import Extent, Extents
 from weft.ir.node import Value
-from weft.library.formula import DecidedError, Formula, FormulaTable, numbers
+from weft.library.formula import DecidedError, Formula, OfSizes, Tables
 from weft.passes.group import Group
 from weft.passes.launch import ERROR, Kernel, Launch, Scratch
 from weft.runtime.compilation import compiler
-from weft.runtime.memory.address import address as address_of
 
 
 class Code:
@@ -125,7 +124,7 @@ def variant_at(address: int) -> Variant:
     return _shown[address]
 
 
-class Variant:
+class Variant(OfSizes):
     """Launches for all sizes that pass the same guards.
 
     Args:
@@ -182,17 +181,16 @@ class Variant:
         def value(x: Number) -> int:
             return formula.extent(x.extent) if isinstance(x, Place) else formula.number(x)
 
-        self._kept: list[Any] = []
+        self._tables = Tables()
         launches = (layout.Launch * len(self.templates))()
         for launch, template in zip(launches, self.templates, strict=True):
             self._fill(launch, template, value)
-        scratch = self._table([(each, value(size)) for size, each in self.scratch])
+        scratch = self._tables.add([(each, value(size)) for size, each in self.scratch])
         self._formula = formula.table()
-        self._kept.append(launches)
+        self._tables.keep(launches)
         self._struct = layout.Variant(
-            self._formula.address, ctypes.addressof(launches), len(launches), scratch,
-            len(self.scratch),
-        )  # fmt: skip
+            self._formula.address, ctypes.addressof(launches), len(launches), *scratch
+        )
         found = ctypes.addressof(self._struct)
         _shown[found] = self
         return found
@@ -202,27 +200,12 @@ class Variant:
         places = [(i, value(x)) for i, x in enumerate(slots) if isinstance(x, Place)]
         launch.address, launch.chunks = code.place, value(chunks)
         launch.planned, launch.ticks = max(planned, 1), int(ns * layout.TICKS)
-        launch.slots = self._table([x if type(x) is int else 0 for x in slots])
-        launch.slot_count = len(slots)
-        launch.numbers, launch.number_count = self._table(places), len(places)
-        launch.buffers, launch.buffer_count = self._table(buffers), len(buffers)
+        add = self._tables.add
+        launch.slots, launch.slot_count = add([x if type(x) is int else 0 for x in slots])
+        launch.numbers, launch.number_count = add(places)
+        launch.buffers, launch.buffer_count = add(buffers)
         launch.error = error
 
-    def _table(self, rows: Sequence[Any]) -> int:
-        self._kept.append(numbers(rows))
-        return address_of(self._kept[-1])
-
-    @property
-    def value_count(self) -> int:
-        """How many values its table has."""
-        return self._formula.count
-
-    def holds(self, sizes: bytes) -> bool:
-        """Whether the kernels hold for these sizes, if it has a table."""
-        assert self.table
-        return self._formula.values(sizes) is not None
-
-    _formula: FormulaTable
     _struct: Any
 
     def as_data(self, key_of: Callable[[Kernel], object]) -> dict[str, Any]:

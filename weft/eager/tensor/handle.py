@@ -11,14 +11,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from weft.eager.record.memory import snapshot
 from weft.eager.record.memory.memory_pool import copied, lease, lend
-from weft.eager.record.memory.snapshot import (
-    compute_readers,
-    is_open,
-    loan_of,
-    note_late,
-    recorded_copy,
-)
 from weft.eager.record.pending.access import array_of
 from weft.eager.record.pending.change import Replaced
 from weft.eager.record.pending.global_mark import changes, inferring
@@ -140,7 +134,7 @@ class Handle:
             return view.base.memory
         array = self.array
         if self.shown.loan is None:
-            compute_readers(array)
+            snapshot.compute_readers(array)
             if not trace.now.is_alone:
                 self._leave_copy(array)
         found = lease(array)
@@ -166,7 +160,7 @@ class Handle:
             changes.mark = object()
         self.lent = True
         if self.shown.array is not None:
-            self.shown.loan = loan_of(self.shown.array)
+            self.shown.loan = snapshot.loan_of(self.shown.array)
 
     @property
     def is_available(self) -> bool:
@@ -254,8 +248,8 @@ class Handle:
             self._show_of_leaf(lazy)
             return
         old = self.shown
-        if lazy.array is not None and old.type is lazy.type and is_open(old):
-            lazy = recorded_copy(lazy)
+        if lazy.array is not None and old.type is lazy.type and snapshot.is_open(old):
+            lazy = snapshot.recorded_copy(lazy)
         if old.tracked and not lazy.tracked and old.leaf is None:
             lazy = with_history(lazy, old)
         self._note(lazy)
@@ -299,14 +293,14 @@ class Handle:
         is_read = lazy.tracked and lazy.leaf is None
         # A tangent that is asked for later may read it, too.
         is_read = is_read or bool(trace.now.duals and not getattr(self, "lent", False))
-        if old.type is lazy.type and lazy.array is None and (not is_read or is_open(old)):
+        if old.type is lazy.type and lazy.array is None and (not is_read or snapshot.is_open(old)):
             lazy.home = old if old.array is not None else old.home
         old.home = None
         home = lazy.home  # read once: another thread may reset it
-        if home is not None and is_open(home):  # nothing recorded reads that memory
+        if home is not None and snapshot.is_open(home):  # nothing recorded reads that memory
             trace.now.due = True
             if is_read:
-                note_late()
+                snapshot.note_late()
         self._version += 1
 
     @staticmethod

@@ -86,7 +86,7 @@ class Calls:
         self.shape = shape
         count = shape.positional + len(shape.names)
         self.latest: tuple[Any, ...] = (*[None] * (count + 1), *_NOTHING)
-        self._found: dict[Any, Found] = {}
+        self._found: dict[Any, tuple[Found, tuple[TensorType, ...]]] = {}  # by ids of these types
         self._sized: dict[Any, _Sized] = {}  # by dtypes and ranks
         self.parts: dict[Any, Part] = {}
         self.unused = 0
@@ -101,7 +101,7 @@ class Calls:
             sized = self._sized.get((kind, static, *_without_sizes(types)))
             found = None if sized is None else sized.at(types)
         else:
-            found = self._found.get((kind, static, *map(id, types)))
+            found, _ = self._found.get((kind, static, *map(id, types)), (None, ()))
         if found is None:
             return _NOTHING
         self.unused = 0
@@ -122,12 +122,13 @@ class Calls:
         static = tuple([*map(hashable, others)])
         kind, _, _, lens = found
         self.unused += 1
+        for calls in (self._sized, self._found):
+            if len(calls) >= MOST_CALLS:
+                calls.clear()
         if sizeless and lens is None:
             self._sized[kind, static, *_without_sizes(types)] = _Sized(self.shape, found)
-            return
-        if len(self._found) >= MOST_CALLS:
-            self._found.clear()
-        self._found[kind, static, *map(id, types)] = found
+        else:
+            self._found[kind, static, *map(id, types)] = found, tuple(types)
 
     def part(self, others: Sequence[Any]) -> Part | None:
         """The lens of a view of a computed tensor."""
