@@ -310,15 +310,18 @@ def test_nothing_is_left():
                     channel.call(Message("a", {}, [np.ones(100_000)]))
                     channel.start(Message("a", {}, [np.ones(100_000)])).result()
 
-    once()
+    # gRPC opens descriptors of its own as its threads need them; what leaks grows with the rounds.
+    rounds, allowed = 24, 10
+    for _ in range(3):
+        once()
     time.sleep(0.3)
     before, memory = files(), sorted(os.listdir("/dev/shm"))
-    for _ in range(5):
+    for _ in range(rounds):
         once()
     until = time.monotonic() + 5
-    while files() > before + 2 and time.monotonic() < until:
+    while files() > before + allowed and time.monotonic() < until:
         time.sleep(0.05)
-    assert files() <= before + 2
+    assert files() <= before + allowed
     assert sorted(os.listdir("/dev/shm")) == memory
     names = [t.name for t in threading.enumerate() if t.name.startswith("weft-rpc-")]
     assert set(names) <= {"weft-rpc-alarms"}
