@@ -150,7 +150,7 @@ def _lowered(
 ) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
     fused = grouped(step, fusing)
     inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=announce)
-    planner = Planner(inner, generator.copy, generator.numbers)
+    planner = Planner(inner, generator.copy, generator.numbers if fusing else None)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:

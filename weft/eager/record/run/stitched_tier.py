@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
+from weft.codegen.target import portable
 from weft.eager.record.listing.collective_calls import collective_calls, shared
 from weft.eager.record.listing.expansion import expand
 from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled
@@ -19,11 +20,16 @@ from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
+from weft.library.generator import LibraryGenerator
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import op_of
+from weft.passes.pipeline import optimize
+from weft.passes.step import Step
+from weft.runtime import finish
 from weft.runtime.compilation import compiler
+from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
 from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
@@ -93,7 +99,7 @@ def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) ->
 
 
 class Stitched(Tier):
-    """Library kernels.
+    """A list of library kernels.
 
     Args:
         for_good: whether it stays so, however often it runs.
@@ -102,7 +108,7 @@ class Stitched(Tier):
     def __init__(self, as_rows: bool, for_good: bool = False) -> None:
         super().__init__(as_rows)
         self._for_good = for_good
-        self._runs = 1
+        self._runs = 0
 
     @property
     def why(self) -> str:
@@ -113,11 +119,7 @@ class Stitched(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        if self._for_good or stays_stitched(structure, self._runs):
-            self._runs += 1
-            return self
-        at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
-        return compiled(structure, self.as_rows) if at_once else Compiling(self.as_rows)
+        return self if self._for_good else _after(self, structure, self._runs)
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
@@ -125,23 +127,64 @@ class Stitched(Tier):
         run = stitched(structure, leaves, self.as_rows)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
+        self._runs += 1
         return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
         """See `Tier`."""
         if self._for_good or isinstance(error, NoCompilerError):
             return Interpreted(structure, self.as_rows, self._for_good)
+        if len(structure.devices) == 1 and not any([r.plan.boundless for r in structure.records]):
+            with contextlib.suppress(CompileError):
+                return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
 
 
-class Compiling(Stitched):
+class Unfused(Compiled):
+    """A program of library kernels, for what lists of them cannot do: loops and branches."""
+
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return f"library kernels in a program: it has run {self.runs - 1} times"
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        return _after(self, structure, self.runs)
+
+    def instead(self, structure: Structure, error: Exception) -> Tier:
+        """See `Tier`."""
+        if isinstance(error, NoCompilerError):
+            return Interpreted(structure, self.as_rows)
+        return compiled(structure, self.as_rows)
+
+    def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
+        del device
+        kernels = LibraryGenerator(portable())
+        return finish.unfused(optimize(step), threads, kernels, kernels.addresses)
+
+
+def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
+    """What computes the next run of a structure that has run so often on library kernels."""
+    if stays_stitched(structure, runs):
+        return tier
+    at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
+    return compiled(structure, tier.as_rows) if at_once else Compiling(tier)
+
+
+class Compiling(Tier):
     """Library kernels once more, while other processes compile those of a program.
 
     The next run is the program's, whether or not they are done by then.
+
+    Args:
+        cold: what has run until now.
     """
 
-    def __init__(self, as_rows: bool) -> None:
-        super().__init__(as_rows)
+    def __init__(self, cold: Stitched | Unfused) -> None:
+        super().__init__(cold.as_rows)
+        self.overwrites = cold.overwrites
+        self._cold = cold
         self._program: Tier | None = None
 
     @property
@@ -158,7 +201,7 @@ class Compiling(Stitched):
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows)
-        compute = super().begin(structure, leaves, wanted)
+        compute = self._cold.begin(structure, leaves, wanted)
 
         def beside() -> Results:
             found = compute()
