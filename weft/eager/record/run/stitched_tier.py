@@ -20,6 +20,7 @@ from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
+from weft.ir.shape import is_stack, size
 from weft.library.generator import LibraryGenerator
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
@@ -35,11 +36,19 @@ from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
 STITCHED_RUNS: Final = 2
-"""During the next run, kernels of a program are compiled; the one after it is the program's."""
-SHAPES: Final = 8
-"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
+"""Then a program is begun: for a structure with loops, or with results ..."""
+LARGE: Final = 1 << 24
+"""... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
 STITCHED_RUNS_OF_MANY: Final = 64
-"""... then each runs so often before it has a program of its own, which takes long to compile."""
+"""... it runs so often before, as does what comes in ever new sizes: ..."""
+SHAPES: Final = 8
+"""... so many structures with the same calls."""
+COMPILE_SECONDS: Final = 0.05
+"""For each call of other types: the program takes over when it should be there, ..."""
+BESIDE: Final = 2
+"""... after at most so many times the runs that there were."""
+BYTES_A_SECOND: Final = 2e9
+"""What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
 
 _shapes: Final[dict[tuple[str, ...], int]] = {}
@@ -53,13 +62,30 @@ def meet(structure: Structure) -> None:
     _shapes[calls] = _shapes.get(calls, 0) + 1
 
 
-def stays_stitched(structure: Structure, runs: int) -> bool:
-    """Whether a structure that has run so often runs on library kernels alone once more."""
+def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
+    """Whether a structure that has run so often runs on library kernels alone once more.
+
+    Args:
+        loops: whether it has loops: the sizes of its results do not tell how much it computes.
+    """
     if is_compiled_at_once(types_of(structure)):
         return False
     if runs < STITCHED_RUNS:
         return True
-    return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
+    is_small = not loops and _result_bytes(structure) < LARGE
+    return runs < STITCHED_RUNS_OF_MANY and (is_small or _shapes.get(structure.calls, 0) >= SHAPES)
+
+
+def _runs_beside(structure: Structure, runs: int) -> int:
+    """How often a structure runs while its program is compiled; it has run so often."""
+    kinds = len({record.plan for record in structure.records})
+    seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
+    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs)), 1)
+
+
+def _result_bytes(structure: Structure) -> int:
+    kinds = [kind for record in structure.records for kind in record.plan.types]
+    return sum([size(t.shape) * t.dtype.size for t in kinds if not is_stack(t.shape)])
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -166,26 +192,29 @@ class Unfused(Compiled):
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
     """What computes the next run of a structure that has run so often on library kernels."""
-    if stays_stitched(structure, runs):
+    if stays_stitched(structure, runs, isinstance(tier, Unfused)):
         return tier
     at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
-    return compiled(structure, tier.as_rows) if at_once else Compiling(tier)
+    return compiled(structure, tier.as_rows) if at_once else Compiling(tier, runs)
 
 
 class Compiling(Tier):
-    """Library kernels once more, while other processes compile those of a program.
+    """Library kernels some more times, while other processes compile those of a program.
 
-    The next run is the program's, whether or not they are done by then.
+    How often follows from the structure, whether or not they are done by then.
 
     Args:
-        cold: what has run until now.
+        cold: what has run until now, ...
+        runs: ... so often.
     """
 
-    def __init__(self, cold: Stitched | Unfused) -> None:
+    def __init__(self, cold: Stitched | Unfused, runs: int) -> None:
         super().__init__(cold.as_rows)
         self.overwrites = cold.overwrites
         self._cold = cold
+        self._runs = runs
         self._program: Tier | None = None
+        self._left = 0  # runs, until the program's
 
     @property
     def why(self) -> str:
@@ -194,13 +223,15 @@ class Compiling(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        return self._program or self
+        return self if self._program is None or self._left else self._program
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows)
+                self._left = _runs_beside(structure, self._runs)
+        self._left = max(self._left - 1, 0)
         compute = self._cold.begin(structure, leaves, wanted)
 
         def beside() -> Results:
@@ -218,12 +249,12 @@ def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> s
     try:
         launches, calls = counted(graph, outputs, feeds)
     except NoRoutineError:
-        return "this program from the first run on: the library has no loops or branches"
+        return "library kernels in a program at first, for loops or branches; later this program"
     except CompileError:
         return "this program from the first run on: the library lacks a kernel"
     python = f" and {calls} calls of Python" if calls else ""
     what = f"{launches} launches{python}"
-    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
+    return f"library kernels at first: {what}; later this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:
