@@ -75,7 +75,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(layout),  # images with their channels last
     Pass(cse),  # common subexpressions
     Pass(prune),  # dead code again
-    Pass(bodies, "matmuls of all iterations at once; loops run in no other tier"),
+    Pass(bodies, "matmuls of all iterations at once, in every tier"),
     Pass(rematerialize),  # recomputes what is cheap, to save memory
 )
 
