@@ -6,8 +6,10 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from weft import config
 from weft.codegen.driver import list_layout
 from weft.errors import CompileError, NoCompilerError
+from weft.library import workspace
 from weft.library.case import Case, case_at
 from weft.library.entry import link
 from weft.library.formula import Choice, Tables, numbers
@@ -120,6 +122,21 @@ class KernelList:
                 part.add(own)
             else:
                 return False
+
+    def run(self, sizes: bytes, addresses: bytes) -> bool:
+        """Stitches and runs it at once, if nothing stands in the way; whether it was run.
+
+        It may be run again if it was not, or if a value did not fit.
+        """
+        into = workspace.take(int(config.get("threads")))
+        table, stitch = into.table, driver.entries().stitch
+        state = stitch(self._address, into.address, sizes, addresses)
+        while state == list_layout.NO_ROOM:
+            into.grow()
+            state = stitch(self._address, into.address, sizes, addresses)
+        fault = state or table.unlinked or table.host_count or into.run(0, table.launch_count)
+        workspace.give(into)
+        return not fault
 
     def _part(self, step: int, case: int, part: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         return case_at(case).part_at(part, sizes[8 * self._rows[step].first :])

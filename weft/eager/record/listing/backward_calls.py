@@ -66,6 +66,9 @@ MOST_DENSE: Final = 1 << 20
 """Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
 
 
+MOST_TERMS: Final = 8  # that one routine adds up
+
+
 class BackwardPass:
     """The steps of one backward pass, in order.
 
@@ -137,12 +140,15 @@ class BackwardPass:
         parts = self._parts.get(key)
         if not parts:
             return None
-        if len(parts) > 1:
-            total = Temporary(origin)
+        kind = origin.type.dtype
+        narrow = kind.is_floating and kind.size < 4  # rounded once, at the end
+        most = len(parts) if narrow else MOST_TERMS
+        while len(parts) > 1:  # in order, so that a few routines serve sums of any length
+            total, terms = Temporary(origin), parts[:most]
             self.steps.append(
-                Step(origin.record, None, len(parts), tuple(parts), ((total, origin),))
+                Step(origin.record, None, len(terms), tuple(terms), ((total, origin),))
             )
-            parts[:] = [total]
+            parts[:most] = [total]
         return parts[0]
 
     def _visit(self, call: Record) -> None:

@@ -68,9 +68,9 @@ class Listed(NamedTuple):
         if self.parts:
             sum_of(self.outputs[0][1].type(records), self.parts)
         elif self.pull is None:
-            forward(records[self.record])
+            forward(records[self.record], anew=True)
         else:
-            backward(records[self.record], self.pull)
+            backward(records[self.record], self.pull, anew=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,8 @@ class Listing:
         fills: values that are one number throughout, where their types are found, the number.
         outputs: the values whose memory the structure's outputs have.
         owned: values with arrays of their own, and where their types are found.
+        updates: those that are written where the leaves lie that they replace.
+        guard: the first step that does so, if an earlier one may fail; else 0.
         rest: sizes behind those of the plans.
         bytes: of all sizes.
     """
@@ -91,6 +93,8 @@ class Listing:
     fills: tuple[tuple[int, Kind, int], ...]
     outputs: tuple[int, ...]
     owned: tuple[tuple[int, Kind], ...]
+    updates: dict[int, int]
+    guard: int
     rest: bytes
     bytes: int
 
@@ -244,9 +248,38 @@ class _Lister:
         sizes = Sizes(self._structure.records)
         rows = [self._row(step, sizes, frozenset(given)) for step in steps]
         kernels = KernelList(rows, self._count, given)
+        updates, guard = self._updates(steps, roots)
         return Listing(
-            steps, kernels, tuple(self._fills), roots, owned, sizes.rest, sizes.bytes
+            steps, kernels, tuple(self._fills), roots, owned, updates, guard, sizes.rest,
+            sizes.bytes,
         )  # fmt: skip
+
+    def _updates(self, steps: Sequence[Listed], roots: Sequence[int]) -> tuple[dict[int, int], int]:
+        """What is written where the leaf lies that it replaces; see `Listing`.
+
+        Nothing may read the leaf later, and nothing may fail any more.
+        """
+        homes = dict(zip(roots, self._structure.homes, strict=True))
+        routines = [step.ready.case.routine for step in steps]
+        if max(homes.values(), default=-1) < 0 or any([r.calls for r in routines]):
+            return {}, 0  # Ctrl-C may end a call of Python
+        found: dict[int, int] = {}
+        first, read = len(steps), set(roots)
+        for i in range(len(steps) - 1, -1, -1):
+            step, routine = steps[i], routines[i]
+            if routine.fails:
+                return found, first if found else 0
+            inputs = [self._root.get(n, n) for n in step.inputs]
+            now = {inputs[j] for j in routine.reads}
+            for k, (y, _) in enumerate(step.outputs, routine.inputs):
+                home = homes.get(y, -1)
+                if home < 0 or home in read or roots.count(y) > 1:
+                    continue
+                places = [j for j in routine.reads if inputs[j] == home]
+                if all([(j, k) in routine.updates for j in places]):
+                    found[y], first = home, i
+            read |= now
+        return found, 0
 
     def _row(self, step: Listed, sizes: Sizes, given: frozenset[int]) -> Row:
         """A step as native code takes it."""

@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
+from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.collective_calls import collective_calls, shared
 from weft.eager.record.listing.expansion import expand
 from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.pending.lazy import Array, Lazy
-from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.placed_tier import OverDevices
 from weft.eager.record.run.stitch import counted, stitched
@@ -31,29 +32,57 @@ from weft.transport import session
 STITCHED_RUNS: Final = 2
 """During the next run, kernels of a program are compiled; the one after it is the program's."""
 SHAPES: Final = 8
-"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
+"""Structures with the same calls, in any number, from which on they are taken for one that is new
+each time: ..."""
 STITCHED_RUNS_OF_MANY: Final = 64
 """... then each runs so often before it has a program of its own, which takes long to compile."""
 MOST: Final = 512  # forgotten together
+MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
-_shapes: Final[dict[tuple[str, ...], int]] = {}
+_shapes: Final[dict[frozenset[str], int]] = {}
+_early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
 
 
 def meet(structure: Structure) -> None:
     """Count a structure that has not run before."""
-    calls = structure.calls
+    calls = frozenset(structure.calls)
     if len(_shapes) >= MOST:
         _shapes.clear()
     _shapes[calls] = _shapes.get(calls, 0) + 1
+
+
+def is_of_many(structure: Structure) -> bool:
+    """Whether there are so many structures like it that it stays a list for long."""
+    return _shapes.get(frozenset(structure.calls), 0) >= SHAPES
+
+
+def is_early(plans: tuple[Plan, ...]) -> bool:
+    """Whether one of many structures has run so rarely that it is still a list."""
+    few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
+    return few and not is_compiled_at_once(())
+
+
+def note_run(plans: tuple[Plan, ...], least: int = 1) -> bool:
+    """Count a run, which is at least the one of this number; true."""
+    if len(_early) >= MOST_EARLY:
+        _early.clear()
+    _early[plans] = max(_early.get(plans, 0) + 1, least)
+    return True
+
+
+def plans_of(structure: Structure) -> tuple[Plan, ...]:
+    """The plans of its calls."""
+    return tuple([record.plan for record in structure.records])
 
 
 def stays_stitched(structure: Structure, runs: int) -> bool:
     """Whether a structure that has run so often runs on library kernels alone once more."""
     if is_compiled_at_once(types_of(structure)):
         return False
+    runs = max(runs, _early.get(plans_of(structure), 0))
     if runs < STITCHED_RUNS:
         return True
-    return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
+    return runs < STITCHED_RUNS_OF_MANY and is_of_many(structure)
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -103,6 +132,7 @@ class Stitched(Tier):
         super().__init__(as_rows)
         self._for_good = for_good
         self._runs = 1
+        self._memo: Memo | None = None  # once it has come again: few do
 
     @property
     def why(self) -> str:
@@ -115,6 +145,7 @@ class Stitched(Tier):
         """See `Tier`."""
         if self._for_good or stays_stitched(structure, self._runs):
             self._runs += 1
+            self._memo = self._memo or Memo()
             return self
         at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
         return compiled(structure, self.as_rows) if at_once else Compiling(self.as_rows)
@@ -122,9 +153,12 @@ class Stitched(Tier):
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         driver.entries()
-        run = stitched(structure, leaves, self.as_rows)
+        run = stitched(structure, leaves, self.as_rows, structure.memo or self._memo)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
+        self.overwrites = run.overwrites
+        if structure.memo is not None:
+            note_run(plans_of(structure), self._runs)
         return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
