@@ -79,10 +79,9 @@ def stays_stitched(structure: Structure, runs: int) -> bool:
     """Whether a structure that has run so often runs on library kernels alone once more."""
     if is_compiled_at_once(types_of(structure)):
         return False
-    runs = max(runs, _early.get(plans_of(structure), 0))
-    if runs < STITCHED_RUNS:
-        return True
-    return runs < STITCHED_RUNS_OF_MANY and is_of_many(structure)
+    if is_of_many(structure):
+        return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
+    return runs < STITCHED_RUNS
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -157,7 +156,7 @@ class Stitched(Tier):
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
         self.overwrites = run.overwrites
-        if structure.memo is not None:
+        if structure.memo is not None and is_of_many(structure):
             note_run(plans_of(structure), self._runs)
         return run.run
 
