@@ -404,6 +404,11 @@ class Routine:
         values = ", ".join([str(f.reg(arg)) for arg in args])
         return f.instruction(self.result, f"call {self.result} @{self.name}({values})")
 
+    def at(self, f: Procedure) -> Word:
+        """The function's address."""
+        f.calls[self.name] = self
+        return Word(f, Reg("ptr", f"@{self.name}"))
+
     def write(self, machine: Machine) -> Procedure:
         """The function for a machine."""
         names = self._body.__code__.co_varnames[1:]
