@@ -439,9 +439,10 @@ def routine(*layouts: Any, result: Any = None) -> Callable[[Callable[..., Any]],
 def module(machine: Machine, *routines: Routine) -> str:
     """A module of functions, and of those that they call, none of them seen from outside."""
     waiting, texts = list(routines), dict[str, str]()
-    declarations = set[str]()
+    declarations, named = set[str](), dict[str, Routine]()
     while waiting:
         current = waiting.pop()
+        assert named.setdefault(current.name, current) is current, f"two functions {current.name}"
         if current.name not in texts:
             f = current.write(machine)
             waiting += f.calls.values()

@@ -60,7 +60,7 @@ def stitch(f: Procedure, program: Ref, w: Ref, sizes: Word, addresses: Word) -> 
 def _step(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
     """Writes the launches of a step."""
     with f.when(step["call"].is_null()):
-        f.give(_parts(f, program, w, step, sizes))
+        f.give(_divide(f, program, w, step, sizes))
     own = sizes.to(i64).at(step["first"])
     found = f.local(choose(f, step["call"].to(Choice), own))
     with f.when(found.is_null()):
@@ -148,7 +148,7 @@ def _size(f: Procedure, output: Ref, sizes: Word) -> Word:
 
 
 @routine(List, Workspace, Step, pointer, result=i64)
-def _parts(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
+def _divide(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
     """Divides memory among values, and writes the launches that copy others to it."""
     outputs, places = step["outputs"].to(Output), program["places"].to(i64)
     inputs = step["inputs"].to(i64)
@@ -159,7 +159,7 @@ def _parts(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
         places.at(part["value"]).store(place)
         with f.when(step["input_count"].differs(0) & size.differs(0)):
             source = places.at(inputs.at(i).load()).load()
-            state = _copy(f, w, place, source, size)
+            state = _write_copy(f, w, place, source, size)
             with f.when(state.differs(DONE)):
                 f.give(state)
         place.set(place + size)
@@ -168,7 +168,7 @@ def _parts(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
 
 
 @routine(Workspace, i64, i64, i64, result=i64)
-def _copy(f: Procedure, w: Ref, to: Word, source: Word, size: Word) -> int:
+def _write_copy(f: Procedure, w: Ref, to: Word, source: Word, size: Word) -> int:
     """Writes a launch that copies bytes."""
     number, first = w["launch_count"], w["slot_count"]
     with f.when((number >= w["launch_room"]) | (first + 3 > w["slot_room"])):
@@ -179,7 +179,7 @@ def _copy(f: Procedure, w: Ref, to: Word, source: Word, size: Word) -> int:
     slots.at(1).store(source)
     slots.at(2).store(size)
     call = w["calls"].to(Unit).at(number)
-    call["function"], call["args"] = move.at(f), slots
+    call["function"], call["args"] = copy_pieces.at(f), slots
     call["begin"], call["end"] = 0, ((size + (PIECE - 1)) // PIECE).short()
     call["flags"], call["position"] = 0, 0
     w["ticks"].to(i64).at(number).store(size)  # 16 bytes in a nanosecond
@@ -191,7 +191,7 @@ def _copy(f: Procedure, w: Ref, to: Word, source: Word, size: Word) -> int:
 
 
 @routine(pointer, u32, u32, i64)
-def move(f: Procedure, slots: Word, begin: Word, end: Word, thread: Word) -> None:
+def copy_pieces(f: Procedure, slots: Word, begin: Word, end: Word, thread: Word) -> None:
     """Copies pieces, as kernels do their chunks."""
     del thread
     size, first, last = slots.to(i64).at(2).load(), begin.wide() * PIECE, end.wide() * PIECE
