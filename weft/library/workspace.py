@@ -37,6 +37,8 @@ class Workspace:
         self._tables: dict[str, Table] = {}
         self._error = np.zeros(8, np.int64)
         self.table.error = address(self._error)
+        self._serial = layout.Program()  # which needs no more than its calls
+        self._serial.error, self._serial.leave = self.table.error, layout.BEYOND
         self._memory: Table | None = None
         self._buffers = 0
         self._give_rooms(LAUNCHES, SLOTS)
@@ -81,6 +83,11 @@ class Workspace:
         """For each launch its step, its part, its case and its variant."""
         return self._tables["origins"][: 4 * self.table.launch_count].reshape(-1, 4).tolist()
 
+    def first_of(self, step: int) -> int:
+        """The first launch of a step or of those after it."""
+        steps = self._tables["origins"][: 4 * self.table.launch_count : 4]
+        return int(np.searchsorted(steps, step))
+
     def hosts(self) -> list[list[int]]:
         """For each call of Python the launch after it, its step, its part, its case, its slot."""
         return self._tables["hosts"][: 5 * self.table.host_count].reshape(-1, 5).tolist()
@@ -106,14 +113,14 @@ class Workspace:
         stitched, threads, ns = self.table, self.table.threads, self.ns(first, last)
         price = DIVIDING_NS + LAUNCH_NS * (last - first)
         parallel = threads > 1 and ns - ns / threads >= price
-        table = layout.Program()
+        table = layout.Program() if parallel else self._serial
         table.calls, table.call_count = stitched.calls + 32 * first, last - first
-        table.slots, table.error, table.team = stitched.slots, stitched.error, TEAM.address
-        table.threads, table.leave = threads, layout.BEYOND
         entries = driver.entries()
         enter = entries.run_locked if ns < HOLD_NS and not parallel else entries.run
         held: Any = None
         if parallel:
+            table.error, table.team, table.leave = stitched.error, TEAM.address, layout.BEYOND
+            table.slots, table.threads = stitched.slots, threads
             held = self._segmented(table, first, last)
             TEAM.grow(threads)
             if TURN.team is not TEAM or TURN.left:

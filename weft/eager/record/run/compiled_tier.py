@@ -42,13 +42,13 @@ class Compiled(Tier):
         NoCompilerError: no compiler process is available.
     """
 
-    overwrites: bool = True
     runs: int
     """How many there were."""
 
     @uncollected
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
         super().__init__(as_rows)
+        self.overwrites = True
         self._rows = expanded.rows
         homes: list[int] = []
         for i, home in enumerate(structure.homes):

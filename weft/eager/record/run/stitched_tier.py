@@ -8,11 +8,12 @@ from typing import Final
 
 from weft import config
 from weft.codegen.target import portable
+from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.collective_calls import collective_calls, shared
 from weft.eager.record.listing.expansion import expand
 from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.pending.lazy import Array, Lazy
-from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.placed_tier import OverDevices
 from weft.eager.record.run.stitch import counted, stitched
@@ -50,16 +51,42 @@ BESIDE: Final = 2
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
+MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
-_shapes: Final[dict[tuple[str, ...], int]] = {}
+_shapes: Final[dict[frozenset[str], int]] = {}
+_early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
 
 
 def meet(structure: Structure) -> None:
     """Count a structure that has not run before."""
-    calls = structure.calls
+    calls = frozenset(structure.calls)
     if len(_shapes) >= MOST:
         _shapes.clear()
     _shapes[calls] = _shapes.get(calls, 0) + 1
+
+
+def is_of_many(structure: Structure) -> bool:
+    """Whether there are so many structures like it that it stays a list for long."""
+    return _shapes.get(frozenset(structure.calls), 0) >= SHAPES
+
+
+def is_early(plans: tuple[Plan, ...]) -> bool:
+    """Whether one of many structures has run so rarely that it is still a list."""
+    few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
+    return few and not is_compiled_at_once(())
+
+
+def note_run(plans: tuple[Plan, ...], least: int = 1) -> bool:
+    """Count a run, which is at least the one of this number; true."""
+    if len(_early) >= MOST_EARLY:
+        _early.clear()
+    _early[plans] = max(_early.get(plans, 0) + 1, least)
+    return True
+
+
+def plans_of(structure: Structure) -> tuple[Plan, ...]:
+    """The plans of its calls."""
+    return tuple([record.plan for record in structure.records])
 
 
 def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
@@ -70,10 +97,10 @@ def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
     """
     if is_compiled_at_once(types_of(structure)):
         return False
-    if runs < STITCHED_RUNS:
-        return True
+    if is_of_many(structure):
+        return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
     is_small = not loops and _result_bytes(structure) < LARGE
-    return runs < STITCHED_RUNS_OF_MANY and (is_small or _shapes.get(structure.calls, 0) >= SHAPES)
+    return runs < STITCHED_RUNS or (is_small and runs < STITCHED_RUNS_OF_MANY)
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
@@ -135,6 +162,7 @@ class Stitched(Tier):
         super().__init__(as_rows)
         self._for_good = for_good
         self._runs = 0
+        self._memo: Memo | None = None  # once it has come again: few do
 
     @property
     def why(self) -> str:
@@ -145,15 +173,19 @@ class Stitched(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
+        self._memo = self._memo or Memo()
         return self if self._for_good else _after(self, structure, self._runs)
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         driver.entries()
-        run = stitched(structure, leaves, self.as_rows)
+        run = stitched(structure, leaves, self.as_rows, structure.memo or self._memo)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
+        self.overwrites = run.overwrites
         self._runs += 1
+        if structure.memo is not None and is_of_many(structure):
+            note_run(plans_of(structure), self._runs)
         return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
@@ -210,7 +242,6 @@ class Compiling(Tier):
 
     def __init__(self, cold: Stitched | Unfused, runs: int) -> None:
         super().__init__(cold.as_rows)
-        self.overwrites = cold.overwrites
         self._cold = cold
         self._runs = runs
         self._program: Tier | None = None
@@ -233,6 +264,7 @@ class Compiling(Tier):
                 self._left = _runs_beside(structure, self._runs)
         self._left = max(self._left - 1, 0)
         compute = self._cold.begin(structure, leaves, wanted)
+        self.overwrites = self._cold.overwrites
 
         def beside() -> Results:
             found = compute()

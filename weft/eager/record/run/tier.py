@@ -44,13 +44,12 @@ class Tier(ABC):
         as_rows: whether row-sparse outputs stay so: see `expand`.
 
     Attributes:
-        overwrites: whether results may take over the memory of leaves.
+        overwrites: whether the run that was begun last writes to the memory of leaves.
     """
-
-    overwrites: bool = False
 
     def __init__(self, as_rows: bool) -> None:
         self.as_rows = as_rows
+        self.overwrites = False
 
     @property
     @abstractmethod
