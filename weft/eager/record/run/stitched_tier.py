@@ -218,8 +218,9 @@ class Unfused(Compiled):
 
     def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
         del device
-        kernels = LibraryGenerator(portable())
-        return finish.unfused(optimize(step), threads, kernels, kernels.addresses)
+        target = portable()
+        kernels = LibraryGenerator(target)
+        return finish.unfused(optimize(step), threads, kernels, kernels.addresses, target)
 
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
