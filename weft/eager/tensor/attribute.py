@@ -232,11 +232,11 @@ class Attributes(Handle):
 
     def untyped_storage(self) -> UntypedStorage:
         """The memory that the tensor and its views share, as bytes."""
-        return UntypedStorage(self)
+        return UntypedStorage(placed(self)[0])
 
     def storage(self) -> TypedStorage:
         """The memory that the tensor and its views share, as elements."""
-        return TypedStorage(self)
+        return TypedStorage(placed(self)[0])
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in `inference_mode`, unless it is a view of a tensor that was not."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Self
 
-from weft.eager.tensor.view.view_transform import placed
+import numpy as np
+
+from weft.eager.tensor.dispatch import leaf, wrap
 
 
 class UntypedStorage:
     """The memory of a tensor as bytes: where it begins, and how much there is.
 
     Args:
-        x: the tensor, or a view of it.
+        x: the tensor whose memory it is, all of it; `Tensor.untyped_storage` finds that of a view.
 
     Example:
         >>> import weft as wf
@@ -21,7 +24,29 @@ class UntypedStorage:
     """
 
     def __init__(self, x: Any) -> None:
-        self._root = placed(x)[0]
+        self._root = x
+
+    @classmethod
+    def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0) -> Self:
+        """The first bytes of a file, mapped; what is written stays in memory.
+
+        Raises:
+            NotImplementedError: writes would go to the file.
+        """
+        if shared:
+            raise NotImplementedError("UntypedStorage.from_file: expected shared=False, got True")
+        return cls(wrap(leaf(np.memmap(filename, np.uint8, "c", shape=(nbytes,)))))
+
+    def untyped(self) -> UntypedStorage:
+        """The same as bytes."""
+        return UntypedStorage(self._root)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        found = self._root.detach().numpy().reshape(-1).view(np.uint8)
+        return np.array(found, dtype, copy=copy)
+
+    def __getitem__(self, place: slice) -> UntypedStorage:
+        return UntypedStorage(wrap(leaf(np.asarray(self)[place])))
 
     @property
     def device(self) -> Any:
