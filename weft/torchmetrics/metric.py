@@ -32,14 +32,17 @@ OPTIONS: Final = frozenset({
 """Arguments of all metrics, about processes and memory, that change no value here."""
 
 
-def _cat(parts: Any) -> Any:
+def dim_zero_cat(parts: Any) -> Any:
+    """A list of tensors as one, along the first dimension; a tensor as it is."""
+    if isinstance(parts, Tensor):
+        return parts
     each = [x if x.ndim else x.reshape(1) for x in map(as_tensor, parts)]
     return cat(each) if each else parts
 
 
 REDUCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "sum": lambda x: stack(list(x)).sum(0), "mean": lambda x: stack(list(x)).float().mean(0),
-    "cat": _cat, "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
+    "cat": dim_zero_cat, "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
 }  # fmt: skip
 
 
@@ -222,7 +225,7 @@ class Metric(Module):
         for name, old in before.items():
             new, how = NESTED.mapped(_detached, getattr(self, name)), self._reductions[name]
             if isinstance(old, list) or how == "cat":
-                merged = old + new if isinstance(old, list) else _cat([old, new])
+                merged = old + new if isinstance(old, list) else dim_zero_cat([old, new])
             elif how == "mean":
                 merged = (count * old + new) / (count + 1)
             else:
