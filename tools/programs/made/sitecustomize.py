@@ -56,6 +56,7 @@ def made(name):
             return image, target
 
     Made.__name__ = Made.__qualname__ = name
+    Made.__module__ = "torchvision.datasets"  # where other processes find it
     return Made
 
 
@@ -87,3 +88,5 @@ class Sets(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.insert(0, Sets())
+if "MADE_VALUES" in os.environ and "multiprocessing" not in " ".join(sys.orig_argv):
+    pass
