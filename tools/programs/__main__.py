@@ -122,7 +122,8 @@ def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
         "code": max([each["code"] for each in done], key=abs), "losses": len(apart),
         "first": max(apart[:1], default=None), "all": max(apart, default=None),
-        "seconds": sum([each["seconds"] for each in done]), "stop": "",
+        "seconds": round(sum([each["seconds"] for each in done]), 1), "stop": "",
+        "runs": dict(zip(("torch", "weft"), done, strict=True)),
         "repository": program["repository"], "script": program["script"],
     }  # fmt: skip
 
@@ -136,6 +137,13 @@ def stop(err: str) -> str:
         if re.match(r"^([\w.]+(Error|Exception|Exit|Interrupt)\b|weft)", line)
     ]
     return (told or lines or ["no output"])[-1][:300]
+
+
+def write(file: Path, result: Mapping[str, Any]) -> None:
+    """Add a result to a file."""
+    results = json.loads(file.read_text()) if file.exists() else {}
+    results[f"{result['repository']}/{result['script']}"] = result
+    file.write_text(json.dumps(results, indent=1))
 
 
 def main() -> None:
@@ -154,12 +162,12 @@ def main() -> None:
     if given.framework == "torch":
         wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
     file = folder / f"{'values' if given.values else given.framework}.json"
-    results = {k: v for k, v in (json.loads(file.read_text()) if file.exists() else {}).items()}
     with ThreadPoolExecutor(given.jobs) as pool:
         one = compared if given.values else lambda p, folder: run(p, given.framework, folder)
         for result in pool.map(lambda p: one(p, folder), wanted):
-            results[f"{result['repository']}/{result['script']}"] = result
-            file.write_text(json.dumps(results, indent=1))
+            for name, one_of in result.pop("runs", {}).items():
+                write(folder / f"{name}.json", one_of)
+            write(file, result)
             print(f"{result['code']:>3} {result['seconds']:>6} s  {result['repository']}/", end="")
             print(f"{result['script']}  {result['stop']}", end="  ")
             print(*[result[key] for key in ("losses", "first", "all") if key in result], flush=True)

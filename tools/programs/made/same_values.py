@@ -1,4 +1,4 @@
-# ruff: noqa: PLC0415 - PyTorch, or what stands for it, is imported by the program
+# ruff: noqa: D102, PLC0415 - PyTorch, or what stands for it, is imported by the program
 """The same random numbers and initial weights under two frameworks, and the losses of a program.
 
 `MADE_VALUES` names a folder: the first run writes the parameters of each optimizer when it is made,
@@ -52,9 +52,8 @@ class Same:
         return self.rng.standard_normal(shape)
 
     def drawn(self, draw):
-        def function(
-            *args, dtype=None, requires_grad=False, device=None, generator=None, **options
-        ):
+        def function(*args, dtype=None, requires_grad=False, device=None, **options):
+            options.pop("generator", None)
             found = self.tensor(draw(size_of(args, options)), dtype=dtype)
             return found.requires_grad_(requires_grad)
 
