@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from weft.errors import ArgumentError, DistributedError
 from weft.transport import session
@@ -14,7 +14,7 @@ class ProcessSet:
     """A subset of the ranks; registered by `add_process_set` or `init`.
 
     Args:
-        ranks: ranks of the job; `None` for all.
+        ranks_or_comm: ranks of the job, or a communicator of mpi4py; `None` for all.
 
     Attributes:
         ranks: in ascending order; `None` for all.
@@ -29,8 +29,8 @@ class ProcessSet:
         >>> hvd.shutdown()
     """
 
-    def __init__(self, ranks: Sequence[int] | None = None) -> None:
-        self.ranks = None if ranks is None else sorted(ranks)
+    def __init__(self, ranks_or_comm: Any = None) -> None:
+        self.ranks = None if ranks_or_comm is None else sorted(ranks_of(ranks_or_comm))
         self.process_set_id: int | None = None
         self._group: Group | None = None
 
@@ -96,6 +96,15 @@ class ProcessSet:
 
     def __repr__(self) -> str:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+
+
+def ranks_of(ranks_or_comm: Any) -> list[int]:
+    """Ranks of the job, given as they are or by a communicator of mpi4py."""
+    if not hasattr(ranks_or_comm, "Get_group"):
+        return [int(rank) for rank in ranks_or_comm]
+    from mpi4py import MPI
+
+    return MPI.Group.Translate_ranks(ranks_or_comm.Get_group(), None, MPI.COMM_WORLD.Get_group())
 
 
 _registered: Final[list[ProcessSet]] = []

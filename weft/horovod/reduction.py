@@ -83,7 +83,10 @@ class Reduction:
 
     def scaled(self, x: Array, factor: float) -> Array:
         """An array times a factor, of its own type; integers are rounded towards zero."""
-        return x if factor == 1.0 else (x * factor).astype(x.dtype)
+        if factor == 1.0:
+            return x
+        wide = x.astype(np.float32) if as_dtype(x.dtype).is_floating and x.itemsize == 2 else x
+        return (wide * factor).astype(x.dtype)
 
 
 def quotient(x: Array, divisor: int) -> Array:

@@ -113,13 +113,13 @@ class _Reader(ast.NodeVisitor):
         for part in (*parts, *node.handlers) if parts != [node] else ():
             self.visit(part)
 
-    def visit_If(self, node: ast.If) -> None:
+    def visit_If(self, node: ast.If | ast.IfExp) -> None:
         """Leaves out what needs a device that is absent, or a name that the program asks for."""
         if not _is_question(node.test):
             self.generic_visit(node)
             return
         self.visit(node.test)
-        for part in node.orelse:
+        for part in node.orelse if isinstance(node, ast.If) else [node.orelse]:
             self.visit(part)
 
     visit_IfExp = visit_If  # type: ignore[assignment]

@@ -6,11 +6,12 @@ from typing import Any
 
 import ml_dtypes
 
+from weft.distributions import Dirichlet
 from weft.eager.tensor.dtype.dtype_info import finfo as limits
 from weft.mirror.supplied.absent import Absent
 from weft.mirror.supplied.same import same
 
-__all__ = ["check", "compile", "finfo", "typename"]
+__all__ = ["check", "compile", "finfo", "sample_dirichlet", "typename"]
 
 compile = same
 
@@ -24,6 +25,11 @@ def typename(obj: Any, /) -> str:
     kind = obj if isinstance(obj, type) else type(obj)
     place = kind.__module__
     return kind.__qualname__ if place == "builtins" else f"{place}.{kind.__qualname__}"
+
+
+def sample_dirichlet(input: Any) -> Any:
+    """Draws of a Dirichlet distribution with these concentrations."""
+    return Dirichlet(input).sample()
 
 
 def check(condition: Any, message: Any = "") -> None:
