@@ -21,4 +21,5 @@ _exports.gather(globals())
 _name_ranks()  # programs for `torchrun` read the environment before they join the job
 
 # Above `weft.nn`, so loaded on first use.
-_exports.lazy(globals(), {"weft.distributed": ("algorithms", "checkpoint", "fsdp", "nn", "pipelining", "tensor")})
+_PARTS = "algorithms", "checkpoint", "fsdp", "nn", "pipelining", "tensor"
+_exports.lazy(globals(), {"weft.distributed": _PARTS})

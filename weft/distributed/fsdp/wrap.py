@@ -1,0 +1,143 @@
+"""Which modules become units of their own: policies for `FullyShardedDataParallel`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from weft.errors import ArgumentError
+from weft.nn.module.container import ModuleDict, ModuleList
+from weft.nn.module.module import Module
+
+__all__ = [
+    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",
+    "lambda_auto_wrap_policy", "size_based_auto_wrap_policy", "transformer_auto_wrap_policy",
+    "wrap", "wrap_by",
+]  # fmt: skip
+
+MOST_PARAMETERS: Final = 100_000_000
+"""A unit's parameters, from which `size_based_auto_wrap_policy` wraps it."""
+Wrapper = Callable[..., Module]
+_options: list[dict[str, Any]] = []
+
+
+class CustomPolicy:
+    """Wraps what a function says.
+
+    Args:
+        lambda_fn: called with a module; whether to wrap it, or a dict of options for its wrapper.
+    """
+
+    def __init__(self, lambda_fn: Callable[[Module], bool | dict[str, Any]]) -> None:
+        self._choose = lambda_fn
+
+    def chosen(self, module: Module) -> bool | dict[str, Any]:
+        """Whether to wrap a module, or the options of its wrapper."""
+        return self._choose(module)
+
+
+class ModuleWrapPolicy(CustomPolicy):
+    """Wraps modules of some classes.
+
+    Args:
+        module_classes: the classes.
+    """
+
+    def __init__(self, module_classes: Iterable[type[Module]]) -> None:
+        classes = tuple(module_classes)
+        super().__init__(lambda module: isinstance(module, classes))
+
+    def __call__(self, module: Module, recurse: bool, *args: Any, **kwargs: Any) -> bool:
+        """The same, as a function of a module."""
+        return recurse or bool(self.chosen(module))
+
+
+def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+    """Wrap every module."""
+    return True
+
+
+def lambda_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, lambda_fn: Callable[[Module], bool]
+) -> bool:
+    """Wrap the modules that a function chooses."""
+    del nonwrapped_numel
+    return recurse or lambda_fn(module)
+
+
+def transformer_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int,
+    transformer_layer_cls: Iterable[type[Module]],
+) -> bool:  # fmt: skip
+    """Wrap modules of some classes."""
+    del nonwrapped_numel
+    return recurse or isinstance(module, tuple(transformer_layer_cls))
+
+
+def size_based_auto_wrap_policy(
+    module: Module, recurse: bool, nonwrapped_numel: int, min_num_params: int = MOST_PARAMETERS,
+    force_leaf_modules: Iterable[type[Module]] | None = None,
+    exclude_wrap_modules: Iterable[type[Module]] | None = None,
+) -> bool:  # fmt: skip
+    """Wrap modules of at least so many parameters that no module inside has taken."""
+    large = nonwrapped_numel >= min_num_params
+    if recurse:
+        return large and not isinstance(module, tuple(force_leaf_modules or ()))
+    return large and not isinstance(
+        module, tuple(exclude_wrap_modules or (ModuleList, ModuleDict))
+    )  # fmt: skip
+
+
+def wrap_by(policy: Any, module: Module, wrapper: Wrapper, is_root: bool = True) -> int:
+    """Wrap modules inside a module, the innermost first; returns the parameters that these have.
+
+    Args:
+        policy: one of the classes or functions above.
+        wrapper: shards a module in place.
+        is_root: whether it is the model, which is left.
+    """
+    numel = sum([p.numel() for p in module.parameters()])
+    chosen = policy.chosen(module) if isinstance(policy, CustomPolicy) else None
+    taken = 0
+    if chosen is not None or policy(module=module, recurse=True, nonwrapped_numel=numel):
+        taken = sum([wrap_by(policy, child, wrapper, False) for child in module.children()])
+    if is_root:
+        return taken
+    if chosen is None:
+        chosen = policy(module=module, recurse=False, nonwrapped_numel=numel - taken)
+    if not chosen or numel == taken:
+        return taken
+    wrapper(module, **(chosen if isinstance(chosen, dict) else {}))
+    return numel
+
+
+@contextlib.contextmanager
+def enable_wrap(*, wrapper_cls: Wrapper, **wrapper_kwargs: Any) -> Iterator[None]:
+    """Context in which `wrap` wraps.
+
+    Args:
+        wrapper_cls: as `FullyShardedDataParallel`.
+        wrapper_kwargs: its options.
+    """
+    _options.append({"wrapper": wrapper_cls, **wrapper_kwargs})
+    try:
+        yield
+    finally:
+        _options.pop()
+
+
+def wrap(module: Module, **wrap_overrides: Any) -> Module:
+    """A module, wrapped in the context of `enable_wrap`, else as it is.
+
+    Args:
+        module: the module.
+        wrap_overrides: options of its wrapper.
+    """
+    if not _options:
+        return module
+    options = {**_options[-1], **wrap_overrides}
+    wrapper = options.pop("wrapper")
+    if not callable(wrapper):
+        raise ArgumentError.here(f"enable_wrap: expected a wrapper_cls, got {wrapper!r}")
+    return wrapper(module, **options)
