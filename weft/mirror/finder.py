@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.errors import StateError
+from weft.host.cores import name_ranks
 from weft.mirror import table
 from weft.mirror.mirror import Mirror
 
@@ -104,6 +105,7 @@ def install() -> None:
             f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
         )
     sys.meta_path.insert(0, Finder())
+    name_ranks()  # programs for `torchrun` read the environment first
     multiprocessing.spawn.get_preparation_data = _prepared(
         multiprocessing.spawn.get_preparation_data
     )
