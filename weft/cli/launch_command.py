@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from weft.cli.argument import count, hosts, positive
 from weft.cli import torchrun
+from weft.cli.argument import count, hosts, positive
 from weft.cli.launch import Job, command_of, launch
 from weft.cli.torchrun import both, placed, processes
 

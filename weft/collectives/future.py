@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from weft.errors import StateError
 
-__all__ = ["Future", "collect_all", "wait_all"]
+__all__ = ["Future"]
 
 
 class Future:
@@ -27,12 +27,10 @@ class Future:
         del devices
         self._source = source
         self._results: list[Any] = []
-        self._error: BaseException | None = None
-        self._callbacks: list[Callable[[Future], Any]] = []
 
     def done(self) -> bool:
         """Whether the value has been computed."""
-        return bool(self._results) or self._error is not None
+        return bool(self._results)
 
     def wait(self) -> Any:
         """The value; computed now if it is not there.
@@ -42,8 +40,6 @@ class Future:
         """
         if not self.done() and self._source is not None:
             self.set_result(self._source())
-        if self._error is not None:
-            raise self._error
         if not self._results:
             raise StateError.here("Future.wait: expected set_result to be called before")
         return self._results[0]
@@ -53,14 +49,6 @@ class Future:
     def set_result(self, result: Any) -> None:
         """Set the value."""
         self._results.append(result)
-        for callback in self._callbacks:
-            callback(self)
-
-    def set_exception(self, result: BaseException) -> None:
-        """Set the error that `wait` raises."""
-        self._error = result
-        for callback in self._callbacks:
-            callback(self)
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """The future of a function of this one, which is called when it is waited for."""
@@ -70,25 +58,3 @@ class Future:
             return callback(self)
 
         return Future(source)
-
-    def add_done_callback(self, callback: Callable[[Future], Any]) -> None:
-        """Call a function of this future when the value is there."""
-        if self.done():
-            callback(self)
-        else:
-            self._callbacks.append(callback)
-
-
-def collect_all(futures: Sequence[Future]) -> Future:
-    """The future of these futures, once all values are there."""
-
-    def source() -> list[Future]:
-        wait_all(futures)
-        return list(futures)
-
-    return Future(source)
-
-
-def wait_all(futures: Sequence[Future]) -> list[Any]:
-    """The values of futures."""
-    return [future.wait() for future in futures]

@@ -1,4 +1,4 @@
-"""Parts of the ranks by size or by lists, objects for one rank, and what programs ask about jobs."""
+"""Groups by size or by lists, objects for one rank, and what programs ask about jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of tensors on CUDA devices, of which there are none: programs list them and ask for them."""
+"""Types of tensors on CUDA devices, of which there are none: programs list them."""
 
 from __future__ import annotations
 

@@ -184,7 +184,8 @@ def _check(name: str) -> None:
 
 
 __all__ = [
-    "Average", "HorovodInternalError", "HostsUpdatedInterrupt", "Sum", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
-    "gloo_built", "gloo_enabled", "init", "is_initialized", "local_rank", "local_size", "mpi_built",
-    "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank", "rocm_built", "shutdown", "size",
+    "Average", "HorovodInternalError", "HostsUpdatedInterrupt", "Sum", "ccl_built", "cross_rank",
+    "cross_size", "cuda_built", "ddl_built", "gloo_built", "gloo_enabled", "init", "is_initialized",
+    "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
+    "rank", "rocm_built", "shutdown", "size",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -102,9 +103,8 @@ def ranks_of(ranks_or_comm: Any) -> list[int]:
     """Ranks of the job, given as they are or by a communicator of mpi4py."""
     if not hasattr(ranks_or_comm, "Get_group"):
         return [int(rank) for rank in ranks_or_comm]
-    from mpi4py import MPI
-
-    return MPI.Group.Translate_ranks(ranks_or_comm.Get_group(), None, MPI.COMM_WORLD.Get_group())
+    mpi: Any = importlib.import_module("mpi4py.MPI")
+    return mpi.Group.Translate_ranks(ranks_or_comm.Get_group(), None, mpi.COMM_WORLD.Get_group())
 
 
 _registered: Final[list[ProcessSet]] = []
@@ -118,6 +118,18 @@ def _whole() -> ProcessSet:
 
 global_process_set: Final = _whole()
 """All ranks."""
+
+
+def by_number(process_set_id: int) -> ProcessSet:
+    """The process set with a number.
+
+    Raises:
+        ArgumentError: none has it.
+    """
+    for each in (global_process_set, *_registered):
+        if each.process_set_id == process_set_id and (each.ranks is None or each.is_current):
+            return each
+    raise ArgumentError.here(f"process set: expected the number of one, got {process_set_id}")
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:

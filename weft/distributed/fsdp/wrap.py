@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from weft.errors import ArgumentError
 from weft.nn.module.container import ModuleDict, ModuleList
 from weft.nn.module.module import Module
 
 __all__ = [
-    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "enable_wrap",
-    "lambda_auto_wrap_policy", "size_based_auto_wrap_policy", "transformer_auto_wrap_policy",
-    "wrap", "wrap_by",
+    "CustomPolicy", "ModuleWrapPolicy", "always_wrap_policy", "lambda_auto_wrap_policy",
+    "size_based_auto_wrap_policy", "transformer_auto_wrap_policy", "wrap_by",
 ]  # fmt: skip
 
 MOST_PARAMETERS: Final = 100_000_000
 """A unit's parameters, from which `size_based_auto_wrap_policy` wraps it."""
 Wrapper = Callable[..., Module]
-_options: list[dict[str, Any]] = []
 
 
 class CustomPolicy:
@@ -97,47 +93,16 @@ def wrap_by(policy: Any, module: Module, wrapper: Wrapper, is_root: bool = True)
         wrapper: shards a module in place.
         is_root: whether it is the model, which is left.
     """
-    numel = sum([p.numel() for p in module.parameters()])
-    chosen = policy.chosen(module) if isinstance(policy, CustomPolicy) else None
-    taken = 0
-    if chosen is not None or policy(module=module, recurse=True, nonwrapped_numel=numel):
+    numel, taken = sum([p.numel() for p in module.parameters()]), 0
+    ask: Any = policy
+    chosen = ask.chosen(module) if isinstance(policy, CustomPolicy) else None
+    if chosen is not None or ask(module=module, recurse=True, nonwrapped_numel=numel):
         taken = sum([wrap_by(policy, child, wrapper, False) for child in module.children()])
     if is_root:
         return taken
     if chosen is None:
-        chosen = policy(module=module, recurse=False, nonwrapped_numel=numel - taken)
+        chosen = ask(module=module, recurse=False, nonwrapped_numel=numel - taken)
     if not chosen or numel == taken:
         return taken
     wrapper(module, **(chosen if isinstance(chosen, dict) else {}))
     return numel
-
-
-@contextlib.contextmanager
-def enable_wrap(*, wrapper_cls: Wrapper, **wrapper_kwargs: Any) -> Iterator[None]:
-    """Context in which `wrap` wraps.
-
-    Args:
-        wrapper_cls: as `FullyShardedDataParallel`.
-        wrapper_kwargs: its options.
-    """
-    _options.append({"wrapper": wrapper_cls, **wrapper_kwargs})
-    try:
-        yield
-    finally:
-        _options.pop()
-
-
-def wrap(module: Module, **wrap_overrides: Any) -> Module:
-    """A module, wrapped in the context of `enable_wrap`, else as it is.
-
-    Args:
-        module: the module.
-        wrap_overrides: options of its wrapper.
-    """
-    if not _options:
-        return module
-    options = {**_options[-1], **wrap_overrides}
-    wrapper = options.pop("wrapper")
-    if not callable(wrapper):
-        raise ArgumentError.here(f"enable_wrap: expected a wrapper_cls, got {wrapper!r}")
-    return wrapper(module, **options)

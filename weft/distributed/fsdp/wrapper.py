@@ -30,6 +30,7 @@ from weft.host.cores import local_size
 from weft.nn.module.module import Module
 from weft.nn.utils import clip_grad_norm_
 from weft.optim.optimizer import Optimizer
+from weft.transport import session
 from weft.transport.group import Group
 
 __all__ = ["FSDP", "FullyShardedDataParallel"]
@@ -106,7 +107,7 @@ class _Wrapping(type):
         """The module, sharded in place."""
         del cpu_offload, backward_prefetch, device_id, sync_module_states, forward_prefetch
         del limit_all_gathers, use_orig_params
-        if process_group is not None and process_group is not dist.group.WORLD:
+        if process_group is not None and process_group is not session.world():
             raise ArgumentError.here(
                 "FullyShardedDataParallel: expected process_group=None: pass device_mesh for some "
                 "of the ranks"
@@ -129,11 +130,11 @@ class _Wrapping(type):
         if auto_wrap_policy is not None:
 
             def inner(child: Module, **overrides: Any) -> Module:
-                return cls(child, **{"device_mesh": options["mesh"], **inherited, **overrides})
+                return cls(child, **{**inherited, **overrides})
 
-            inherited = {
+            inherited: dict[str, Any] = {
                 "sharding_strategy": strategy, "mixed_precision": mixed_precision,
-                "ignored_states": ignored,
+                "ignored_states": ignored, "device_mesh": options["mesh"],
             }  # fmt: skip
             wrap_by(auto_wrap_policy, module, inner)
         sharded: Any = fully_shard(module, **options)

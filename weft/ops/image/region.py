@@ -7,7 +7,6 @@ Sources: He et al., "Mask R-CNN" (2017), section 3; Girshick et al., "Rich featu
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 import numpy as np
@@ -122,14 +121,14 @@ def nms(boxes: NDArray[Any], scores: NDArray[Any], threshold: float) -> NDArray[
     """
     order = np.argsort(-scores, kind="stable")
     lows, highs = boxes[order, :2].T, boxes[order, 2:].T
-    areas = math.prod(highs - lows)
+    areas = np.prod(highs - lows, axis=0)
     alive = np.ones(len(order), bool)
     for i in range(len(order)):
         if alive[i]:
             rest = slice(i + 1, None)
             low = np.maximum(lows[:, i, None], lows[:, rest])
             high = np.minimum(highs[:, i, None], highs[:, rest])
-            shared = math.prod(np.maximum(high - low, 0))
+            shared = np.prod(np.maximum(high - low, 0), axis=0)
             union = areas[i] + areas[rest] - shared
             with np.errstate(invalid="ignore"):  # two boxes without area do not overlap
                 alive[rest] &= ~(shared / union > threshold)
