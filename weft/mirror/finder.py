@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.errors import StateError
+from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
 from weft.mirror import table
 from weft.mirror.mirror import Mirror
@@ -107,6 +108,7 @@ def install() -> None:
     table.modules()  # read before imports ask for it
     sys.meta_path.insert(0, Finder())
     DType.prefix = "torch."  # programs take `str(dtype)` apart
+    name_ranks()  # programs for `torchrun` read the environment first
     multiprocessing.spawn.get_preparation_data = _prepared(
         multiprocessing.spawn.get_preparation_data
     )
