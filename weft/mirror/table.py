@@ -18,7 +18,7 @@ from typing import Final
 
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
-    "torchmetrics": "1.9.0", "horovod": "0.28.1",
+    "torchmetrics": "1.9.0", "horovod": "0.28.1", "tensorflow": "1.15.5",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
 
@@ -28,10 +28,21 @@ def _rows(file: str) -> list[str]:
     return [line for row in text.splitlines() if (line := row.partition("#")[0].strip())]
 
 
+ALIASES: Final = {
+    "pytorch_lightning": "lightning.pytorch", "tensorflow.python.keras": "tensorflow.keras",
+    "tensorflow.compat.v1": "tensorflow",
+}  # fmt: skip
+"""Modules with the names of another, and those below with the names of the others below."""
+
+
 def _aliased(rows: dict[str, str]) -> dict[str, str]:
-    """Rows of `lightning.pytorch` for `pytorch_lightning`, which is the same under another name."""
-    old, new = "lightning.pytorch", "pytorch_lightning"
-    return {new + name.removeprefix(old): to for name, to in rows.items() if name.startswith(old)}
+    """The rows of the aliases."""
+    return {
+        new + name.removeprefix(old): to
+        for new, old in ALIASES.items()
+        for name, to in rows.items()
+        if f"{name}.".startswith(f"{old}.")
+    }
 
 
 @cache
