@@ -1,8 +1,9 @@
 """Runs the listed programs: `python -m tools.programs FOLDER`.
 
 Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
-Weft, then under PyTorch if it is installed: `--framework torch`. Results are written to
-FOLDER/weft.json or FOLDER/torch.json; `python -m tools.programs.table FOLDER` writes the page.
+Weft, then under PyTorch or TensorFlow 2 (whose `compat.v1` is `tensorflow` then) if it is installed:
+`--framework torch` or `tensorflow`. Results are written to FOLDER/weft.json and so on;
+`python -m tools.programs.table FOLDER` writes the page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SECONDS = 400
 """The limit of a program."""
+KINDS = {"torch": ("torch", "lightning"), "tensorflow": ("TensorFlow 1", "tf.keras")}
+"""The programs that a framework is tried on."""
 
 
 def programs() -> list[dict[str, Any]]:
@@ -78,6 +81,8 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
+    if framework == "tensorflow" and program["kind"] == "TensorFlow 1":
+        env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
     command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
     start = time.perf_counter()
@@ -114,15 +119,15 @@ def main() -> None:
     """Runs the programs."""
     parser = argparse.ArgumentParser(prog="python -m tools.programs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
+    parser.add_argument("--framework", choices=("weft", *KINDS), default="weft")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     folder = given.folder.resolve()
     names = [(p, f"{p['repository']}/{p['script']}") for p in programs()]
     wanted = [p for p, name in names if any(part in name for part in given.only)]
-    if given.framework == "torch":
-        wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
+    if given.framework in KINDS:
+        wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
     file = folder / f"{given.framework}.json"
     results = {k: v for k, v in (json.loads(file.read_text()) if file.exists() else {}).items()}
     with ThreadPoolExecutor(given.jobs) as pool:

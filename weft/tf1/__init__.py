@@ -134,6 +134,8 @@ def _declared(name: str) -> Any:
 # Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
 # of Keras's layers.
 _exports.lazy(
-    globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared,
+    globals(),
+    {"weft.tf1": ["contrib", "image", "keras", "layers"], "weft.tf1.image": ["random_crop"]},
+    _declared,
     lambda: _declaration.sources("tf1"),
 )  # fmt: skip
