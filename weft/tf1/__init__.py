@@ -135,7 +135,10 @@ def _declared(name: str) -> Any:
 # of Keras's layers.
 _exports.lazy(
     globals(),
-    {"weft.tf1": ["contrib", "image", "keras", "layers"], "weft.tf1.image": ["random_crop"]},
+    {
+        "weft.tf1": ["contrib", "feature_column", "image", "keras", "layers"],
+        "weft.tf1.image": ["random_crop"],
+    },
     _declared,
     lambda: _declaration.sources("tf1"),
 )  # fmt: skip
