@@ -81,6 +81,8 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
+    if program["kind"] in KINDS["tensorflow"]:
+        env["MADE_OLD_NUMPY"] = "1"
     if framework == "tensorflow" and program["kind"] == "TensorFlow 1":
         env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]

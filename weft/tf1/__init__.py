@@ -136,8 +136,17 @@ def _declared(name: str) -> Any:
 _exports.lazy(
     globals(),
     {
-        "weft.tf1": ["contrib", "feature_column", "image", "keras", "layers"],
+        "weft.tf1": [
+            "config", "contrib", "feature_column", "image", "keras", "layers", "sparse", "test",
+        ],
+        "weft.tf1.framework": ["nest"],
         "weft.tf1.image": ["random_crop"],
+        "weft.tf1.sparse": [
+            "sparse_add", "sparse_concat", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
+            "sparse_retain", "sparse_slice", "sparse_tensor_dense_matmul",
+            "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
+            "sparse_transpose",
+        ],
     },
     _declared,
     lambda: _declaration.sources("tf1"),

@@ -138,5 +138,11 @@ class Compat(importlib.abc.MetaPathFinder):
 
 sys.meta_path.insert(0, Sets())
 sys.meta_path.insert(0, Misc())
+if os.environ.get("MADE_OLD_NUMPY"):  # names that NumPy had when these programs were written
+    import numpy
+
+    for old, new in {"float": float, "int": int, "object": object}.items():
+        setattr(numpy, old, new)
+    numpy.lib.pad = numpy.pad
 if os.environ.get("MADE_COMPAT"):
     sys.meta_path.insert(0, Compat())
