@@ -139,6 +139,7 @@ _exports.lazy(
         "weft.tf1": [
             "config", "contrib", "feature_column", "image", "keras", "layers", "sparse", "test",
         ],
+        "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.framework": ["nest"],
         "weft.tf1.image": ["random_crop"],
         "weft.tf1.sparse": [

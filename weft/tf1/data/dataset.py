@@ -284,6 +284,11 @@ class Dataset(Specified):
         """`transformation_func(self)`."""
         return transformation_func(self)
 
+    def with_options(self, options: Any) -> Dataset:
+        """Itself: options of pipelines change no elements."""
+        del options
+        return self
+
     # iterators
 
     def make_one_shot_iterator(self) -> Iterator:
