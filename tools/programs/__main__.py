@@ -1,8 +1,8 @@
 """Runs the listed programs: `python -m tools.programs FOLDER`.
 
 Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
-Weft, then under PyTorch or TensorFlow 2 (whose `compat.v1` is `tensorflow` then) if it is installed:
-`--framework torch` or `tensorflow`. Results are written to FOLDER/weft.json and so on;
+Weft, then under PyTorch or TensorFlow 2 (whose `compat.v1` is `tensorflow` then), if that is
+installed: `--framework torch` or `tensorflow`. Results are written to FOLDER/weft.json and so on;
 `python -m tools.programs.table FOLDER` writes the page.
 """
 

@@ -57,7 +57,8 @@ def page(folder: Path) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 or TensorFlow 2.21 | run under Weft |", "|---|---:|---:|---:|",
+            "| kind | drawn | run under PyTorch 2.13 or TensorFlow 2.21 | run under Weft |",
+            "|---|---:|---:|---:|",
             *lines, "",
             "| kind | program | the original | Weft |", "|---|---|---|---|", *rows, "",
         ]

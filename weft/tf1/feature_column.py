@@ -8,6 +8,7 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.tf1.data_flow.id_table import index_table_from_tensor
 from weft.tf1.framework.graph import fail
 
 __all__ = [
@@ -161,7 +162,7 @@ def categorical_column_with_vocabulary_list(
 
     def ids(features: Any) -> Any:
         kind = tf.string if isinstance(words[0], str | bytes) else tf.int64
-        table = tf.contrib.lookup.index_table_from_tensor(
+        table = index_table_from_tensor(
             tf.constant(words, kind), num_oov_buckets, default_value, dtype=kind
         )
         x = _matrix(features[key])

@@ -134,6 +134,18 @@ def retain(sp_input: SparseTensor, to_retain: Any) -> SparseTensor:
     )
 
 
+def _rank(x: SparseTensor) -> int:
+    """The number of axes.
+
+    Raises:
+        ArgumentError: it is not known.
+    """
+    found = x.indices.shape.as_list()[1]
+    if found is None:
+        raise fail(ArgumentError, "sparse: expected a known number of axes")
+    return found
+
+
 def _flat_index(indices: Any, dims: Any) -> Any:
     """Row-major numbers of indices."""
     strides = tf.cumprod(dims, exclusive=True, reverse=True)
@@ -150,7 +162,7 @@ def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
 
 def transpose(sp_input: SparseTensor, perm: Any = None, name: str | None = None) -> SparseTensor:
     """The axes in another order; reversed by default."""
-    rank = sp_input.indices.shape.as_list()[1]
+    rank = _rank(sp_input)
     order = list(perm) if perm is not None else list(range(rank))[::-1]
     with tf.name_scope(name, "SparseTranspose"):
         moved = SparseTensor(tf.gather(sp_input.indices, order, axis=1), sp_input.values,
@@ -203,7 +215,7 @@ def add(a: Any, b: Any, thresh: Any = 0) -> Any:
 def concat(axis: int, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
     """Sparse tensors one after another along an axis."""
     with tf.name_scope(name, "SparseConcat"):
-        rank = sp_inputs[0].indices.shape.as_list()[1]
+        rank = _rank(sp_inputs[0])
         at = axis % rank
         unit = tf.one_hot(at, rank, dtype=tf.int64)
         offset: Any = tf.constant(0, tf.int64)
@@ -212,7 +224,9 @@ def concat(axis: int, sp_inputs: Sequence[SparseTensor], name: str | None = None
             indices.append(part.indices + offset * unit)
             offset = offset + part.dense_shape[at]
         dims = sp_inputs[0].dense_shape * (1 - unit) + offset * unit
-        whole = SparseTensor(tf.concat(indices, 0), tf.concat([p.values for p in sp_inputs], 0), dims)
+        whole = SparseTensor(
+            tf.concat(indices, 0), tf.concat([p.values for p in sp_inputs], 0), dims
+        )
         return reorder(whole)
 
 

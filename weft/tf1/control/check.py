@@ -120,9 +120,7 @@ assert_none_equal = _comparison("assert_none_equal", "!=", arithmetic.not_equal,
 assert_less = _comparison("assert_less", "<", arithmetic.less, "x < y")
 assert_less_equal = _comparison("assert_less_equal", "<=", arithmetic.less_equal, "x <= y")
 assert_greater = _comparison("assert_greater", ">", arithmetic.greater, "x > y")
-assert_greater_equal = _comparison(
-    "assert_greater_equal", ">=", arithmetic.greater_equal, "x >= y"
-)
+assert_greater_equal = _comparison("assert_greater_equal", ">=", arithmetic.greater_equal, "x >= y")
 
 
 def _sign(title: str, compare: Callable[..., Operation], sign: str):
@@ -246,7 +244,6 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         InvalidArgumentError: at execution, with the message.
     """
 
-
     def check(array: Any) -> Any:
         if not np.isfinite(array).all():
             what = "NaN" if np.isnan(array).any() else "Inf"
@@ -262,5 +259,3 @@ def verify_tensor_all_finite(
 ) -> Tensor:
     """`check_numerics` with the arguments in another order."""
     return check_numerics(t if x is None else x, msg or message, name)
-
-

@@ -161,13 +161,17 @@ class Dataset(Specified):
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
         """`map_func` of each element: a function of tensors, which is traced once."""
         traced = Traced(map_func, self.spec)
-        change = lambda p, threads: p.map(traced.begun(), threads)  # noqa: E731
-        return self._then(change, traced.spec, [num_parallel_calls])
+
+        def change(p: Pipeline, threads: Any, *outside: Any) -> Pipeline:
+            return p.map(traced.given(outside).begun(), threads)
+
+        return self._then(change, traced.spec, [num_parallel_calls, *traced.captured])
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns true, a boolean tensor."""
         traced = Traced(predicate, self.spec)
-        return self._then(lambda p: p.filter(traced.begun()))
+        change = lambda p, *outside: p.filter(traced.given(outside).begun())  # noqa: E731
+        return self._then(change, None, list(traced.captured))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one after the other."""

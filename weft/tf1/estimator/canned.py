@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.tf1.data_flow.id_table import index_table_from_tensor
 from weft.tf1.estimator.estimator import Estimator
 from weft.tf1.estimator.modes import EstimatorSpec, ModeKeys
+from weft.tf1.feature_column import input_layer, linear_model
 
 __all__ = ["DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor"]
 
@@ -25,10 +27,7 @@ def _classes(
     logits: Any, labels: Any, mode: str, count: int, vocabulary: Any, minimize: Any
 ) -> EstimatorSpec:
     """What follows from the logits of classes; one logit for two of them."""
-    if count == 2:
-        both = tf.concat([tf.zeros_like(logits), logits], 1)
-    else:
-        both = logits
+    both = tf.concat([tf.zeros_like(logits), logits], 1) if count == 2 else logits
     ids = tf.argmax(both, 1)
     names = tf.as_string(ids) if vocabulary is None else tf.gather(tf.constant(vocabulary), ids)
     predictions = {
@@ -91,7 +90,7 @@ def _canned(
         if classes is None:
             return _numbers(found, labels, mode, minimize)
         if vocabulary is not None and labels is not None:
-            table = tf.contrib.lookup.index_table_from_tensor(tf.constant(vocabulary))
+            table = index_table_from_tensor(tf.constant(vocabulary))
             labels = table.lookup(labels)
         return _classes(found, labels, mode, classes, vocabulary, minimize)
 
@@ -106,7 +105,7 @@ def _network(
         training = mode == ModeKeys.TRAIN
         with tf.variable_scope("dnn"):
             with tf.variable_scope("input_from_feature_columns"):
-                x = tf.feature_column.input_layer(features, columns)
+                x = input_layer(features, columns)
             for n, width in enumerate(units):
                 x = tf.layers.dense(x, width, activation, name=f"hiddenlayer_{n}")
                 if dropout is not None and training:
@@ -122,7 +121,7 @@ def _linear(columns: Sequence[Any]) -> Callable[[Any, int, str], Any]:
     def logits(features: Any, count: int, mode: str) -> Any:
         del mode
         with tf.variable_scope("linear"):
-            return tf.feature_column.linear_model(features, columns, units=count)
+            return linear_model(features, columns, units=count)
 
     return logits
 

@@ -169,12 +169,12 @@ class Estimator:
             ))  # fmt: skip
             if not tf.get_collection(tf.GraphKeys.SUMMARIES) or "loss" not in _tags():
                 tf.summary.scalar("loss", spec.loss)
+            loss: Any = None
             with tf.train.MonitoredTrainingSession(
                 checkpoint_dir=self.model_dir, scaffold=scaffold, hooks=[*(hooks or ()), *every],
                 save_checkpoint_secs=0, save_summaries_steps=config.save_summary_steps or 0,
                 config=config.session_config, log_step_count_steps=config.log_step_count_steps,
             ) as session:  # fmt: skip
-                loss: Any = None
                 while not session.should_stop():
                     _, loss = session.run([spec.train_op, spec.loss])
             if loss is not None:
@@ -306,7 +306,7 @@ def train_and_evaluate(
     while True:
         before = done
         done = estimator._step_of(estimator.latest_checkpoint())  # pyright: ignore[reportPrivateUsage]
-        if last is not None and done >= last or done == before:
+        if (last is not None and done >= last) or done == before:
             break
         part = last if last is None or not every else min(last, done + every)
         estimator.train(train_spec.input_fn, list(train_spec.hooks or ()), max_steps=part)

@@ -48,7 +48,8 @@ class EstimatorSpec:
         eval_metric_ops: Mapping[str, Any] | None = None, export_outputs: Any = None,
         training_chief_hooks: Iterable[Any] | None = None,
         training_hooks: Iterable[Any] | None = None, scaffold: Any = None,
-        evaluation_hooks: Iterable[Any] | None = None, prediction_hooks: Iterable[Any] | None = None,
+        evaluation_hooks: Iterable[Any] | None = None,
+        prediction_hooks: Iterable[Any] | None = None,
     ) -> None:  # fmt: skip
         if mode == ModeKeys.TRAIN and train_op is None:
             raise fail(ArgumentError, "EstimatorSpec: Missing train_op.")

@@ -26,7 +26,8 @@ def enable_eager_execution(*args: object, **options: object) -> None:
     """
     del args, options
     raise fail(
-        ArgumentError, "enable_eager_execution: weft.tf1 builds graphs; eager code uses `import weft`"
+        ArgumentError,
+        "enable_eager_execution: weft.tf1 builds graphs; eager code uses `import weft`",
     )
 
 

@@ -33,4 +33,6 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     """
     del check_types
     if len(flatten(nest1)) != len(flatten(nest2)):
-        raise ValueError(f"The two structures don't have the same nested structure: {nest1}, {nest2}")
+        raise ValueError(
+            f"The two structures don't have the same nested structure: {nest1}, {nest2}"
+        )

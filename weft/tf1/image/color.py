@@ -253,4 +253,3 @@ def total_variation(images: Any, name: str | None = None) -> Tensor:
         down = reduce_sum(arithmetic.abs(x[..., 1:, :, :] - x[..., :-1, :, :]), axes)
         right = reduce_sum(arithmetic.abs(x[..., 1:, :] - x[..., :-1, :]), axes)
         return down + right
-

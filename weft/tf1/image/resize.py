@@ -75,9 +75,9 @@ def _resized(
         return emit(kind, [x], build, name=scope)
 
 
-def _method(mode: str, kind: str):
+def _method(name_: str, mode: str, kind: str):
     @named(
-        f"resize_{ {'linear': 'bilinear', 'nearest': 'nearest_neighbor', 'cubic': 'bicubic'}.get(mode, mode)}",
+        name_,
         """Images [batch, height, width, channels] resized; float32, or as they are for the nearest.
 
     Args:
@@ -103,9 +103,9 @@ def _method(mode: str, kind: str):
     return resized
 
 
-resize_bilinear = _method("linear", "ResizeBilinear")
-resize_nearest_neighbor = _method("nearest", "ResizeNearestNeighbor")
-resize_bicubic = _method("cubic", "ResizeBicubic")
+resize_bilinear = _method("resize_bilinear", "linear", "ResizeBilinear")
+resize_nearest_neighbor = _method("resize_nearest_neighbor", "nearest", "ResizeNearestNeighbor")
+resize_bicubic = _method("resize_bicubic", "cubic", "ResizeBicubic")
 
 
 def resize_area(
@@ -145,8 +145,9 @@ def resize_images(
             if None in old:
                 text = f"resize_images: expected a known height and width, got {x.shape}"
                 raise fail(ShapeError, text)
-            scale = min(n / o for n, o in zip(wanted, old, strict=True))
-            wanted = [round(o * scale) for o in old]
+            sizes = [o for o in old if o is not None]
+            scale = min(n / o for n, o in zip(wanted, sizes, strict=True))
+            wanted = [round(o * scale) for o in sizes]
         if batch.shape.ndims == 4 and batch.shape.as_list()[1:3] == wanted:
             same = batch if number == 1 else cast(batch, float32)
         else:
@@ -246,12 +247,15 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
 
     Raises:
         ArgumentError: the fraction is not in (0, 1].
+        ShapeError: height or width is not known.
     """
     if not 0 < central_fraction <= 1:
         text = f"central_crop: expected a fraction in (0, 1], got {central_fraction}"
         raise fail(ArgumentError, text)
     x = convert_to_tensor(image)
-    height, width = x.shape.as_list()[-3:-1]
+    height, width = (d or 0 for d in x.shape.as_list()[-3:-1])
+    if not height or not width:
+        raise fail(ShapeError, f"central_crop: expected a known height and width, got {x.shape}")
     down = int((height - height * central_fraction) / 2)
     right = int((width - width * central_fraction) / 2)
     return crop_to_bounding_box(x, down, right, height - 2 * down, width - 2 * right)

@@ -35,7 +35,9 @@ def positions(condition: Any, name: str | None = None) -> Tensor:
     return found.outputs[0]
 
 
-def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None) -> Tensor:
+def boolean_mask(
+    tensor: Any, mask: Any, name: str = "boolean_mask", axis: int | None = None
+) -> Tensor:
     """The parts of a tensor at which a mask is true.
 
     Args:
@@ -85,7 +87,7 @@ class UniqueWithCounts(NamedTuple):
 
     y: Tensor
     idx: Tensor
-    count: Tensor
+    count: Tensor  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def _first_seen(x: Array) -> tuple[Array, Array, Array]:
@@ -99,7 +101,9 @@ def _first_seen(x: Array) -> tuple[Array, Array, Array]:
     return values[order], rank[idx.reshape(-1)], count[order]
 
 
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
+def unique_with_counts(
+    x: Any, out_idx: Any = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
     """The distinct elements of a vector in the order of their first occurrences, with counts."""
     tensor = convert_to_tensor(x, name="x")
     kind = as_dtype(out_idx)

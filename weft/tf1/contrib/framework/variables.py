@@ -161,7 +161,10 @@ def filter_variables(
 
 
 def assign_from_checkpoint_fn(
-    model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
+    model_path: str,
+    var_list: Any,
+    ignore_missing_vars: bool = False,
+    reshape_variables: bool = False,
 ) -> Callable[[Any], None]:
     """A function of a session that restores variables.
 

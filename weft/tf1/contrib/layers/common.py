@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import weft.tf1 as tf
@@ -50,6 +50,30 @@ def end_points(collection: str) -> dict[str, Any]:
     found = tf.get_collection(collection)
     names = tf.get_default_graph().keys.get("aliases", {})
     return {names.get(y, y.op.name): y for y in found}
+
+
+def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
+    """How many elements and bytes variables have together.
+
+    Args:
+        variables: the variables.
+        print_info: also print a line for each.
+    """
+    size = count = 0
+    if print_info:
+        print("---------\nVariables: name (type shape) [size]\n---------")
+    for v in variables:
+        elements = v.shape.num_elements() or 0
+        count += elements
+        size += elements * v.dtype.size
+        if print_info:
+            shape = "x".join(str(d) for d in v.shape.as_list())
+            print(
+                f"{v.name} ({v.dtype.name} {shape}) [{elements}, bytes: {elements * v.dtype.size}]"
+            )
+    if print_info:
+        print(f"Total size of variables: {count}\nTotal bytes of variables: {size}")
+    return count, size
 
 
 def pair(value: Any, count: int = 2) -> list[int]:

@@ -77,9 +77,7 @@ def convolution(
             b = weight("biases", [int(num_outputs)], x, biases_initializer, biases_regularizer,
                        trainable, variables_collections)  # fmt: skip
             y = tf.nn.bias_add(y, b, data_format="NCHW" if first else "NHWC")
-        return finished(
-            y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params
-        )
+        return finished(y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params)
 
 
 @add_arg_scope
@@ -136,9 +134,7 @@ def convolution2d_transpose(
             b = weight("biases", [int(num_outputs)], x, biases_initializer, biases_regularizer,
                        trainable, variables_collections)  # fmt: skip
             y = tf.nn.bias_add(y, b)
-        return finished(
-            y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params
-        )
+        return finished(y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params)
 
 
 conv2d_transpose = convolution2d_transpose
@@ -184,9 +180,7 @@ def separable_convolution2d(
             b = weight("biases", [count], x, biases_initializer, biases_regularizer, trainable,
                        variables_collections)  # fmt: skip
             y = tf.nn.bias_add(y, b)
-        return finished(
-            y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params
-        )
+        return finished(y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params)
 
 
 separable_conv2d = separable_convolution2d

@@ -18,11 +18,14 @@ __all__ = [
 ]  # fmt: skip
 
 
+_ZEROS = tf.zeros_initializer()
+
+
 @add_arg_scope
 def fully_connected(
     inputs: Any, num_outputs: int, activation_fn: Any = tf.nn.relu, normalizer_fn: Any = None,
     normalizer_params: Any = None, weights_initializer: Any = None, weights_regularizer: Any = None,
-    biases_initializer: Any = tf.zeros_initializer(), biases_regularizer: Any = None,
+    biases_initializer: Any = _ZEROS, biases_regularizer: Any = None,
     reuse: Any = None, variables_collections: Any = None, outputs_collections: Any = None,
     trainable: bool = True, scope: Any = None,
 ) -> Any:  # fmt: skip
@@ -60,9 +63,7 @@ def fully_connected(
             b = weight("biases", [int(num_outputs)], x, biases_initializer, biases_regularizer,
                        trainable, variables_collections)  # fmt: skip
             y = tf.nn.bias_add(y, b)
-        return finished(
-            y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params
-        )
+        return finished(y, sc, outputs_collections, activation_fn, normalizer_fn, normalizer_params)
 
 
 def relu(*args: Any, **options: Any) -> Any:
@@ -82,7 +83,7 @@ def linear(*args: Any, **options: Any) -> Any:
 
 @add_arg_scope
 def bias_add(
-    inputs: Any, activation_fn: Any = None, initializer: Any = tf.zeros_initializer(),
+    inputs: Any, activation_fn: Any = None, initializer: Any = _ZEROS,
     regularizer: Any = None, reuse: Any = None, variables_collections: Any = None,
     outputs_collections: Any = None, trainable: bool = True, data_format: str = "NHWC",
     scope: Any = None,

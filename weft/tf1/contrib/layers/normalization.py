@@ -71,9 +71,10 @@ def batch_norm(
         if size is None:
             text = f"batch_norm: expected a known number of channels, got shape {x.shape}"
             raise fail(ShapeError, text)
-        starts = {"gamma": tf.ones_initializer(), "beta": tf.zeros_initializer(),
-                  "moving_mean": tf.zeros_initializer(),
-                  "moving_variance": tf.ones_initializer(), **(param_initializers or {})}  # fmt: skip
+        zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
+        starts: dict[str, Any] = {"gamma": ones, "beta": zeros, "moving_mean": zeros,
+                                  "moving_variance": ones}  # fmt: skip
+        starts |= param_initializers or {}
 
         def made(name: str, train: bool) -> Any:
             penalty = (param_regularizers or {}).get(name)
@@ -97,9 +98,7 @@ def batch_norm(
         for variable, before, now in zip(moving, old, batch, strict=True):
             new = averaged(before, now, 1.0 - decay, decay)
             updates.append(variable.assign(in_train_phase(new, before, training)))
-        y = in_train_phase(
-            y, lambda: _normalized(x, axis, old, beta, gamma, epsilon), training
-        )
+        y = in_train_phase(y, lambda: _normalized(x, axis, old, beta, gamma, epsilon), training)
         if updates_collections is None:
             with tf.control_dependencies(updates):
                 y = tf.identity(y)
@@ -202,7 +201,7 @@ def instance_norm(
         )  # fmt: skip
         axes = [i for i in range(1, rank) if i != axis]
         mean, variance = tf.nn.moments(x, axes, keep_dims=True)
-        shape = [1] * rank
+        shape: list[Any] = [1] * rank
         shape[axis] = x.shape.as_list()[axis]
         offset, gain = (None if p is None else tf.reshape(p, shape) for p in (beta, gamma))
         y = tf.nn.batch_normalization(x, mean, variance, offset, gain, epsilon)

@@ -7,6 +7,7 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.tf1.contrib.learning import multiply_gradients
 from weft.tf1.framework.graph import fail
 
 __all__ = ["OPTIMIZER_CLS_NAMES", "OPTIMIZER_SUMMARIES", "optimize_loss", "summarize_activation",
@@ -66,7 +67,9 @@ def optimize_loss(
                                    initializer=tf.constant_initializer(float(rate)))  # fmt: skip
         if learning_rate_decay_fn is not None:
             rate = learning_rate_decay_fn(rate, step)
-        shown = ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
+        shown = (
+            ["loss", "learning_rate", "global_gradient_norm"] if summaries is None else summaries
+        )
         if rate is not None and "learning_rate" in shown:
             tf.summary.scalar("learning_rate", rate)
         opt = _made(optimizer, rate)
@@ -74,31 +77,38 @@ def optimize_loss(
             loss, variables or tf.trainable_variables(),
             colocate_gradients_with_ops=colocate_gradients_with_ops,
         )  # fmt: skip
-        if gradient_noise_scale is not None:
-            pairs = [(g if g is None else g + gradient_noise_scale * tf.truncated_normal(v.shape), v)
-                     for g, v in pairs]  # fmt: skip
-        if gradient_multipliers is not None:
-            factors = {getattr(k, "op", k): f for k, f in gradient_multipliers.items()}
-            names = {getattr(k, "name", k): f for k, f in factors.items()}
-            pairs = [(g * names[v.op.name] if g is not None and v.op.name in names else g, v)
-                     for g, v in pairs]  # fmt: skip
-        if callable(clip_gradients):
-            pairs = clip_gradients(pairs)
-        elif clip_gradients is not None:
-            grads, names_ = zip(*pairs, strict=True)
-            clipped, _ = tf.clip_by_global_norm(grads, clip_gradients)
-            pairs = list(zip(clipped, names_, strict=True))
-        if "loss" in shown:
-            tf.summary.scalar("loss", loss)
-        if "gradients" in shown:
-            for g, v in pairs:
-                if g is not None:
-                    tf.summary.histogram(f"gradients/{v.op.name}", g)
+        pairs = _changed(pairs, gradient_noise_scale, gradient_multipliers, clip_gradients)
+        _summarize(pairs, loss, shown)
         done = opt.apply_gradients(
             pairs, global_step=step if increment_global_step else None, name="train"
         )
         with tf.control_dependencies([done]):
             return tf.identity(loss, name="train_op")
+
+
+def _changed(pairs: Any, noise: float | None, multipliers: Any, clip: Any) -> Any:
+    """Gradients with noise, times factors, clipped."""
+    if noise is not None:
+        pairs = [(g if g is None else g + noise * tf.truncated_normal(v.shape), v)
+                 for g, v in pairs]  # fmt: skip
+    if multipliers is not None:
+        pairs = multiply_gradients(pairs, multipliers)
+    if callable(clip):
+        return clip(pairs)
+    if clip is None:
+        return pairs
+    grads, variables = zip(*pairs, strict=True)
+    clipped, _ = tf.clip_by_global_norm(grads, clip)
+    return list(zip(clipped, variables, strict=True))
+
+
+def _summarize(pairs: Any, loss: Any, shown: Sequence[str]) -> None:
+    if "loss" in shown:
+        tf.summary.scalar("loss", loss)
+    if "gradients" in shown:
+        for g, v in pairs:
+            if g is not None:
+                tf.summary.histogram(f"gradients/{v.op.name}", g)
 
 
 def _made(optimizer: Any, rate: Any) -> Any:

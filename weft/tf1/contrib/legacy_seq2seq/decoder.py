@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.tf1.contrib.rnn.cell import EmbeddingWrapper, OutputProjectionWrapper
 
 __all__ = [
     "attention_decoder", "basic_rnn_seq2seq", "embedding_attention_decoder",
@@ -83,9 +84,7 @@ def tied_rnn_seq2seq(
         return rnn_decoder(decoder_inputs, state, cell, loop_function, scope=name)
 
 
-def _next_embedding(
-    table: Any, projection: Any, update: bool
-) -> Callable[[Any, int], Any]:
+def _next_embedding(table: Any, projection: Any, update: bool) -> Callable[[Any, int], Any]:
     def loop(last: Any, _: int) -> Any:
         if projection is not None:
             last = tf.nn.xw_plus_b(last, projection[0], projection[1])
@@ -134,12 +133,11 @@ def embedding_rnn_seq2seq(
         dtype: of the state.
         scope: of the variables.
     """
-    rnn = tf.contrib.rnn
     with tf.variable_scope(scope or "embedding_rnn_seq2seq"):
-        encoder = rnn.EmbeddingWrapper(_copied(cell), num_encoder_symbols, embedding_size)
+        encoder = EmbeddingWrapper(_copied(cell), num_encoder_symbols, embedding_size)
         _, state = tf.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf.float32)
         if output_projection is None:
-            cell = rnn.OutputProjectionWrapper(cell, num_decoder_symbols)
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
         return embedding_rnn_decoder(
             decoder_inputs, state, cell, num_decoder_symbols, embedding_size, output_projection,
             feed_previous,
@@ -254,13 +252,12 @@ def embedding_attention_seq2seq(
             `embedding_rnn_seq2seq`.
         num_heads, initial_state_attention: as in `attention_decoder`.
     """
-    rnn = tf.contrib.rnn
     with tf.variable_scope(scope or "embedding_attention_seq2seq"):
-        encoder = rnn.EmbeddingWrapper(_copied(cell), num_encoder_symbols, embedding_size)
+        encoder = EmbeddingWrapper(_copied(cell), num_encoder_symbols, embedding_size)
         outputs, state = tf.nn.static_rnn(encoder, encoder_inputs, dtype=dtype or tf.float32)
         states = tf.stack(outputs, 1)
         if output_projection is None:
-            cell = rnn.OutputProjectionWrapper(cell, num_decoder_symbols)
+            cell = OutputProjectionWrapper(cell, num_decoder_symbols)
         size = num_decoder_symbols if output_projection is None else None
         return embedding_attention_decoder(
             decoder_inputs, state, states, cell, num_decoder_symbols, embedding_size, num_heads,

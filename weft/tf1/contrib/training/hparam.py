@@ -21,7 +21,9 @@ def _as(kind: type, text: str, name: str) -> Any:
     try:
         return kind(text.strip())
     except ValueError:
-        raise ValueError(f"Could not parse hparam {name!r} of type {kind.__name__!r}: {text!r}") from None
+        raise ValueError(
+            f"Could not parse hparam {name!r} of type {kind.__name__!r}: {text!r}"
+        ) from None
 
 
 def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
@@ -100,7 +102,9 @@ class HParams:
         if isinstance(value, list | tuple) != is_list and kind is not type(None):
             what = "a list" if is_list else "one value"
             raise ValueError(f"HParams: expected {what} for {name!r}, got {value!r}")
-        setattr(self, name, [self._cast(name, v) for v in value] if is_list else self._cast(name, value))
+        setattr(
+            self, name, [self._cast(name, v) for v in value] if is_list else self._cast(name, value)
+        )
 
     def _cast(self, name: str, value: Any) -> Any:
         kind = self._types[name][0]

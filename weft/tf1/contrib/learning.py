@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import weft.tf1 as tf
+from weft.tf1.control import check
 
 __all__ = ["clip_gradient_norms", "create_train_op", "multiply_gradients", "train", "train_step"]
 
@@ -78,7 +79,7 @@ def create_train_op(
             tf.summary.histogram(f"gradients/{v.op.name}", g)
     done = optimizer.apply_gradients(pairs, global_step=step)
     if check_numerics:
-        total_loss = tf.check_numerics(total_loss, "LossTensor is inf or nan")
+        total_loss = check.check_numerics(total_loss, "LossTensor is inf or nan")
     with tf.control_dependencies([done]):
         found = tf.identity(total_loss)
     tf.add_to_collection(tf.GraphKeys.TRAIN_OP, found)
