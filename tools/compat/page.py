@@ -12,7 +12,7 @@ from weft.mirror.mirror import found, has
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "compat"
 TITLES = {
     "torch": "PyTorch", "lightning": "Lightning", "torchmetrics": "torchmetrics",
-    "horovod": "Horovod",
+    "horovod": "Horovod", "tensorflow": "TensorFlow", "keras": "tf.keras of TensorFlow",
 }  # fmt: skip
 ABOUT = {
     "torch": "Modules for other hardware and for PyTorch's own tools are left out of the listing.",
@@ -20,6 +20,9 @@ ABOUT = {
     "torchmetrics": "Metrics are Weft's own classes ([TRAINING.md](../TRAINING.md)).",
     "horovod": "The listing has what its Python text defines, without its runner, Spark, Ray and "
     "MXNet.",
+    "tensorflow": "`tf.compat.v1` has the same names. `tf.raw_ops`, and modules for other "
+    "hardware, are left out of the listing; [TF1.md](../TF1.md) tells of `tf.contrib`.",
+    "keras": "As in TensorFlow 1, on graphs and sessions ([KERAS.md](../KERAS.md)).",
 }
 
 

@@ -13,11 +13,9 @@ from tools.programs.__main__ import programs
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
 KINDS = {
-    "torch": "PyTorch",
-    "lightning": "Lightning",
-    "horovod": "Horovod",
-    "lightning2": "Lightning, second draw",
-}
+    "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
+    "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
+}  # fmt: skip
 
 
 def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
@@ -38,7 +36,8 @@ def outcome(result: dict[str, Any] | None) -> str:
 
 def page(folder: Path) -> str:
     """The text of the page."""
-    weft, torch = results(folder, "weft"), results(folder, "torch")
+    weft = results(folder, "weft")
+    torch = results(folder, "torch") | results(folder, "tensorflow")
     rows: list[str] = []
     count: Counter[str] = Counter()
     for program in programs():
@@ -58,9 +57,10 @@ def page(folder: Path) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 | run under Weft |", "|---|---:|---:|---:|",
+            "| kind | drawn | run under PyTorch 2.13 or TensorFlow 2.21 | run under Weft |",
+            "|---|---:|---:|---:|",
             *lines, "",
-            "| kind | program | PyTorch | Weft |", "|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft |", "|---|---|---|---|", *rows, "",
         ]
     )  # fmt: skip
 

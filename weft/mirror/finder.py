@@ -103,7 +103,7 @@ def install() -> None:
     loaded = [name for name in table.LIBRARIES if name in sys.modules]
     if loaded:
         raise StateError.here(
-            f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
+            f"weft: expected to be imported before {loaded[0]}: make it the first line"
         )
     table.modules()  # read before imports ask for it
     sys.meta_path.insert(0, Finder())
