@@ -18,9 +18,11 @@ from typing import Final
 
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
-    "torchmetrics": "1.9.0", "horovod": "0.28.1",
+    "torchmetrics": "1.9.0", "horovod": "0.28.1", "jax": "0.10.2", "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
+JAX: Final = ("jax", "jaxlib")
+TORCH: Final = tuple([name for name in LIBRARIES if name not in JAX])
 
 
 def _rows(file: str) -> list[str]:
