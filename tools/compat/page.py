@@ -12,7 +12,7 @@ from weft.mirror.mirror import found, has
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "compat"
 TITLES = {
     "torch": "PyTorch", "lightning": "Lightning", "torchmetrics": "torchmetrics",
-    "horovod": "Horovod",
+    "horovod": "Horovod", "jax": "JAX",
 }  # fmt: skip
 ABOUT = {
     "torch": "Modules for other hardware and for PyTorch's own tools are left out of the listing.",
@@ -20,6 +20,8 @@ ABOUT = {
     "torchmetrics": "Metrics are Weft's own classes ([TRAINING.md](../TRAINING.md)).",
     "horovod": "The listing has what its Python text defines, without its runner, Spark, Ray and "
     "MXNet.",
+    "jax": "Kernels of one's own, export, other devices and JAX's own tools are left out of the "
+    "listing. [JAX.md](../JAX.md) says what differs.",
 }
 
 

@@ -1,7 +1,7 @@
 """Runs the listed programs: `python -m tools.programs FOLDER`.
 
 Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
-Weft, then under PyTorch if it is installed: `--framework torch`. Results are written to
+Weft, then under PyTorch or JAX if installed: `--framework torch`. Results are written to
 FOLDER/weft.json or FOLDER/torch.json; `python -m tools.programs.table FOLDER` writes the page.
 """
 
@@ -114,15 +114,17 @@ def main() -> None:
     """Runs the programs."""
     parser = argparse.ArgumentParser(prog="python -m tools.programs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
+    parser.add_argument("--framework", choices=("weft", "torch", "jax"), default="weft")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     folder = given.folder.resolve()
     names = [(p, f"{p['repository']}/{p['script']}") for p in programs()]
     wanted = [p for p, name in names if any(part in name for part in given.only)]
-    if given.framework == "torch":
-        wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
+    if given.framework == "torch":  # without Horovod, which is seldom installed
+        wanted = [p for p in wanted if p["kind"] not in ("horovod", "jax")]
+    if given.framework == "jax":
+        wanted = [p for p in wanted if p["kind"] == "jax"]
     file = folder / f"{given.framework}.json"
     results = {k: v for k, v in (json.loads(file.read_text()) if file.exists() else {}).items()}
     with ThreadPoolExecutor(given.jobs) as pool:

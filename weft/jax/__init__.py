@@ -17,9 +17,9 @@ _exports.lazy(
     globals(),
     {
         "weft.jax": (
-            "core", "debug", "dtypes", "errors", "example_libraries", "experimental", "flatten_util",
-            "lax", "nn", "numpy", "ops", "profiler", "random", "scipy", "sharding", "tree", "tree_util",
-            "typing",
+            "core", "debug", "dtypes", "errors", "example_libraries", "experimental",
+            "flatten_util", "lax", "nn", "numpy", "ops", "profiler", "random", "scipy", "sharding",
+            "tree", "tree_util", "typing",
         ),
         "weft.jax.array": ("Array",),
         "weft.jax.device": (

@@ -9,7 +9,10 @@ import numpy as np
 
 from weft.jax import numpy as jnp
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+__all__ = [
+    "index", "index_add", "index_mul", "index_update", "segment_max", "segment_min",
+    "segment_prod", "segment_sum",
+]  # fmt: skip
 
 
 def _segments(combine: str, start: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -38,3 +41,22 @@ segment_sum: Final = _segments("add", lambda _: 0)
 segment_prod: Final = _segments("multiply", lambda _: 1)
 segment_max: Final = _segments("max", _least)
 segment_min: Final = _segments("min", _most)
+
+# As in JAX before 0.2.22, where programs used them in place of `x.at`
+
+index = np.s_
+
+
+def index_update(x: Any, idx: Any, y: Any, *_: Any, **__: Any) -> Any:
+    """`x.at[idx].set(y)`."""
+    return jnp.asarray(x).at[idx].set(y)
+
+
+def index_add(x: Any, idx: Any, y: Any, *_: Any, **__: Any) -> Any:
+    """`x.at[idx].add(y)`."""
+    return jnp.asarray(x).at[idx].add(y)
+
+
+def index_mul(x: Any, idx: Any, y: Any, *_: Any, **__: Any) -> Any:
+    """`x.at[idx].multiply(y)`."""
+    return jnp.asarray(x).at[idx].multiply(y)

@@ -16,9 +16,13 @@ from weft.jax.array import jaxed as _jaxed
 from weft.jax.numpy import fft as fft
 from weft.jax.numpy import linalg as linalg
 from weft.jax.numpy.creation import *
-from weft.jax.numpy.function import *
+from weft.jax.numpy.editing import *
+from weft.jax.numpy.joining import *
 from weft.jax.numpy.kind import *
+from weft.jax.numpy.mapping import *
 from weft.jax.numpy.method import WEAK as _WEAK
+from weft.jax.numpy.reduction import *
+from weft.jax.numpy.statistic import *
 
 ndarray = Array
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma

@@ -1,4 +1,4 @@
-"""`jax.scipy.stats`: distributions of `weft.scipy.stats` on JAX's arrays, and more of them."""
+"""Distributions with a location and a scale, and those of `weft.scipy.stats`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from weft import exports as _exports
 from weft.jax import numpy as jnp
 from weft.jax.array import jaxed
 from weft.jax.nn.activation import log_sigmoid, sigmoid
@@ -85,14 +84,7 @@ norm = SimpleNamespace(
 )
 
 
-def _face(name: str) -> Any:
-    if name not in ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "poisson", "t"):
-        raise AttributeError(f"module 'jax.scipy.stats' has no attribute {name!r}")
+def of_scipy(name: str) -> Any:
+    """A distribution of `weft.scipy.stats` on JAX's arrays."""
     module = importlib.import_module(f"weft.scipy.stats.{name}")
     return SimpleNamespace(**{n: jaxed(getattr(module, n)) for n in module.__all__})
-
-
-_exports.lazy(
-    globals(), {}, _face,
-    lambda: ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "poisson", "t"),
-)  # fmt: skip
