@@ -1,8 +1,8 @@
 """Runs the listed programs: `python -m tools.programs FOLDER`.
 
 Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
-Weft, then under PyTorch or TensorFlow 2 (whose `compat.v1` is `tensorflow` then), if that is
-installed: `--framework torch` or `tensorflow`. Results are written to FOLDER/weft.json and so on;
+Weft, then under its own library, if that is installed: `--framework torch`, `tensorflow` (whose
+`compat.v1` of TensorFlow 2 it is then) or `jax`. Results are written to FOLDER/weft.json and so on;
 `python -m tools.programs.table FOLDER` writes the page.
 """
 
@@ -25,7 +25,10 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SECONDS = 400
 """The limit of a program."""
-KINDS = {"torch": ("torch", "lightning", "lightning2"), "tensorflow": ("TensorFlow 1", "tf.keras")}
+KINDS = {
+    "torch": ("torch", "lightning", "lightning2"), "tensorflow": ("TensorFlow 1", "tf.keras"),
+    "jax": ("jax",),
+}  # fmt: skip
 """The programs that a framework is tried on."""
 
 

@@ -19,9 +19,12 @@ from typing import Final
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
     "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
-    "tensorflow": "1.15.5",
+    "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
+JAX: Final = ("jax", "jaxlib")
+TENSORFLOW: Final = ("tensorflow",)
+TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
 
 
 def _rows(file: str) -> list[str]:
