@@ -99,8 +99,9 @@ def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
         return False
     if is_of_many(structure):
         return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
-    is_small = not loops and _result_bytes(structure) < LARGE
-    return runs < STITCHED_RUNS or (is_small and runs < STITCHED_RUNS_OF_MANY)
+    if runs < STITCHED_RUNS:
+        return True
+    return not loops and runs < STITCHED_RUNS_OF_MANY and _result_bytes(structure) < LARGE
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
@@ -173,8 +174,10 @@ class Stitched(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        self._memo = self._memo or Memo()
-        return self if self._for_good else _after(self, structure, self._runs)
+        after = self if self._for_good else _after(self, structure, self._runs)
+        if after is self:
+            self._memo = self._memo or Memo()
+        return after
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
@@ -182,8 +185,8 @@ class Stitched(Tier):
         run = stitched(structure, leaves, self.as_rows, structure.memo or self._memo)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
-        self.overwrites = run.overwrites
         self._runs += 1
+        self.overwrites = run.overwrites
         if structure.memo is not None and is_of_many(structure):
             note_run(plans_of(structure), self._runs)
         return run.run
@@ -192,7 +195,7 @@ class Stitched(Tier):
         """See `Tier`."""
         if self._for_good or isinstance(error, NoCompilerError):
             return Interpreted(structure, self.as_rows, self._for_good)
-        if len(structure.devices) == 1 and not any([r.plan.boundless for r in structure.records]):
+        if not any(structure.devices) and not any([r.plan.boundless for r in structure.records]):
             with contextlib.suppress(CompileError):
                 return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
