@@ -16,8 +16,10 @@ from weft.runtime.flight import land
 from weft.runtime.memory.address import address
 from weft.runtime.memory.recycled import empty
 
-PARALLEL_NS: Final = 50_000.0
-"""Shorter lists run on one thread: dividing them takes about as long as it saves."""
+DIVIDING_NS: Final = 50_000.0
+"""What dividing a list among threads takes, ..."""
+LAUNCH_NS: Final = 4_000.0
+"""... and for each launch, with the barrier behind it; lists that save less run on one thread."""
 MOST_KEPT: Final = 1 << 22  # bytes; larger memory goes back to where tensors find it
 LAUNCHES, SLOTS, BUFFERS = 256, 4096, 256  # at first
 ALIGNMENT: Final = 64
@@ -109,7 +111,8 @@ class Workspace:
         if first == last:
             return None
         stitched, threads, ns = self.table, self.table.threads, self.ns(first, last)
-        parallel = threads > 1 and ns >= PARALLEL_NS
+        price = DIVIDING_NS + LAUNCH_NS * (last - first)
+        parallel = threads > 1 and ns - ns / threads >= price
         table = layout.Program() if parallel else self._serial
         table.calls, table.call_count = stitched.calls + 32 * first, last - first
         entries = driver.entries()
@@ -135,9 +138,7 @@ class Workspace:
         count, threads = last - first, self.table.threads
         calls = self._tables["calls"][4 * first : 4 * last].reshape(-1, 4)
         costs = self._tables["ticks"][first:last] / list_layout.TICKS
-        chunks = calls.view(driver.UNIT).reshape(-1)["end"].tolist()
-        pairs = zip(chunks, costs.tolist(), strict=True)
-        parts = np.array([parts_of(*pair, threads) for pair in pairs])
+        parts = parts_of(calls.view(driver.UNIT).reshape(-1)["end"], costs, threads)
         firsts = np.cumsum(parts) - parts
         owner = np.repeat(np.arange(count), parts)
         part = np.arange(len(owner)) - firsts[owner]

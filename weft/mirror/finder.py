@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.errors import StateError
+from weft.ir.dtype import DType
 from weft.mirror import table
 from weft.mirror.mirror import Mirror
 
@@ -104,6 +105,7 @@ def install() -> None:
             f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
         )
     sys.meta_path.insert(0, Finder())
+    DType.prefix = "torch."  # programs take `str(dtype)` apart
     multiprocessing.spawn.get_preparation_data = _prepared(
         multiprocessing.spawn.get_preparation_data
     )

@@ -68,13 +68,15 @@ def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
 
 
 @of_asked_shape
-def view(x: Any, *shape: Any) -> Tensor:
+def view(x: Any, *shape: Any, dtype: Any = None) -> Tensor:
     """`reshape` that never copies; with a dtype, the same bits as that dtype.
 
     Raises:
         ShapeError: a shape with another number of elements, or memory that does not allow a view.
         DTypeError: a dtype of another size, for which the last axis cannot be split or joined.
     """
+    if dtype is not None:
+        return view_bits(x, as_dtype(dtype))
     if len(shape) == 1 and isinstance(shape[0], DType | type):
         return view_bits(x, as_dtype(shape[0]))
     old = dims_of(x)
