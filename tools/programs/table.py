@@ -54,7 +54,8 @@ def page(folder: Path) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 or JAX 0.10 | run under Weft |", "|---|---:|---:|---:|",
+            "| kind | drawn | run under PyTorch 2.13 or JAX 0.10 | run under Weft |",
+            "|---|---:|---:|---:|",
             *lines, "",
             "| kind | program | PyTorch or JAX | Weft |", "|---|---|---|---|", *rows, "",
         ]

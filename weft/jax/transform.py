@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft import func
-from weft.errors import GradientError, nameless
+from weft.errors import GradientError
 from weft.func.checkpoint import checkpoint as _checkpoint
 from weft.func.custom import CustomVjp
 from weft.func.explanation import explain
@@ -110,7 +110,7 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
         )
     if isinstance(fun, type) and not callable(fun):
-        raise nameless(TypeError(f"Expected a callable value, got {fun}"))
+        raise (TypeError(f"Expected a callable value, got {fun}"))
     numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums or ())
     names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
     positions, names = _both(fun, numbers, names)
@@ -193,7 +193,7 @@ def _gradient(
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         if isinstance(argnums, int) and argnums >= len(args):
-            raise nameless(
+            raise (
                 TypeError(
                     f"differentiating with respect to argnums={argnums} requires at least "
                     f"{argnums + 1} positional arguments to be passed by the caller, but got only "

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.scipy import linalg as _linalg
+
+jnp: Any = _numpy
 
 __all__ = ["cholesky", "eigh", "qr", "svd", "triangular_solve"]
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.nn import functional as F
 from weft.ops.elementwise import jax_activation as formula
+
+jnp: Any = _numpy
 
 __all__ = [
     "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",

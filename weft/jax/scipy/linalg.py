@@ -9,11 +9,13 @@ import numpy as np
 from weft import exports as _exports
 from weft import linalg as _wl
 from weft.eager.functions import api as _api
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import given as _given
 from weft.jax.array import jaxed as _jaxed
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.scipy import linalg as _linalg
+
+jnp: Any = _numpy
 
 __all__ = [
     "cho_factor", "cho_solve", "cholesky", "expm", "hilbert", "lu", "lu_factor", "lu_solve", "qr",

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.lax.convolution import conv_general_dilated
 from weft.jax.numpy.kind import promoted
+
+jnp: Any = _numpy
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
