@@ -12,15 +12,18 @@ plain: Any = _plain
 
 
 def public(function: Any) -> Any:
+    """Make a function public in its module."""
     function.__globals__["__all__"].append(function.__name__)
     return function
 
 
 def array_of(x: Any) -> Any:
+    """An argument as an array that is not weak."""
     return strong(creation.asarray(x))
 
 
 def floating_of(x: Any) -> Any:
+    """An argument as a floating-point or complex array."""
     x = array_of(x)
     return x if x.dtype.is_inexact else x.astype(float)
 
@@ -29,10 +32,12 @@ where_of = jaxed(plain.where, True)
 
 
 def axes_of(axis: Any, rank: int) -> Any:
+    """An axis or several; all of them for `None`."""
     return tuple(range(rank)) if axis is None else axis
 
 
 def values_of(x: Any) -> Any:
+    """Arrays, also in lists and tuples, as NumPy's."""
     if isinstance(x, Array):
         return x.array
     return type(x)(map(values_of, x)) if type(x) in (list, tuple) else x
