@@ -2,7 +2,9 @@
 
 A listing is compressed text: the library's version, then each module, class with members that
 programs call, and name, one a line. Run it where the library is installed; the pages need only the
-listings. Horovod, which is hard to build, is read as text: `... horovod SOURCE_FOLDER VERSION`.
+listings. Horovod, which is hard to build, is read as text: `... horovod SOURCE_FOLDER VERSION`. So
+are TensorFlow 1's modules of names, `... tensorflow FOLDER VERSION` and `... keras FOLDER VERSION`,
+from its unpacked wheels.
 """
 
 from __future__ import annotations
@@ -47,6 +49,8 @@ LEFT_OUT = {
         "custom_transpose", "memory", "monitoring", "stages", "fused",
     ),
     "horovod": ("mxnet", "ray", "runner", "spark", "data", "tensorflow.data"),
+    "tensorflow": ("compat", "raw_ops", "keras", "lite", "tpu", "xla", "quantization"),
+    "keras": ("backend.name", "wrappers"),
 }  # fmt: skip
 """Modules that are tools of their own, for other machines, or private in all but name."""
 MEMBERS = {
@@ -138,6 +142,34 @@ def from_source(root: str, folder: Path) -> list[str]:
     return lines
 
 
+API = {
+    "tensorflow": {"tensorflow": "tensorflow_core/_api/v1",
+                   "tensorflow.estimator": "tensorflow_estimator/_api/v1/estimator"},
+    "keras": {"tensorflow.keras": "tensorflow_core/python/keras/api/_v1/keras"},
+}  # fmt: skip
+"""Where TensorFlow's wheels have modules that import their names, and nothing else."""
+
+
+def from_api(root: str, folder: Path) -> list[str]:
+    """The names that modules import, without submodules."""
+    lines: dict[str, list[str]] = {}
+    for top, place in API[root].items():
+        base = folder / place
+        for path in sorted(base.rglob("__init__.py")):
+            parts = path.parent.relative_to(base).parts
+            if ".".join(parts).startswith(LEFT_OUT[root]):
+                continue
+            found: set[str] = set()
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tensorflow"):
+                    if "_api" in str(node.module) or ".api._v1" in str(node.module):
+                        continue  # a submodule
+                    found.update(alias.asname or alias.name for alias in node.names)
+            names = sorted(n for n in found if not n.startswith("_"))
+            lines[".".join([top, *parts])] = names
+    return [line for name in sorted(lines) for line in (name, *[f" {n}" for n in lines[name]])]
+
+
 def defined(body: list[ast.stmt], root: str) -> Iterator[str]:
     """Names that statements define, or import from the library itself."""
     for node in body:
@@ -178,7 +210,8 @@ def main(root: str, *source: str) -> None:
     warnings.simplefilter("ignore")
     if source:
         folder, version = source
-        write(root, version, from_source(root, Path(folder)))
+        make = from_api if root in API else from_source
+        write(root, version, make(root, Path(folder)))
     else:
         lines = listing(root)
         write(root, str(importlib.import_module(root).__version__).partition("+")[0], lines)

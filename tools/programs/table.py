@@ -12,7 +12,11 @@ from typing import Any
 from tools.programs.__main__ import programs
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
-KINDS = {"torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod", "jax": "JAX"}
+KINDS = {
+    "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
+    "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
+    "jax": "JAX",
+}  # fmt: skip
 
 
 def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
@@ -34,7 +38,7 @@ def outcome(result: dict[str, Any] | None) -> str:
 def page(folder: Path) -> str:
     """The text of the page."""
     weft = results(folder, "weft")
-    peers = results(folder, "torch") | results(folder, "jax")
+    peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows: list[str] = []
     count: Counter[str] = Counter()
     for program in programs():
@@ -54,10 +58,10 @@ def page(folder: Path) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 or JAX 0.10 | run under Weft |",
+            "| kind | drawn | run under the original | run under Weft |",
             "|---|---:|---:|---:|",
             *lines, "",
-            "| kind | program | PyTorch or JAX | Weft |", "|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft |", "|---|---|---|---|", *rows, "",
         ]
     )  # fmt: skip
 

@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from weft.errors import StateError
+from weft.host.cores import name_ranks
+from weft.ir.dtype import DType
 from weft.mirror import table
 from weft.mirror.mirror import Mirror
 
@@ -72,10 +74,13 @@ class Finder(MetaPathFinder):
             ModuleNotFoundError: Weft lacks the module.
         """
         del path, target
-        if fullname.partition(".")[0] not in self.libraries:
-            return None
-        if fullname in table.modules():
+        library = fullname.partition(".")[0]
+        if fullname in table.modules() and (
+            library in self.libraries or library not in table.LIBRARIES
+        ):  # one of another package may ask for ranks
             return ModuleSpec(fullname, MirrorLoader(), is_package=True)
+        if library not in self.libraries:
+            return None
         if _is_question():
             return None
         raise ModuleNotFoundError(table.missing(fullname), name=fullname)
@@ -107,17 +112,28 @@ def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
     new = set(libraries).difference(() if finder is None else finder.libraries)
     loaded = [name for name in table.LIBRARIES if name in new and name in sys.modules]
     if loaded:
-        face = "as_jax" if loaded[0] in table.JAX else "as_torch"
         raise StateError.here(
-            f"weft.{face}: expected to be imported before {loaded[0]}: make it the first line"
+            f"weft.{_face(loaded[0])}: expected to be imported before {loaded[0]}: make it the "
+            "first line"
         )
+    table.modules()  # read before imports ask for it
     if finder is None:
         finder = Finder()
         sys.meta_path.insert(0, finder)
         multiprocessing.spawn.get_preparation_data = _prepared(
             multiprocessing.spawn.get_preparation_data, finder
         )
+    if "torch" in new:
+        DType.prefix = "torch."  # programs take `str(dtype)` apart
+        name_ranks()  # programs for `torchrun` read the environment first
     finder.libraries.update(new)
+
+
+def _face(library: str) -> str:
+    """The module to import for a library."""
+    if library in table.JAX:
+        return "as_jax"
+    return "as_tensorflow" if library in table.TENSORFLOW else "as_torch"
 
 
 class _Installed:
