@@ -9,6 +9,7 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.jax.array import Array, given, of_array, taken
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, floating_of, public, values_of, where_of
 
@@ -57,6 +58,7 @@ def diagflat(v: Any, k: int = 0) -> Array:
 @public
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy with another diagonal; `inplace` must be False."""
+    refuse_given("fill_diagonal", wrap=wrap)
     if inplace:
         raise NotImplementedError(
             "JAX arrays are immutable, must use inplace=False. fill_diagonal returns a new array"

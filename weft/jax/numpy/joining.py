@@ -9,6 +9,7 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, public, where_of
 from weft.jax.numpy.mapping import unravel_index
@@ -116,6 +117,7 @@ def take(
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
     """The elements at indices along an axis; NaN, or the smallest number, outside it."""
+    refuse_given("take", out=out)
     x, places = array_of(a), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
@@ -146,6 +148,7 @@ def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None
 ) -> Array:
     """The elements at indices along an axis, position by position on the others."""
+    refuse_given("take_along_axis", mode=mode, fill_value=fill_value)
     x, places = array_of(arr), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
@@ -175,6 +178,7 @@ __all__.append("concat")
 @public
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
     """Arrays joined along a new axis."""
+    refuse_given("stack", out=out)
     found = given(plain.stack(dtype_promoted(*arrays), axis=axis))
     return found if dtype is None else creation.astype(found, dtype)
 
@@ -204,6 +208,7 @@ def repeat(
     out_sharding: Any = None,
 ) -> Array:
     """Elements repeated along an axis."""
+    refuse_given("repeat", total_repeat_length=total_repeat_length)
     counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
     counts = int(counts) if isinstance(counts, np.ndarray) and counts.size == 1 else counts
     return given(plain.repeat(array_of(a), counts, axis=axis))
@@ -240,8 +245,10 @@ def einsum(
 ) -> Array:
     """Sums of products by indices."""
     if not isinstance(subscripts, str):
-        return given(plain.einsum(*_lettered(subscripts, *operands)))
-    return given(plain.einsum(subscripts, *dtype_promoted(*operands)))
+        found = given(plain.einsum(*_lettered(subscripts, *operands)))
+    else:
+        found = given(plain.einsum(subscripts, *dtype_promoted(*operands)))
+    return found if preferred_element_type is None else found.astype(preferred_element_type)
 
 
 def _lettered(*given_: Any) -> list[Any]:

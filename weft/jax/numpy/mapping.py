@@ -15,6 +15,7 @@ from weft import special
 from weft.eager.functions.elementwise import integer
 from weft.func.vmap import vmap
 from weft.jax.array import Array, given, jaxed, of_array
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
 from weft.jax.numpy.reduction import all
@@ -232,6 +233,7 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
 @public
 def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
     """Fractional and whole parts."""
+    refuse_given("modf", out=out)
     x = floating_of(x)
     whole = given(plain.trunc(x))
     return x - whole, whole
@@ -277,4 +279,5 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 @public
 def around(a: Any, decimals: int = 0, out: Any = None) -> Array:
     """Rounded values."""
+    refuse_given("around", out=out)
     return jaxed(plain.round)(array_of(a), decimals)

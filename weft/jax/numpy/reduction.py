@@ -159,13 +159,19 @@ def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
 @public
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running sums in which NaN count as 0."""
-    return jaxed(plain.cumsum)(where_of(plain.isnan(array_of(a)), 0, array_of(a)), axis)
+    return creation.astype(
+        jaxed(plain.cumsum)(where_of(plain.isnan(array_of(a)), 0, array_of(a)), axis),
+        dtype or array_of(a).dtype,
+    )
 
 
 @public
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running products in which NaN count as 1."""
-    return jaxed(plain.cumprod)(where_of(plain.isnan(array_of(a)), 1, array_of(a)), axis)
+    return creation.astype(
+        jaxed(plain.cumprod)(where_of(plain.isnan(array_of(a)), 1, array_of(a)), axis),
+        dtype or array_of(a).dtype,
+    )
 
 
 @public

@@ -10,6 +10,7 @@ import weft.numpy as _plain
 from weft.eager.functions.reduction import statistic
 from weft.errors import ArgumentError
 from weft.jax.array import Array, given
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, where_of
 from weft.jax.numpy.joining import concatenate, matmul
@@ -184,6 +185,7 @@ def polysub(a1: Any, a2: Any) -> Array:
 @public
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials."""
+    refuse_given("polymul", trim_leading_zeros=trim_leading_zeros)
     return convolve(plain.atleast_1d(array_of(a1)), plain.atleast_1d(array_of(a2)))
 
 
