@@ -65,7 +65,7 @@ LAYERS = [
     ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod",),
     ("weft.mirror",),
-    ("weft.as_torch",),
+    ("weft.as_tensorflow", "weft.as_torch"),
     ("weft.cli",),
 ]
 FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors

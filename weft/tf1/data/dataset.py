@@ -293,7 +293,11 @@ class Dataset(Specified):
         return transformation_func(self)
 
     def with_options(self, options: Any) -> Dataset:
-        """Itself: options of pipelines change no elements."""
+        """Itself: options of pipelines change no elements.
+
+        Args:
+            options: of the pipeline, without effect.
+        """
         del options
         return self
 
