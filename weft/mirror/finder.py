@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.spawn
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from email.message import Message
@@ -65,7 +66,7 @@ class Finder(MetaPathFinder):
             ModuleNotFoundError: Weft lacks the module.
         """
         del path, target
-        if fullname.partition(".")[0] not in table.LIBRARIES:
+        if fullname.partition(".")[0] not in table.LIBRARIES or _is_a_choice(fullname):
             return None
         if fullname in table.modules():
             return ModuleSpec(fullname, MirrorLoader(), is_package=True)
@@ -80,6 +81,20 @@ class Finder(MetaPathFinder):
         name = getattr(context, "name", None)
         asked = table.LIBRARIES if name is None else [name.replace("-", "_").lower()]
         return [Installed(library) for library in asked if library in table.LIBRARIES]
+
+
+def _is_a_choice(fullname: str) -> bool:
+    """Whether an installed package that works with PyTorch asks whether there is TensorFlow, too.
+
+    It would use both, or prefer the other one.
+    """
+    if fullname != "tensorflow" or "torch" not in sys.modules:
+        return False
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("importlib"):
+        frame = frame.f_back
+    file = "" if frame is None else str(frame.f_globals.get("__file__"))
+    return f"{os.sep}site-packages{os.sep}" in file
 
 
 def _is_question() -> bool:
