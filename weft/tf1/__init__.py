@@ -136,7 +136,8 @@ _exports.lazy(
     globals(),
     {
         "weft.tf1": [
-            "config", "contrib", "feature_column", "image", "keras", "layers", "sparse", "test",
+            "config", "contrib", "feature_column", "image", "keras", "layers", "saved_model",
+            "sparse", "test",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.framework": ["nest"],
