@@ -88,7 +88,6 @@ LEFT = {
     "tf1/contrib/layers/convolution.py:convolution2d_transpose": NUMBERS,
     "tf1/contrib/layers/dense.py:unit_norm": OWN,
     "tf1/contrib/layers/optimizer.py:_changed": ADDED,
-    "tf1/contrib/legacy_seq2seq/decoder.py:attention_decoder": VARIABLES,
     "tf1/contrib/legacy_seq2seq/loss.py:sequence_loss_by_example": GIVEN,
     "tf1/contrib/rnn/cell.py:LayerNormBasicLSTMCell.build": NUMBERS,
     "tf1/contrib/rnn/cell.py:LayerNormBasicLSTMCell.call": GIVEN,
