@@ -13,8 +13,9 @@ program that is not changed.
 
 from __future__ import annotations
 
+from weft.mirror import table
 from weft.mirror.finder import install
 
 __all__ = ["install"]
 
-install()
+install(table.TENSORFLOW)

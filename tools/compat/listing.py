@@ -37,6 +37,16 @@ LEFT_OUT = {
     ),
     "lightning": ("pytorch.cli_commands", "app", "data", "store", "fabric.cli", "pytorch.demos"),
     "torchmetrics": (),
+    "jax": (
+        "extend", "interpreters", "experimental.pallas", "experimental.mosaic", "experimental.jax2tf",
+        "experimental.sparse", "experimental.array_serialization", "experimental.key_reuse",
+        "experimental.compute_on", "experimental.custom_partitioning", "experimental.roofline",
+        "experimental.export", "experimental.transfer", "experimental.topologies",
+        "experimental.multihost_utils", "experimental.mesh_utils", "experimental.scheduling_groups",
+        "experimental.compilation_cache", "experimental.serialize_executable", "tools", "lib",
+        "cloud_tpu_init", "collect_profile", "ffi", "jaxlib", "version", "custom_batching",
+        "custom_transpose", "memory", "monitoring", "stages", "fused",
+    ),
     "horovod": ("mxnet", "ray", "runner", "spark", "data", "tensorflow.data"),
     "tensorflow": ("compat", "raw_ops", "keras", "lite", "tpu", "xla", "quantization"),
     "keras": ("backend.name", "wrappers"),
@@ -53,6 +63,7 @@ MEMBERS = {
         "lightning.pytorch.LightningDataModule", "lightning.pytorch.Callback",
     ),
     "torchmetrics": ("torchmetrics.Metric", "torchmetrics.MetricCollection"),
+    "jax": (),
 }  # fmt: skip
 """Classes whose members are listed."""
 

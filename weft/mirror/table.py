@@ -18,9 +18,13 @@ from typing import Final
 
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
-    "torchmetrics": "1.9.0", "horovod": "0.28.1", "tensorflow": "1.15.5",
+    "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
+    "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
+JAX: Final = ("jax", "jaxlib")
+TENSORFLOW: Final = ("tensorflow",)
+TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
 
 
 def _rows(file: str) -> list[str]:
@@ -29,7 +33,8 @@ def _rows(file: str) -> list[str]:
 
 
 ALIASES: Final = {
-    "pytorch_lightning": "lightning.pytorch", "tensorflow.python.keras": "tensorflow.keras",
+    "pytorch_lightning": "lightning.pytorch", "lightning_fabric": "lightning.fabric",
+    "tensorflow.python.keras": "tensorflow.keras",
     "tensorflow.compat.v1": "tensorflow",
 }  # fmt: skip
 """Modules with the names of another, and those below with the names of the others below."""
@@ -79,7 +84,8 @@ def names() -> dict[str, str]:
 @cache
 def later() -> frozenset[str]:
     """Names that are given although Weft lacks them, and raise where they are used."""
-    return frozenset(_rows("later.txt"))
+    rows = dict.fromkeys(_rows("later.txt"), "")
+    return frozenset(rows | _aliased(rows))
 
 
 @cache

@@ -140,6 +140,7 @@ _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.ExistsError, AlreadyExistsError),
     (errors.DeniedError, PermissionDeniedError),
     (errors.UninitializedError, FailedPreconditionError),
+    (errors.DistributedError, FailedPreconditionError),
     (LinAlgError, InvalidArgumentError),
     (errors.OutOfMemoryError, ResourceExhaustedError),
     (errors.UserOpError, UnknownError),

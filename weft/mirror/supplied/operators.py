@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import update_wrapper
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
@@ -24,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 DisableTorchFunctionSubclass = nullcontext
+_LIBRARIES: Final = "_C", "image"
 _made: dict[str, CustomOp] = {}
 
 
@@ -103,6 +105,11 @@ class CustomOp:
 
     register_fake = register_kernel = staticmethod(given)
 
+    @property
+    def default(self) -> CustomOp:
+        """Its only overload."""
+        return self
+
 
 class _Namespace:
     """The operators of a program whose names begin alike: `torch.ops.NAMESPACE`."""
@@ -154,12 +161,15 @@ def get_ctx() -> NoReturn:
     raise NotImplementedError("torch.library.get_ctx: Weft has none")
 
 
-def load_library(path: Any) -> NoReturn:
-    """Refused: compiled operators are PyTorch's.
+def load_library(path: Any) -> None:
+    """Take torchvision's operators, which Weft has; others are compiled for PyTorch.
 
     Raises:
-        OSError: always.
+        OSError: it is another library.
     """
+    library = Path(path)
+    if library.parent.name == "torchvision" and library.name.startswith(_LIBRARIES):
+        return
     raise OSError(f"{path}: its operators are compiled for PyTorch, which is not loaded")
 
 

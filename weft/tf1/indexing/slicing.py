@@ -34,11 +34,13 @@ def tf_slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Ten
     with name_scope(name, "Slice", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
         start, extent = convert_to_tensor(begin, name="begin"), convert_to_tensor(size, name="size")
-        items = zip(_entries(start, begin), _entries(extent, size), strict=True)
-        key = tuple([_block(b, s) for b, s in items])
+        sizes = _entries(extent, size)
+        key = tuple([_block(b, s) for b, s in zip(_entries(start, begin), sizes, strict=True)])
         for axis, (item, dim) in enumerate(zip(key, tensor.shape.dims or key, strict=False)):
             _check_block(item, dim, axis)
-        return emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
+        block = emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
+        block.set_shape([n if isinstance(n, int) and n >= 0 else None for n in sizes])
+        return block
 
 
 slice = tf_slice
