@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.spawn
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from email.message import Message
@@ -75,6 +76,8 @@ class Finder(MetaPathFinder):
         """
         del path, target
         library = fullname.partition(".")[0]
+        if _is_a_choice(fullname):
+            return None
         if fullname in table.modules() and (
             library in self.libraries or library not in table.LIBRARIES
         ):  # one of another package may ask for ranks
@@ -92,6 +95,20 @@ class Finder(MetaPathFinder):
         name = getattr(context, "name", None)
         asked = self.libraries if name is None else [name.replace("-", "_").lower()]
         return [Installed(library) for library in asked if library in self.libraries]
+
+
+def _is_a_choice(fullname: str) -> bool:
+    """Whether an installed package that works with PyTorch asks whether there is TensorFlow, too.
+
+    It would use both, or prefer the other one.
+    """
+    if fullname != "tensorflow" or "torch" not in sys.modules:
+        return False
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("importlib"):
+        frame = frame.f_back
+    file = "" if frame is None else str(frame.f_globals.get("__file__"))
+    return f"{os.sep}site-packages{os.sep}" in file
 
 
 def _is_question() -> bool:
