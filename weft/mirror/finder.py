@@ -12,6 +12,7 @@ from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.mirror import table
@@ -106,6 +107,7 @@ def install() -> None:
         )
     sys.meta_path.insert(0, Finder())
     name_ranks()  # programs for `torchrun` read the environment first
+    Tensor.__module__ = "torch"  # packages ask for it, which do not import PyTorch for that
     multiprocessing.spawn.get_preparation_data = _prepared(
         multiprocessing.spawn.get_preparation_data
     )
