@@ -25,6 +25,37 @@ def fail(index, at, how):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def train(index, model, steps):
+    optimizer = wf.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(steps):
+        x = wf.ones(1, 2)
+        optimizer.zero_grad()
+        (model(x) - 3).square().sum().backward()
+        optimizer.step()
+    model.steps[index] += steps
+
+
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+def test_processes_train_one_model_in_shared_memory(method):
+    model = wf.nn.Linear(2, 1)
+    tied = wf.nn.Sequential(model, model)
+    model.register_buffer("steps", wf.zeros(2))
+    before = model.weight.detach().clone()
+    shown = model.weight.data
+    assert not model.weight.is_shared()
+    assert model.share_memory() is model and model.weight.is_shared() and model.steps.is_shared()
+    assert wf.equal(model.weight.detach(), before) and model.weight.requires_grad
+    mp.start_processes(train, (model, 20), nprocs=2, start_method=method)
+    assert model.steps.tolist() == [20, 20]
+    assert abs(model(wf.ones(1, 2)).item() - 3) < 1e-3
+    assert wf.equal(shown, model.weight.detach()) and not wf.equal(shown, before)
+    with wf.no_grad():
+        model.weight.zero_()
+    assert model.weight.is_shared() and shown.tolist() == [[0, 0]] and tied[1] is model
+    with pytest.raises(wf.errors.GradientError, match="share_memory_: expected a leaf"):
+        (model.weight * 2).share_memory_()
+
+
 @pytest.mark.slow
 def test_every_process_has_its_index_and_tensors():
     queue = mp.get_context("spawn").SimpleQueue()

@@ -39,7 +39,6 @@ _LAZY = {
         "rms_norm", "threshold", "triplet_margin_loss",
     ),
     "weft.serialization": ("load", "save"),
-    "weft.sparse": ("sparse_csr_tensor",),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }  # fmt: skip
 _METHODS = {module: _LAZY[module] for module in ("weft.fft", "weft.special")}

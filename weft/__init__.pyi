@@ -131,6 +131,7 @@ scatter_ = Tensor.scatter_
 scatter_add_ = Tensor.scatter_add_
 scatter_reduce_ = Tensor.scatter_reduce_
 sgn_ = Tensor.sgn_
+share_memory_ = Tensor.share_memory_
 sigmoid_ = Tensor.sigmoid_
 sign_ = Tensor.sign_
 sin_ = Tensor.sin_
@@ -231,7 +232,6 @@ from weft.nn.functional import threshold as threshold
 from weft.nn.functional import triplet_margin_loss as triplet_margin_loss
 from weft.serialization import load as load
 from weft.serialization import save as save
-from weft.sparse import sparse_csr_tensor as sparse_csr_tensor
 from weft.special import igamma as igamma
 from weft.special import igammac as igammac
 from weft.special import mvlgamma as mvlgamma

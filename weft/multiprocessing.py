@@ -1,7 +1,8 @@
 """Python's `multiprocessing`, with PyTorch's functions that run one function in several processes.
 
-Tensors are passed by value, as arrays are. Ranks of a job are not started so, but by `weft launch`:
-see `weft.distributed`.
+Tensors are passed by value, as arrays are; those of `share_memory_` share their memory, so that
+processes train one model. Ranks of a job are not started so, but by `weft launch`: see
+`weft.distributed`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing import connection
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 from weft.eager.record.pending.state import compute_all_pending
+from weft.eager.tensor.interchange.interchange import on_shared, shared_parts
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, WorkerError
+from weft.nn.parameter import Buffer, Parameter
 
 
 class ProcessException(WorkerError):
@@ -174,6 +179,44 @@ def spawn(
 ) -> ProcessContext | None:  # fmt: skip
     """Run `fn(i, *args)` in process i of several new ones; see `start_processes`."""
     return start_processes(fn, args, nprocs, join, daemon, start_method)
+
+
+def _reduced(x: Tensor) -> Any:
+    """How a tensor is passed to another process."""
+    parts = shared_parts(x)
+    if parts is None:
+        return x.__reduce_ex__(2)
+    memory, what = parts
+    return _shared, (DupFd(memory), what)
+
+
+def _shared(memory: Any, what: tuple[Any, ...]) -> Tensor:
+    return on_shared(memory.detach(), what)
+
+
+for _kind in (Tensor, Parameter, Buffer):
+    ForkingPickler.register(_kind, _reduced)
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """How memory can be shared: by descriptors of files."""
+    return {"file_descriptor", "file_system"}
+
+
+def get_sharing_strategy() -> str:
+    """How memory is shared: `file_descriptor`."""
+    return "file_descriptor"
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Has no effect: descriptors are used, of tensors that the program shares itself.
+
+    Raises:
+        ArgumentError: there is no such strategy.
+    """
+    known = sorted(get_all_sharing_strategies())
+    if new_strategy not in known:
+        raise ArgumentError(f"set_sharing_strategy: expected one of {known}, got {new_strategy!r}")
 
 
 def __getattr__(name: str) -> Any:

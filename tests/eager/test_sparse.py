@@ -61,6 +61,54 @@ def test_sparse_products_and_their_gradients():
     assert kept.sum() == 5
 
 
+def _coordinates(values):
+    where = wf.tensor([[2, 0, 2, 1], [3, 1, 3, 0]])  # one place twice
+    return wf.sparse_coo_tensor(where, values, (3, 4))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda a: a, lambda a: a.coalesce(), lambda a: a.to_sparse_csr(), lambda a: a.t().t(),
+        lambda a: (a * 4 - a * 2) / 2, lambda a: (a + a).mul(0.5), lambda a: a.neg().neg(),
+        lambda a: a.clone().to(wf.float64), lambda a: a.to_dense().to_sparse(),
+    ],
+)  # fmt: skip
+def test_sparse_tensors_are_their_dense_forms(form):
+    values, x = wf.tensor([1.0, 2.0, 3.0, 4.0], dtype=wf.float64), wf.tensor(X.reshape(4, 3))
+    dense = np.zeros((3, 4))
+    dense[2, 3], dense[0, 1], dense[1, 0] = 4, 2, 4
+    a = form(_coordinates(values))
+    assert isinstance(a, wf.Tensor) and a.layout in (wf.sparse_coo, wf.sparse_csr)
+    np.testing.assert_array_equal(a.to_dense(), dense)
+    for product in (a @ x, wf.mm(a, x), wf.matmul(a, x), sparse.mm(a, x), a.mm(x)):
+        assert product.layout is wf.strided
+        np.testing.assert_allclose(product, dense @ x.numpy())
+    np.testing.assert_allclose(wf.exp(a), np.exp(dense))  # has no sparse form
+    np.testing.assert_allclose(sparse.sum(a, 1), dense.sum(1))
+    wf.mm(wf.ones(3, 4), wf.ones(4, 3))  # a call on dense tensors is another
+    assert wf.mm(a, x).tolist() == (dense @ x.numpy()).tolist()
+
+    def output(values, x):
+        return form(_coordinates(values)) @ x
+
+    assert wf.autograd.gradcheck(output, (values.requires_grad_(), x.requires_grad_()))
+
+
+def test_sparse_leaves_and_what_is_refused():
+    a = wf.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], requires_grad=True)
+    (a @ wf.tensor([[3.0], [4.0]])).sum().backward()
+    assert a.grad.is_sparse and a.grad.to_dense().tolist() == [[0, 4], [3, 0]]
+    rows = sparse.softmax(a.detach() * wf.tensor([[5.0, 5], [5, 5]]), 1)
+    assert rows.to_dense().tolist() == [[0, 1], [1, 0]]
+    with pytest.raises(RuntimeError, match=r"values: .* call coalesce\(\) first"):
+        _coordinates(wf.ones(4)).values()
+    with pytest.raises(wf.errors.AliasError, match="change its values"):
+        a.detach().add_(1)
+    with pytest.raises(ShapeError, match=r"a value an entry, got \(2, 2\) and \(1,\)"):
+        wf.sparse_coo_tensor([[0, 1], [1, 0]], [1.0], (2, 2))
+
+
 def test_heads_have_values_of_their_own():
     indptr, indices = wf.tensor([0, 1, 3]), wf.tensor([2, 0, 2])
     values, x = wf.arange(6.0).reshape(3, 2), wf.arange(18.0).reshape(3, 2, 3)
@@ -89,7 +137,7 @@ def test_what_does_not_fit_raises():
         sparse.segment_sum(x, ids, 5, indices_are_sorted=True).numpy()
     with pytest.raises(ShapeError, match=r"expected crow_indices of shape \(3,\)"):
         wf.sparse_csr_tensor([0, 1], [0], [1.0], size=(2, 2))
-    with pytest.raises(ShapeError, match="mm: expected 2 rows"):
+    with pytest.raises(ShapeError, match="matmul: expected 2 rows"):
         wf.sparse_csr_tensor([0, 1], [0], [1.0], size=(1, 2)) @ wf.ones(3, 3)
     with pytest.raises(ShapeError, match="values: expected one an index"):
         sparse.csr_matmul(wf.tensor([0, 1]), wf.tensor([0]), wf.ones(2), wf.ones(1, 3)).numpy()

@@ -101,13 +101,11 @@ def init_process_group(
 
 
 def _check_arguments(backend: str | None, init_method: str | None, store: object) -> None:
-    if backend is not None and "nccl" in backend.lower() and "gloo" not in backend:
-        raise ArgumentError.here(
-            f"init_process_group: expected a backend of CPUs, got {backend!r}: there is no CUDA "
-            "device: write 'gloo', or leave it out"
-        )
     if backend is not None and backend.lower() not in _BACKENDS:
-        raise ArgumentError.here(f"init_process_group: expected the backend 'mpi', got {backend!r}")
+        why = ", which needs CUDA devices: write 'gloo'" if "nccl" in backend.lower() else ""
+        raise ArgumentError.here(
+            f"init_process_group: expected the backend 'mpi' or 'gloo', got {backend!r}{why}"
+        )
     if store is not None:
         raise ArgumentError.here(
             f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "

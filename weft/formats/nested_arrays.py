@@ -54,7 +54,8 @@ def parts(
 
     Args:
         is_tensor: whether something is saved as an array, by `array_of`.
-        unfold: converts an object to what is saved, or returns it.
+        unfold: converts an object to what is saved, or returns it; a ValueError says what was
+            expected, and what it is.
 
     Raises:
         DTypeError: something is neither tensor, number nor string, or a key neither string nor
@@ -69,7 +70,10 @@ def parts(
             around.remove(id(item.container))
             yield item.part
             continue
-        item = item if unfold is None else unfold(item)
+        try:
+            item = item if unfold is None else unfold(item)
+        except ValueError as error:
+            raise DTypeError.here(f"save: expected {error} {_at(place)}; save its parts") from None
         if is_tensor(item):
             name = _free_name(place, letters, arrays)
             arrays[name] = array_of(item)

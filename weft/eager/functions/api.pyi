@@ -441,6 +441,8 @@ from weft.eager.functions.sort.order import msort as msort
 from weft.eager.functions.sort.order import quantile as quantile
 from weft.eager.functions.sort.order import sort as sort
 from weft.eager.functions.sort.order import topk as topk
+from weft.eager.functions.sparse.construct import sparse_coo_tensor as sparse_coo_tensor
+from weft.eager.functions.sparse.construct import sparse_csr_tensor as sparse_csr_tensor
 from weft.eager.record.memory.memory_pool import empty_cache as empty_cache
 from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from weft.eager.record.pending.determinism import use_deterministic_algorithms as use_deterministic_algorithms
@@ -486,6 +488,8 @@ from weft.eager.tensor.view.memory_format import contiguous_format as contiguous
 from weft.eager.tensor.view.memory_format import layout as layout
 from weft.eager.tensor.view.memory_format import memory_format as memory_format
 from weft.eager.tensor.view.memory_format import preserve_format as preserve_format
+from weft.eager.tensor.view.memory_format import sparse_coo as sparse_coo
+from weft.eager.tensor.view.memory_format import sparse_csr as sparse_csr
 from weft.eager.tensor.view.memory_format import strided as strided
 
 OUT: dict[str, Any]
@@ -908,6 +912,10 @@ __all__ = [
     "softmax",
     "softplus",
     "sort",
+    "sparse_coo",
+    "sparse_coo_tensor",
+    "sparse_csr",
+    "sparse_csr_tensor",
     "split",
     "split_copy",
     "split_with_sizes",

@@ -46,6 +46,7 @@ from weft.eager.functions.shape import (
     view_copy,
 )
 from weft.eager.functions.sort import counting, order
+from weft.eager.functions.sparse import construct as sparse_tensor
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending import determinism, mode
 from weft.eager.record.run import async_execution, interruption
@@ -201,7 +202,7 @@ TABLE: Final = (
         memory_format,
         """
         channels_last channels_last_3d contiguous_format layout memory_format preserve_format
-        strided
+        sparse_coo sparse_csr strided
     """,
     ),
     Names(printing, "get_printoptions printoptions set_printoptions"),
@@ -214,11 +215,12 @@ TABLE: Final = (
     """,
     ),
     Names(size, "Size"),
+    Names(sparse_tensor),
 )
 
 METHODS: Final = (
     complex_number, constructor, scatter, inplace, integer, operator, product, python_map,
-    random_inplace, reshape, slice_scatter, stride, subscript,
+    random_inplace, reshape, slice_scatter, sparse_tensor, stride, subscript,
 )  # fmt: skip
 """Modules with a class `Methods`: methods without a function or with other arguments."""
 

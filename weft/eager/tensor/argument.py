@@ -17,7 +17,7 @@ from weft.ops.refusal import shown
 
 def dims_of(x: Any) -> tuple[int, ...]:
     """The shape of a tensor or of anything that can be one."""
-    lazy = x.lazy if isinstance(x, Handle) else lazy_of(x)
+    lazy = x.shown if isinstance(x, Handle) else lazy_of(x)
     shape: Any = lazy.type.shape  # always known: the types of values are concrete
     return shape
 

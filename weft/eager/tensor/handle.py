@@ -55,6 +55,7 @@ class Handle:
     kind: ClassVar[type[Any]]  # of results of operations on it
     default: ClassVar[type[Any]]  # of results where no operand is a tensor
     rules: ClassVar[Rules] = TORCH
+    multiplied: ClassVar[Any] = None  # the matmul of a class that has one of its own
     detached: weakref.WeakSet[View]  # only set if there have been detached views
     _grad: Any  # what `backward` has accumulated
     inferred: bool  # only set if it was made in inference mode
@@ -220,6 +221,14 @@ class Handle:
         if old.leaf is not None:
             lazy.tracked, lazy.leaf, lazy.hooks = True, old.leaf, old.hooks
         self._show(lazy)
+
+    def move(self, array: Array) -> None:
+        """Hold the same value in other memory, which others may write to without notice."""
+        with computing:
+            snapshot.compute_readers(self.array)
+            self._show_of_leaf(known(array, self.shown.type))
+            self._version += 1  # views read it again
+        self.lend()
 
     def replace(self, lazy: Lazy) -> None:
         """Change the tensor in place to this newly recorded value.

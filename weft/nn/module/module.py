@@ -66,6 +66,16 @@ class Module(Stateful, GuardedMaking):
         except REFUSABLE as error:
             refuse(error, type(self).__name__, self.forward, args, kwargs)
 
+    def share_memory(self) -> Self:
+        """Move parameters and buffers to memory that processes share: `Tensor.share_memory_`."""
+        for tensor in (*self.parameters(), *self.buffers()):
+            tensor.share_memory_()
+        return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Has no effect: Weft compiles by itself."""
+        del args, kwargs
+
     # -- modes
 
     def train(self, mode: bool = True) -> Self:

@@ -209,13 +209,15 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """`x` where `condition` is true, else `y`; a vector condition selects whole rows.
 
+    Without x and y, the indices of true elements, int64, [number, rank].
+
     Raises:
-        GraphError: x and y are missing; the result's shape would depend on data.
+        GraphError: one of x and y is missing.
     """
+    if x is None and y is None:
+        return OPERATORS["positions"](condition, name)
     if x is None or y is None:
-        raise fail(
-            GraphError, "where: expected x and y; positions alone have a shape that data decides"
-        )
+        raise fail(GraphError, "where: expected x and y, or neither of them")
     with name_scope(name, "Select", [condition, x, y]) as scope:
         flags = convert_to_tensor(condition, name="condition", dtype=dtypes.bool_)
         a, b = same_type("where", x, y)

@@ -64,6 +64,8 @@ def matmul(x: Any, other: Any) -> Tensor:
     Raises:
         ShapeError: a scalar, or inner dimensions that differ.
     """
+    if isinstance(x, Handle) and x.multiplied is not None:
+        return x.multiplied(other)
     a, b = promoted(x, other)
     like = kind_of(x, other)
     for lazy in (a, b):

@@ -96,7 +96,9 @@ class Context:
 
 def _kept(tensors: Sequence[Any]) -> list[_Saved]:
     return [
-        _Saved(x, x.lazy, x.version) if isinstance(x, Handle) else _Saved(x, None, 0)
+        _Saved(x, x.lazy, x.version)
+        if isinstance(x, Handle) and x.multiplied is None  # a sparse one stays sparse
+        else _Saved(x, None, 0)
         for x in tensors
     ]
 

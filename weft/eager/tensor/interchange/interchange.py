@@ -16,6 +16,7 @@ from weft.eager.tensor.interchange.conversion import array_from, copied, showing
 from weft.eager.tensor.view.view_transform import memory_of
 from weft.errors import ConfigError, DTypeError, GradientError
 from weft.ir.hooks import HOOKS
+from weft.runtime.memory.anonymous import array_on, descriptor_of, is_shared, shared_copy
 
 _CPU: Final = 1  # kDLCPU
 # Byte offset of the dtype in the struct of a capsule: after the data pointer, the device (two
@@ -160,6 +161,23 @@ class Interchange(Handle):
         found.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return found
 
+    def share_memory_(self) -> Self:
+        """Move the tensor to memory that processes share, to which it is passed without a copy.
+
+        Processes that are started afterwards see each other's changes in place. Those of
+        `weft.multiprocessing` are passed the memory, forked ones have it. The tensor and its views
+        stay one tensor. It is no error if it lies there already.
+
+        Raises:
+            GradientError: gradients flow through it to another tensor.
+        """
+        root: Handle = _leaf_only(self, "share_memory_")
+        while root.window is not None:
+            root = root.window.base  # pyright: ignore[reportAssignmentType]
+        if not is_shared(root.array):
+            root.move(shared_copy(root.array))
+        return self
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         lazy = _leaf_only(self, "passing to another process").lazy
         state = getattr(self, "__dict__", None) or None
@@ -183,6 +201,27 @@ def _leaf_only(x: Handle, what: str) -> Handle:
             f"{what}: expected a leaf, got the result of an operation that gradients flow through; "
             f"detach() it first"
         )
+    return x
+
+
+def shared_parts(x: Handle) -> tuple[Any, ...] | None:
+    """What another process needs to share the memory of a tensor of `share_memory_`.
+
+    Returns:
+        A descriptor, and arguments of `on_shared`; `None` if the tensor has other memory.
+    """
+    array = x.array
+    memory = None if x.window is not None else descriptor_of(array)
+    if memory is None or not array.flags.c_contiguous:
+        return None
+    return memory, (type(x), x.lazy.type.dtype, array.shape, x.lazy.tracked)
+
+
+def on_shared(memory: int, what: tuple[Any, ...]) -> Any:
+    """The tensor of another process, in the memory that it shares."""
+    kind, dtype, shape, requires_grad = what
+    x = _rebuilt(kind, array_on(memory, dtype.numpy, shape), requires_grad)
+    x.lend()
     return x
 
 

@@ -31,6 +31,8 @@ class layout(enum.Enum):
     """Whether all elements are stored."""
 
     strided = "all elements"
+    sparse_coo = "entries by coordinates"
+    sparse_csr = "entries by rows"
 
     def __repr__(self) -> str:
         return f"weft.{self.name}"
@@ -43,6 +45,8 @@ preserve_format = memory_format.preserve_format
 channels_last = memory_format.channels_last
 channels_last_3d = memory_format.channels_last_3d
 strided = layout.strided
+sparse_coo = layout.sparse_coo
+sparse_csr = layout.sparse_csr
 
 ORDERS = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 """The axes from the outermost to the innermost in memory."""

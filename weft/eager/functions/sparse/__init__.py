@@ -1,0 +1,1 @@
+"""Sparse tensors, by coordinates or by compressed rows."""
