@@ -316,6 +316,16 @@ def alltoall_async(tensor: Tensor, splits: Any = ..., name: str | None = ..., pr
         process_set: the ranks that take part.
     """
 
+def sparse_allreduce_async(tensor: Any, name: str | None = ..., op: Any = ..., process_set: ProcessSet = ...) -> int:
+    """Start the reduction of all ranks' sparse tensors; returns a handle for `synchronize`.
+
+    Args:
+        tensor: this rank's tensor by coordinates; entries of different ranks at one place are added.
+        name: of the tensor in the timeline.
+        op: `hvd.Average` or `hvd.Sum`.
+        process_set: the ranks that take part.
+    """
+
 def barrier(process_set: ProcessSet = ...) -> None:
     """Wait until all ranks have called it.
 
@@ -348,5 +358,6 @@ __all__ = [
     "poll",
     "reducescatter",
     "reducescatter_async",
+    "sparse_allreduce_async",
     "synchronize",
 ]
