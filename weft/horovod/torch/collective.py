@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -312,28 +313,26 @@ alltoall, alltoall_async = _functions("alltoall", _exchange)
 def sparse_allreduce_async(
     tensor: Any, name: str | None = None, op: Any = ReduceOp.AVG,
     process_set: ProcessSet = global_process_set,
-) -> int:  # fmt: skip
-    """Start the reduction of all ranks' sparse tensors; returns a handle for `synchronize`.
+) -> Callable[[], Any]:  # fmt: skip
+    """Start the reduction of all ranks' sparse tensors; returns a function that waits for it.
 
     Args:
-        tensor: this rank's tensor by coordinates; entries of different ranks at one place are added.
+        tensor: this rank's tensor by coordinates; entries of ranks at one place are added.
         name: of the tensor in the timeline.
         op: `hvd.Average` or `hvd.Sum`.
         process_set: the ranks that take part.
     """
     entries = tensor.coalesce()
-    indices, values = entries.indices().transpose(0, 1), entries.values()
-    names = _names("sparse_allreduce", name, 2)
-    calls = [
-        _gather([x], [n], False, process_set) for x, n in zip((indices, values), names, strict=True)
-    ]
+    parts = entries.indices().transpose(0, 1), entries.values()
+    pairs = zip(parts, _names("sparse_allreduce", name, 2), strict=True)
+    calls = [_gather([x], [n], False, process_set) for x, n in pairs]
     divisor = process_set.size() if reduction_of(op, None) is ReduceOp.AVG else 1
 
     def made(gathered: list[Tensor]) -> Any:
-        places, found = gathered
-        return sparse_coo_tensor(places.transpose(0, 1), found / divisor, tensor.shape).coalesce()
+        places, values = gathered
+        return sparse_coo_tensor(places.transpose(0, 1), values / divisor, tensor.shape).coalesce()
 
-    return _together(calls).later(made)
+    return functools.partial(synchronize, _together(calls).later(made))
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
