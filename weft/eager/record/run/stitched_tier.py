@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
@@ -53,13 +53,21 @@ BYTES_A_SECOND: Final = 2e9
 MOST: Final = 512  # forgotten together
 MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
-_shapes: Final[dict[frozenset[str], int]] = {}
+MANY: Final = 32  # calls; more may come in another number each time, as the steps of an episode
+
+_shapes: Final[dict[Collection[str], int]] = {}
 _early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
+
+
+def _alike(structure: Structure) -> Collection[str]:
+    """What it has in common with those for which it may be one of many."""
+    calls = structure.calls
+    return calls if len(calls) <= MANY else frozenset(calls)
 
 
 def meet(structure: Structure) -> None:
     """Count a structure that has not run before."""
-    calls = frozenset(structure.calls)
+    calls = _alike(structure)
     if len(_shapes) >= MOST:
         _shapes.clear()
     _shapes[calls] = _shapes.get(calls, 0) + 1
@@ -67,7 +75,7 @@ def meet(structure: Structure) -> None:
 
 def is_of_many(structure: Structure) -> bool:
     """Whether there are so many structures like it that it stays a list for long."""
-    return _shapes.get(frozenset(structure.calls), 0) >= SHAPES
+    return _shapes.get(_alike(structure), 0) >= SHAPES
 
 
 def is_early(plans: tuple[Plan, ...]) -> bool:
