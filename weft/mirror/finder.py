@@ -13,6 +13,7 @@ from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
@@ -142,6 +143,7 @@ def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
         )
     if "torch" in new:
         DType.prefix = "torch."  # programs take `str(dtype)` apart
+        Tensor.__module__ = "torch"  # packages that do not import PyTorch ask for it
         name_ranks()  # programs for `torchrun` read the environment first
     finder.libraries.update(new)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from collections.abc import Callable
 from weft.eager.tensor.tensor import Tensor
 from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet
@@ -316,6 +317,16 @@ def alltoall_async(tensor: Tensor, splits: Any = ..., name: str | None = ..., pr
         process_set: the ranks that take part.
     """
 
+def sparse_allreduce_async(tensor: Any, name: str | None = ..., op: Any = ..., process_set: ProcessSet = ...) -> Callable[[], Any]:
+    """Start the reduction of all ranks' sparse tensors; returns a function that waits for it.
+
+    Args:
+        tensor: this rank's tensor by coordinates; entries of ranks at one place are added.
+        name: of the tensor in the timeline.
+        op: `hvd.Average` or `hvd.Sum`.
+        process_set: the ranks that take part.
+    """
+
 def barrier(process_set: ProcessSet = ...) -> None:
     """Wait until all ranks have called it.
 
@@ -348,5 +359,6 @@ __all__ = [
     "poll",
     "reducescatter",
     "reducescatter_async",
+    "sparse_allreduce_async",
     "synchronize",
 ]
