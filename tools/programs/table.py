@@ -15,7 +15,11 @@ from typing import Any
 from tools.programs.__main__ import programs
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
-KINDS = {"torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod"}
+KINDS = {
+    "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
+    "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
+    "jax": "JAX",
+}  # fmt: skip
 
 
 def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
@@ -64,13 +68,13 @@ def link_of(program: dict[str, Any]) -> str:
 
 def page(folder: Path, added: Path | None = None) -> str:
     """The text of the page."""
-    weft, torch = results(folder, "weft"), results(folder, "torch")
-    values = results(folder, "values")
+    weft, values = results(folder, "weft"), results(folder, "values")
+    peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows: list[str] = []
     count: Counter[str] = Counter()
     for program in programs():
         key = f"{program['repository']}/{program['script']}"
-        ours, theirs = weft.get(key), torch.get(key)
+        ours, theirs = weft.get(key), peers.get(key)
         kind = KINDS[program["kind"]]
         count[f"{kind} all"] += 1
         count[f"{kind} run"] += bool(ours and ours["code"] == 0)
@@ -83,9 +87,10 @@ def page(folder: Path, added: Path | None = None) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 | run under Weft |", "|---|---:|---:|---:|",
+            "| kind | drawn | run under the original | run under Weft |",
+            "|---|---:|---:|---:|",
             *lines, "",
-            "| kind | program | PyTorch | Weft | losses |", "|---|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft | losses |", "|---|---|---|---|---|", *rows, "",
             *later(added),
         ]
     )  # fmt: skip

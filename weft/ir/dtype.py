@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import ml_dtypes
 import numpy as np
@@ -24,6 +24,8 @@ class DType:
     name: str
     numpy: np.dtype[Any]
     kind: str  # "b" boolean, "i" signed, "u" unsigned, "f" floating, "c" complex, "s", "v"
+    prefix: ClassVar[str] = ""
+    """What `str` and `repr` put before the name: `torch.` where Weft answers for PyTorch."""
 
     def __init__(self, name: str, numpy: np.dtype[Any], kind: str) -> None:
         self.__dict__.update(name=name, numpy=numpy, kind=kind)
@@ -111,7 +113,10 @@ class DType:
             raise DTypeError(text) from error
 
     def __repr__(self) -> str:
-        return self.name
+        return self.prefix + self.name
+
+    def __format__(self, spec: str, /) -> str:
+        return format(self.name, spec)  # texts of our own: messages, names of kernels
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_named, (self.name,))  # pickling and copying give the same object

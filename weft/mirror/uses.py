@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -113,16 +113,21 @@ class _Reader(ast.NodeVisitor):
         for part in (*parts, *node.handlers) if parts != [node] else ():
             self.visit(part)
 
-    def visit_If(self, node: ast.If | ast.IfExp) -> None:
+    def visit_If(self, node: ast.If) -> None:
         """Leaves out what needs a device that is absent, or a name that the program asks for."""
+        self._choice(node, node.orelse)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        """The same for `this if condition else that`."""
+        self._choice(node, [node.orelse])
+
+    def _choice(self, node: ast.If | ast.IfExp, otherwise: Sequence[ast.AST]) -> None:
         if not _is_question(node.test):
             self.generic_visit(node)
             return
         self.visit(node.test)
-        for part in node.orelse if isinstance(node.orelse, list) else [node.orelse]:
+        for part in otherwise:
             self.visit(part)
-
-    visit_IfExp = visit_If
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         """Knows the tensors of a function: names bound once, to what returns a tensor."""

@@ -24,8 +24,8 @@ from weft.eager.tensor.dispatch import converted, record, wrap
 from weft.eager.tensor.dtype.dtype_name import dtype_meant, name_of
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.size import Size
-from weft.eager.tensor.storage import Storage
 from weft.eager.tensor.view.memory_format import check_format, layout, strided
+from weft.eager.tensor.view.storage import TypedStorage, UntypedStorage
 from weft.eager.tensor.view.view_transform import layout as laid
 from weft.eager.tensor.view.view_transform import memory_of, placed
 from weft.errors import DTypeError, GradientError, ShapeError, nameless
@@ -230,13 +230,13 @@ class Attributes(Handle):
         root, _, start = placed(self)
         return root.array.ctypes.data + start if self.numel() else 0
 
-    def untyped_storage(self) -> Storage:
-        """The memory that the tensor lies in, in bytes."""
-        return Storage(self, 1)
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory that the tensor and its views share, as bytes."""
+        return UntypedStorage(placed(self)[0])
 
-    def storage(self) -> Storage:
-        """The memory that the tensor lies in, in elements."""
-        return Storage(self, self.itemsize)
+    def storage(self) -> TypedStorage:
+        """The memory that the tensor and its views share, as elements."""
+        return TypedStorage(placed(self)[0])
 
     def is_inference(self) -> builtins.bool:
         """Whether it was made in `inference_mode`, unless it is a view of a tensor that was not."""

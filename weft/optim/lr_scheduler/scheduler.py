@@ -109,7 +109,7 @@ class LRScheduler(GuardedMaking):
                 f"it comes before `lr_scheduler.step()` is not known; {advice}"
             )
             warnings.warn(text, UserWarning, stacklevel=3)
-        elif not self.optimizer.steps_made:
+        elif type(self.optimizer).step is Optimizer.step and not self.optimizer.steps_made:
             text = (
                 "`lr_scheduler.step()` was called before `optimizer.step()`, so the first rate was "
                 f"never used; {advice}"

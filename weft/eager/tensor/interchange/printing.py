@@ -200,7 +200,7 @@ def _notes(lazy: Lazy) -> list[str]:
     looks = [] if 0 in shape else [promotion.complex_of(usual), int64, bool_]
     evident = [usual, *looks]
     if kind.dtype not in evident:
-        notes.append(f"dtype={kind.dtype}")
+        notes.append(f"dtype={kind.dtype!r}")
     device = device_of(kind)
     if device:
         notes.insert(0, f"device='{device_shown(device)}'")
