@@ -203,7 +203,7 @@ class Stitched(Tier):
         """See `Tier`."""
         if self._for_good or isinstance(error, NoCompilerError):
             return Interpreted(structure, self.as_rows, self._for_good)
-        if len(structure.devices) == 1 and not any([r.plan.boundless for r in structure.records]):
+        if not any(structure.devices) and not any([r.plan.boundless for r in structure.records]):
             with contextlib.suppress(CompileError):
                 return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
@@ -229,8 +229,9 @@ class Unfused(Compiled):
 
     def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
         del device
-        kernels = LibraryGenerator(portable())
-        return finish.unfused(optimize(step), threads, kernels, kernels.addresses)
+        target = portable()
+        kernels = LibraryGenerator(target)
+        return finish.unfused(optimize(step), threads, kernels, kernels.addresses, target)
 
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
