@@ -146,6 +146,21 @@ EXCEPTIONS = {
     "mirror/supplied/operators.py:impl(qualname)": NO_DISPATCH,
     "mirror/supplied/operators.py:impl(types)": NO_DISPATCH,
     "mirror/supplied/operators.py:register_fake(op)": NO_DISPATCH,
+    **{
+        f"mirror/supplied/profiler.py:{name}": "what is not recorded changes no program"
+        for name in (
+            "EventList.table(options)",
+            "profile.__init__(activities)",
+            "profile.__init__(options)",
+            "profile.key_averages(more)",
+            "profile.key_averages(options)",
+            "schedule(options)",
+        )
+    },
+    "eager/functions/sparse/construct.py:sparse_coo_tensor(check_invariants)": ALWAYS,
+    "eager/functions/sparse/construct.py:sparse_csr_tensor(check_invariants)": ALWAYS,
+    "nn/module/module.py:Module.compile(args)": "what runs repeatedly is compiled anyway",
+    "nn/module/module.py:Module.compile(kwargs)": "what runs repeatedly is compiled anyway",
     "mirror/supplied/pytree.py:register_pytree_node(options)": "nothing is serialized",
     **{
         f"mirror/supplied/same.py:{name}({argument})": "what it answers for takes any"
@@ -200,7 +215,6 @@ EXCEPTIONS = {
     "numpy/searching.py:sort(stable)": ALWAYS,
     "pipeline/transformable.py:Transformable.interleave(deterministic)": ALWAYS,
     "serialization.py:load(map_location)": ONE_KIND,
-    "serialization.py:load(weights_only)": ALWAYS,
     "utils/checkpoint.py:checkpoint(early_stop)": ALWAYS,
     "utils/checkpoint.py:checkpoint(preserve_rng_state)": ALWAYS,
     "utils/checkpoint.py:set_checkpoint_early_stop(enable)": ALWAYS,

@@ -59,7 +59,7 @@ def test_public_modules_are_those_of_the_library():
                 "torch.ops",
                 "torch.library",
                 "torch.mtia",
-                "torch.profiler",
+                "torch.testing",
                 "torch.ao",
                 "torch.export",
                 "torch.testing",
