@@ -10,9 +10,10 @@ from weft.eager.tensor.dtype.dtype_info import finfo as limits
 from weft.mirror.supplied.absent import Absent
 from weft.mirror.supplied.same import same
 
-__all__ = ["check", "compile", "finfo", "typename"]
+__all__ = ["check", "compile", "finfo", "newaxis", "typename"]
 
 compile = same
+newaxis = None
 
 
 def typename(obj: Any, /) -> str:
