@@ -48,7 +48,9 @@ def files(checkout: Path, parts: list[str]) -> dict[str, list[str]]:
             if any(part in name for part in parts or [""]):
                 large = "/ops/" in name or path.parent.name == "layers"
                 group = name.removesuffix(".py") if large else str(Path(name).parent)
-                found.setdefault(group.removeprefix("keras/src/").replace("/", "-"), []).append(name)
+                found.setdefault(group.removeprefix("keras/src/").replace("/", "-"), []).append(
+                    name
+                )
     return found
 
 

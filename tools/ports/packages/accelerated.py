@@ -13,9 +13,7 @@ def main(steps: int) -> None:
     """A small network, with gradients of two batches each step."""
     accelerator = accelerate.Accelerator(gradient_accumulation_steps=2, cpu=True)
     torch.manual_seed(0)
-    network = torch.nn.Sequential(
-        torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1)
-    )
+    network = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Tanh(), torch.nn.Linear(32, 1))
     network = begin(network, "accelerated")
     optimizer = torch.optim.AdamW(network.parameters(), lr=1e-2)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10, 0.5)

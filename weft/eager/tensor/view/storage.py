@@ -27,7 +27,9 @@ class UntypedStorage:
         self._root = x
 
     @classmethod
-    def from_file(cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0) -> Self:
+    def from_file(
+        cls, filename: str | os.PathLike[str], shared: bool = False, nbytes: int = 0
+    ) -> Self:
         """The first bytes of a file, mapped; what is written stays in memory.
 
         Raises:
