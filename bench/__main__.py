@@ -224,8 +224,13 @@ def main() -> None:
     parser.add_argument(
         "--warm", action="store_true", help="use code that earlier processes compiled"
     )
+    parser.add_argument(
+        "--no-library", action="store_true", help="first runs without the kernel library"
+    )
     given = parser.parse_args()
-    plan = sections.Plan(given.threads, given.rounds, given.seconds, given.only, given.warm)
+    plan = sections.Plan(
+        given.threads, given.rounds, given.seconds, given.only, given.warm, not given.no_library
+    )
     names = given.names or known
     if given.names and once_table.known().issuperset(names):
         once_table.measure(names, plan)

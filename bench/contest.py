@@ -20,7 +20,7 @@ from typing import Any
 ROUND_SECONDS = 0.4
 GROUP = 0.05  # seconds
 SLOW_STEP = 0.5  # seconds: a round may be one such step
-WARM_UP = 4  # steps: Weft compiles beside the third run of a structure
+WARM_UP = 8  # steps: Weft compiles beside up to four runs of a structure, from the third on
 FRAMEWORKS = {"tf1": "tensorflow", "tf2": "tensorflow"}  # where the name is not the module's
 TUNED = "_tuned"  # ends the name of a contestant whose C library keeps the memory it has mapped
 ALLOCATOR = {

@@ -1,4 +1,4 @@
-"""Programs that are run once, each in a new process with an empty code cache, beside their peers.
+"""Programs that are run once, each in a new process without compiled programs, beside their peers.
 
 A program is a function of the framework, `torch` or `weft`, in `bench/work`: it prepares its data
 and returns what is timed. If that is a generator, each of its turns is a lap. Wall time and
@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from bench import cold_cache
 
 PATIENCE = 300  # seconds of a process, at most
 
@@ -98,9 +100,15 @@ class Runner:
     def title(self) -> str:
         return f"{self.framework} {self.threads}"
 
-    def run(self, warm: bool = False) -> None:
-        """One new process; what earlier ones compiled is used only if `warm`."""
+    def run(self, warm: bool = False, library: bool = True) -> None:
+        """One new process; what earlier ones compiled is used only if `warm`.
+
+        Args:
+            library: whether it has the kernel library, as an installed wheel has.
+        """
         with tempfile.TemporaryDirectory() as folder:
+            if library and not warm and self.framework == "weft":
+                cold_cache.fill(folder)
             caches = ("WEFT_CACHE", "TORCHINDUCTOR_CACHE_DIR")
             count = str(self.threads)
             environment = {**os.environ, "OMP_NUM_THREADS": count, "WEFT_THREADS": count}

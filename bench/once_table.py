@@ -115,7 +115,8 @@ def runners(program: Program, plan: Plan) -> list[Runner]:
 
 def measure(names: Sequence[str], plan: Plan) -> None:
     """Runs the programs in turns and prints their table, a row when it is known."""
-    print(f"\nWork that does not repeat, {plan.threads} threads; load {os.getloadavg()[0]:.1f}")
+    state = "warm" if plan.warm else f"cold, {'with' if plan.library else 'without'} the library"
+    print(f"\nWork that does not repeat, {state}; load {os.getloadavg()[0]:.1f}")
     print(HEAD, flush=True)
     ratios: list[tuple[float, float]] = []
     met = 0
@@ -124,7 +125,7 @@ def measure(names: Sequence[str], plan: Plan) -> None:
         for _ in range(plan.rounds):
             for one in found:
                 if not one.absent:
-                    one.run(plan.warm)
+                    one.run(plan.warm, plan.library)
         for row in program.measures:
             ratio = _row(program, row, found)
             if ratio is not None:

@@ -34,6 +34,7 @@ class Plan:
     seconds: float = 2.0  # of a turn
     only: Sequence[str] = ()  # peers; all where it is empty
     warm: bool = False  # whether code compiled by earlier processes may be used
+    library: bool = True  # whether cold processes have the kernel library
 
     def contest(self, workload: str, names: Sequence[str]) -> list[Contestant]:
         """Weft and the chosen peers, in turns."""

@@ -32,7 +32,9 @@ from weft.nn.parameter import Parameter
 from weft.ops.refusal import guard
 from weft.sparse import SparseTensor, sparse_csr_tensor
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "save"]
+__all__ = [
+    "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save",
+]  # fmt: skip
 
 
 def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
@@ -98,6 +100,18 @@ def add_safe_globals(safe_globals: Iterable[Any]) -> None:
 def clear_safe_globals() -> None:
     """Forget what `add_safe_globals` has allowed."""
     _SAFE.clear()
+
+
+@contextlib.contextmanager
+def safe_globals(safe_globals: Iterable[Any]) -> Iterator[None]:
+    """A block in which `add_safe_globals` allows more."""
+    before = dict(_SAFE)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _SAFE.clear()
+        _SAFE.update(before)
 
 
 def get_safe_globals() -> list[Any]:

@@ -291,6 +291,7 @@ def test_ranks_commit_together_or_not_at_all(tmp_path):
     assert held(tmp_path) == 2
 
 
+@pytest.mark.slow
 def test_kills_leave_what_was_acknowledged(tmp_path):
     assert attack(tmp_path, 30) == 0
     last = tmp_path / "2"

@@ -16,7 +16,8 @@ from weft.ir.graph import Graph
 from weft.ops.declaration import REGISTRY, Case
 from weft.passes.group import Group
 
-TARGETS = ("native", "x86-64-v3")
+TARGETS = (str(config.get("target")),)
+"""The suite is run for each target as a whole: `WEFT_TARGET=x86-64-v3 make test`."""
 
 
 def machine(name: str) -> targets.Target:

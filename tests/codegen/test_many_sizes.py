@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import TARGETS
 from problems import Problem, check, drawn
 
 from weft.ir.dtype import bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
@@ -15,7 +16,6 @@ LONG = 70001
 DTYPES = [float32, float64, float16, bfloat16, int64, int32, int8, uint8, bool_]
 FLOATS = [float32, float64, float16, bfloat16]
 each_dtype = pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
-BOTH = ("native", "x86-64-v3")
 
 
 def _around(most=LONG):
@@ -38,7 +38,7 @@ def test_argreduce(op, dtype):
 
 
 def test_argreduce_of_another_instruction_set():
-    check(Problem("argmax", _cube(float32), lambda *_: {"axis": 1}), _around(), 8, BOTH)
+    check(Problem("argmax", _cube(float32), lambda *_: {"axis": 1}), _around(), 8, TARGETS)
 
 
 SUMS = [(op, d) for op in ("cumsum", "cumprod", "cummax") for d in DTYPES if d is not bool_]
@@ -55,7 +55,7 @@ def test_cumulative(op, dtype):
 def test_cumulative_of_another_instruction_set(reverse, exclusive):
     attrs = {"axis": 1, "reverse": reverse, "exclusive": exclusive}
     problem = Problem("cumsum", _cube(float32), lambda *_: attrs, rtol=1e-5, atol=1e-5)
-    check(problem, _around(1021), 6, BOTH)
+    check(problem, _around(1021), 6, TARGETS)
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -121,7 +121,7 @@ def test_scatter(op, dtype):
     check(Problem(op, types, lambda *_: {}, feeds), ROWS, 7)
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: d.name)
 def test_column_moments(dtype, name):
     def feeds(rows, columns):
@@ -166,11 +166,11 @@ def _lagged(op, **attrs):
     return Problem(op, types, lambda *_: {**case.attrs, **attrs}, feeds, 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", TARGETS)
 def test_lag_gather(name):
     check(_lagged("lag_gather", output=0), LAGGED, 6, (name,))
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", TARGETS)
 def test_lag_update(name):
     check(_lagged("lag_update", first=2), LAGGED, 5, (name,))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 
 import pytest
+from families import TARGETS
 from problems import Problem, check
 
 from weft.ir.dtype import float32, float64
 from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.numeric import draw
-
-TARGETS = ("native", "x86-64-v3")
 
 # Steps, rows, width.
 SHAPES = [

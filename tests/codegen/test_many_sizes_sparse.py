@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from families import TARGETS
 from problems import Problem, check
 
 from weft.ir.dtype import bfloat16, float16, float32, float64, int32, int64, uint8
 from weft.ops.declaration import REGISTRY, Opaque
 
-BOTH = ("native", "x86-64-v3")
 LENGTHS = (100, 1, 2, 3, 8, 15, 16, 17, 33, 64, 65)
 MANY = 140_000  # positions of some blocks of a counting sort
 SEGMENTS = [
@@ -61,7 +61,7 @@ def test_segments(op, dtype, in_order):
     check(Problem(op, types, lambda *_: {"spare": False}, feeds), SHAPES, 6)
 
 
-@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("dtype", [float32, float64, float16, bfloat16], ids=lambda d: d.name)
 @pytest.mark.parametrize("op", ["csr_matmul", "csr_sampled_matmul"])
 def test_products(op, dtype, name):

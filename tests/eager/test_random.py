@@ -258,7 +258,7 @@ def test_counts_that_cannot_be():
     assert np.isnan(found.numpy()).all()
     for rate in (-1.0, float("nan")):
         with pytest.raises(
-            errors.OutOfRangeError, match=f"poisson: expected rates >= 0, got {rate}"
+            errors.OutOfRangeError, match="poisson: expected rates >= 0, got 1 other"
         ):
             wf.poisson(wf.tensor([0.5, rate])).numpy()
     with pytest.raises(errors.DTypeError, match="binomial: expected floating-point tensors of one"):
@@ -282,14 +282,20 @@ def test_examples_draw_as_a_batch_does(draw):
 @pytest.mark.parametrize(
     ("draw", "text"),
     [
-        (lambda: wf.multinomial(wf.tensor([2.0, -1.0]), 1), "multinomial: .* got -1.0"),
-        (lambda: wf.multinomial(wf.tensor([2.0, wf.nan]), 1, True), "multinomial: .* got nan"),
-        (lambda: wf.multinomial(wf.tensor([2.0, wf.inf]), 1), "multinomial: .* got inf"),
-        (lambda: wf.multinomial(wf.eye(2)[:, :1], 1), "a weight above 0 in each row"),
-        (lambda: wf.bernoulli(wf.tensor([0.5, 1.5])), "bernoulli: .* from 0 to 1, got 1.5"),
+        (
+            lambda: wf.multinomial(wf.tensor([2.0, -1.0]), 1),
+            "multinomial: .* none negative .* got 1",
+        ),
+        (
+            lambda: wf.multinomial(wf.tensor([2.0, wf.nan]), 1, True),
+            "multinomial: .* finite .* got 1",
+        ),
+        (lambda: wf.multinomial(wf.tensor([2.0, wf.inf]), 1), "multinomial: .* finite .* got 1"),
+        (lambda: wf.multinomial(wf.eye(2)[:, :1], 1), "a weight above 0 in each, got 1 other"),
+        (lambda: wf.bernoulli(wf.tensor([0.5, 1.5])), "bernoulli: .* from 0 to 1, got 1 other"),
         (lambda: wf.bernoulli(wf.ones(2), wf.nan), "bernoulli: expected p from 0 to 1, got nan"),
-        (lambda: wf.ones(2).bernoulli_(wf.tensor(-0.5)), "bernoulli: .* got -0.5"),
-        (lambda: wf.normal(0.0, wf.tensor([1.0, -1.0])), "normal: expected std >= 0, got -1.0"),
+        (lambda: wf.ones(2).bernoulli_(wf.tensor(-0.5)), "bernoulli: .* got 1 other"),
+        (lambda: wf.normal(0.0, wf.tensor([1.0, -1.0])), "normal: expected std >= 0, got 1 other"),
     ],
 )
 def test_what_no_number_can_be_drawn_with_is_an_error_when_it_is_computed(draw, text):

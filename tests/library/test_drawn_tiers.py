@@ -6,11 +6,19 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from drawn_loops import Loops
 from tiers import BOTH, COMPILED, STITCHED, Array, assert_same, in_tier
 
 import weft as wf
+from weft.codegen.target import portable
 from weft.errors import MismatchError
+from weft.library.generator import LibraryGenerator
 from weft.nn import functional as F
+from weft.passes.pipeline import optimize
+from weft.passes.specialize import specialize
+from weft.passes.step import Request
+from weft.runtime import finish
+from weft.runtime.memory.state import State
 
 Draw = np.random.Generator
 ROWS, WIDTH, STEPS = 37, 24, 8
@@ -102,3 +110,16 @@ def test_a_call_that_differs_in_the_last_bit_is_noticed() -> None:
             found.append(run(0, (lambda d, h, w, f=float(factor): h @ w * f,)))
     with pytest.raises(MismatchError):
         assert_same(*found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_loops_have_the_same_bits_on_library_kernels(seed: int) -> None:
+    """With their gradients, whose loops read stacks of as many rows as there were iterations."""
+    loops = Loops(seed, depth=2)
+    loops.differentiate(seed % 2)
+    request = Request(loops.graph, tuple(loops.results), (), tuple(loops.feeds))
+    step = optimize(specialize(request, [x.type for x in loops.feeds], {}, {}))
+    kernels = LibraryGenerator(portable())
+    found = finish.unfused(step, 2, kernels, kernels.addresses)().run(loops.arrays, State())
+    for got, want in zip(found, loops.compiled(1), strict=True):
+        assert np.asarray(got).tobytes() == np.asarray(want).tobytes()

@@ -208,11 +208,6 @@ def test_a_collection_of_a_users_and_other_metrics_is_logged():
 
 
 def test_wrappers_and_aggregates():
-    tracker = tm.MetricTracker(tm.MeanSquaredError(), maximize=False)
-    for shift in (2.0, 1.0, 3.0):
-        tracker.increment()
-        tracker.update(wf.zeros(3), wf.zeros(3) + shift)
-    assert tracker.best_metric(return_step=True) == (1.0, 1)
     each = tm.ClasswiseWrapper(
         tm.Recall(task="multiclass", num_classes=2, average=None), labels=["cat", "dog"]
     )
@@ -227,9 +222,85 @@ def test_wrappers_and_aggregates():
     assert [x.tolist() for x in curve[:2]] == [[0, 0, 0, 1], [0, 0.5, 1, 1]]
 
 
+class Distance(tm.Metric):
+    """A metric that is a loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.add_state("total", wf.tensor(0.0), dist_reduce_fx="sum")
+
+    def update(self, x, y):
+        self.total = self.total + ((x - y) ** 2).sum()
+
+    def compute(self):
+        return self.total
+
+
+def test_the_value_of_a_batch_has_gradients_and_states_have_none():
+    metric, x = Distance(), wf.tensor([1.0, 2.0], requires_grad=True)
+    for _ in range(2):
+        metric(x, wf.zeros(2)).backward()
+    assert x.grad.tolist() == [4.0, 8.0]
+    assert metric.compute().item() == 10.0 and not metric.total.requires_grad
+
+
+def blurred(x, windows):
+    """Windowed means by NumPy, one window at a time."""
+    rows, columns = (len(w) for w in windows)
+    weights = np.outer(*windows)
+    high, wide = x.shape[-2] - rows + 1, x.shape[-1] - columns + 1
+    return np.array([[(x[..., i : i + rows, j : j + columns] * weights).sum((-1, -2))
+                      for j in range(wide)] for i in range(high)])  # fmt: skip
+
+
+def test_ssim_is_its_definition_and_a_loss():
+    g = np.random.default_rng(0)
+    x, y = g.random((2, 2, 3, 13, 12))
+    metric = tm.image.StructuralSimilarityIndexMeasure(sigma=(0.8, 0.6), data_range=1.0)
+    shape = [np.exp(-((np.arange(-n, n + 1) / s) ** 2) / 2) for n, s in ((3, 0.8), (2, 0.6))]
+    windows = [w / w.sum() for w in shape]
+    p, q = (np.pad(v, ((0, 0), (0, 0), (3, 3), (2, 2)), mode="reflect") for v in (x, y))
+    mp, mq, pp, qq, pq = (blurred(v, windows) for v in (p, q, p * p, q * q, p * q))
+    found = (2 * mp * mq + 1e-4) * (2 * (pq - mp * mq) + 9e-4)
+    found /= (mp**2 + mq**2 + 1e-4) * (pp - mp**2 + qq - mq**2 + 9e-4)
+    images = wf.tensor(x.astype("float32"), requires_grad=True), wf.tensor(y.astype("float32"))
+    value = metric(*images)
+    assert value.item() == pytest.approx(found.mean(), abs=1e-5)
+    value.backward()
+    assert images[0].grad.abs().sum().item() > 0
+    many = tm.image.MultiScaleStructuralSimilarityIndexMeasure
+    scales = many(sigma=0.6, data_range=1.0, betas=(0.3, 0.7), normalize="simple")
+    assert 0 < scales(*images).item() < 1 and scales(images[1], images[1]).item() == 1
+
+
+def test_overlap_of_masks():
+    x, y = wf.tensor([[[0, 1, 1], [2, 2, 0]]]), wf.tensor([[[0, 1, 2], [2, 2, 2]]])
+    kinds_of = tm.segmentation
+    each = kinds_of.MeanIoU(4, per_class=True, input_format="index")(x, y)
+    assert each.tolist() == pytest.approx([0.5, 0.5, 0.5, -1.0])
+    scores = wf.nn.functional.one_hot(x, 4).movedim(-1, 1).float()
+    for average, expected in (
+        ("macro", 2 / 3), ("micro", 2 / 3), ("weighted", 2 / 3), ("none", [2 / 3] * 3 + [np.nan]),
+    ):  # fmt: skip
+        dice = kinds_of.DiceScore(4, average=average, input_format="mixed")(scores, y)
+        np.testing.assert_allclose(dice.numpy(), expected, rtol=1e-6)
+    least = kinds_of.DiceScore(4, include_background=False, input_format="index")
+    least.update(x, y)
+    assert least.compute().item() == pytest.approx(2 / 3)
+
+
+def test_errors_of_texts():
+    said, true = ["a cat sat", "on"], ["the cat sat down", "on"]
+    assert tm.WordErrorRate()(said, true).item() == pytest.approx(2 / 5)
+    assert tm.MatchErrorRate()(said, true).item() == pytest.approx(2 / 5)
+    assert F.char_error_rate("kitten", "sitting").item() == pytest.approx(3 / 7)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
+        (lambda: tm.image.StructuralSimilarityIndexMeasure(kernel_size=4), ArgumentError, "odd"),
+        (lambda: tm.segmentation.MeanIoU(input_format="index"), ArgumentError, "num_classes"),
         (lambda: tm.Accuracy(task="many"), ArgumentError, "expected task of"),
         (lambda: tm.Accuracy(task="multiclass"), ArgumentError, "expected .'num_classes'.*none"),
         (lambda: tm.F1Score(task="binary", colour=1), ArgumentError, "unknown arguments"),

@@ -175,10 +175,9 @@ def test_slopes(row: Row) -> None:
     check_slopes(row)
 
 
-@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 @pytest.mark.parametrize("rows", [POOLING, WINDOWS], ids=["pooling", "windows"])
-def test_compiled(rows: list[Row], target: str) -> None:
-    check_compiled(rows, target)
+def test_compiled(rows: list[Row]) -> None:
+    check_compiled(rows)
 
 
 def test_the_first_nan_wins_and_padding_never_does() -> None:

@@ -30,7 +30,11 @@ def test_public_modules_are_those_of_the_library():
     listed = {name for library in ("torch", "lightning", "torchmetrics", "horovod")
               for name in read(library)[1]}  # fmt: skip
     parts = {name for name in listed if name.rpartition(".")[2][:1].islower()}
-    private = {name for name in table.modules() if "._" in name or name.startswith("pytorch_")}
+    private = {
+        name
+        for name in table.modules()
+        if "._" in name or name.startswith(("pytorch_", "lightning_"))
+    }
     known = {name for name in table.modules() if name in parts}
     left_out = set(table.modules()) - known - private
     assert all(

@@ -299,7 +299,7 @@ def test_values_of_evaluation_steps_and_rates_are_logged(tmp_path):
     assert [float(r["v_step"]) for r in rows if r["v_step"]] == [0, 1, 2]
     full = [(r["step"], r["lr-SGD"], r["ts_step"]) for r in rows if r["lr-SGD"]]
     assert full == [("1", "0.1", "1.0"), ("3", "0.1", "3.0"), ("5", "0.1", "5.0")]
-    assert trainer.callback_metrics["lr-SGD"].item() == 0.1
+    assert trainer.callback_metrics["lr-SGD"].item() == np.float32(0.1)
 
 
 def manual(**options):

@@ -226,7 +226,7 @@ def test_a_table_of_figures(tmp_path):
     assert [row["step"] for row in rows] == ["1", "3", "5", "7"]
     assert all(float(row["loss_step"]) > 0 for row in rows)
     assert [bool(row["val_loss"]) for row in rows] == [False, True, False, True]
-    assert float(rows[-1]["loss_epoch"]) == trainer.callback_metrics["loss"].item()
+    assert np.float32(rows[-1]["loss_epoch"]) == trainer.callback_metrics["loss"].item()
     assert wf.train.loggers.CSVLogger(tmp_path).version == 1
     assert "lr: 0.05" in Path(logger.log_dir, "hparams.yaml").read_text()
 

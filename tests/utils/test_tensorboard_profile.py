@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import weft as wf
+from weft import config
 from weft.errors import ArgumentError
 from weft.formats import wire
 from weft.formats.event.reading import read_events
@@ -34,11 +35,22 @@ def profiled(tmp_path_factory):
         optimizer.step()
         optimizer.zero_grad()
 
-    for _ in range(3):
-        step()
-    with SummaryWriter(folder) as writer, writer.profile("step", 7):
-        step()
+    with config.override(compile=True):
+        for _ in range(2):
+            step()
+        with SummaryWriter(folder) as writer, writer.profile("step", 7):
+            step()
     return folder
+
+
+def test_the_timeline_and_the_text_tell_the_tier_of_each_run(profiled):
+    events = json.loads((profiled / "step" / "7.trace.json").read_text())["traceEvents"]
+    (track,) = [e["tid"] for e in events if e.get("args", {}).get("name") == "tiers"]
+    told = [e["name"] for e in events if e.get("tid") == track and e["ph"] == "X"]
+    assert told == ["a program of its own"]
+    (path,) = profiled.glob("events.*")
+    values = {v.tag: v for e in read_events(path) for v in e.values}
+    assert values["step/tiers/text_summary"].tensor[0] == b"1 x a program of its own"
 
 
 def test_kernels_are_a_graph_with_times_and_memory(profiled):

@@ -13,6 +13,7 @@ import weft as wf
 from weft.nn import functional as F
 
 SHAPES = ((19,), (19, 37), (5, 19, 37), (3, 5, 19, 37))
+LARGE = (1000, 1000)  # kernels of these are divided among threads in another way
 FLOATS = ("float32", "float64", "bfloat16")
 INTEGERS = ("int64", "int32")
 UNARY = [
@@ -185,7 +186,7 @@ def _axes(rank: int) -> Iterator[tuple[int, ...]]:
 
 def reductions() -> Values:
     """Sums and others, over all and over each axis; positions; sorted order."""
-    for shape in SHAPES:
+    for shape in (*SHAPES, LARGE):
         for axes in dict.fromkeys(_axes(len(shape))):
             for keep in (False, True) if axes == (len(shape) - 1,) else (False,):
                 for name in REDUCTIONS[:4]:
@@ -316,7 +317,7 @@ def movement() -> Values:
 
 def chance() -> Values:
     """Random numbers."""
-    for shape in SHAPES:
+    for shape in (*SHAPES, LARGE):
         yield wf.rand(*shape)
         yield wf.randn(*shape)
         yield wf.randint(0, 9, shape)

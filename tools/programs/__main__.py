@@ -26,9 +26,9 @@ SECONDS = 400
 """The limit of a program."""
 
 
-def programs() -> list[dict[str, Any]]:
-    """The list."""
-    return json.loads((HERE / "programs.json").read_text())
+def programs(name: str = "programs") -> list[dict[str, Any]]:
+    """A list: `programs`, which were drawn, or `later`, which were added."""
+    return json.loads((HERE / f"{name}.json").read_text())
 
 
 def checkout(program: Mapping[str, Any], folder: Path) -> Path:
@@ -64,8 +64,14 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
     return where
 
 
-def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, Any]:
-    """What became of a program."""
+def run(
+    program: Mapping[str, Any], framework: str, folder: Path, values: Path | None = None
+) -> dict[str, Any]:
+    """What became of a program.
+
+    Args:
+        values: a folder for its losses; see `made/same_values.py`.
+    """
     name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
     work = folder / f"run-{framework}" / name
     where = prepared(program, checkout(program, folder), work)
@@ -76,6 +82,8 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
         paths.append(str(HERE.parent.parent))
     env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
+    if values is not None:
+        env["MADE_VALUES"] = str(values)
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
@@ -99,6 +107,27 @@ def run(program: Mapping[str, Any], framework: str, folder: Path) -> dict[str, A
     }  # fmt: skip
 
 
+def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """How far a program's losses under Weft are from those under PyTorch, begun alike."""
+    name = f"{program['repository']}/{program['script']}"
+    values = folder / "values" / re.sub(r"\W+", "-", name)
+    shutil.rmtree(values, ignore_errors=True)
+    values.mkdir(parents=True)
+    done = [run(program, framework, folder, values) for framework in ("torch", "weft")]
+    theirs, ours = [
+        json.loads(file.read_text()) if file.exists() else []
+        for file in (values / "losses-torch.json", values / "losses-weft.json")
+    ]
+    apart = [abs(a - b) / max(abs(a), 1e-6) for a, b in zip(theirs, ours, strict=False)]
+    return {
+        "code": max([each["code"] for each in done], key=abs), "losses": len(apart),
+        "first": max(apart[:1], default=None), "all": max(apart, default=None),
+        "seconds": round(sum([each["seconds"] for each in done]), 1), "stop": "",
+        "runs": dict(zip(("torch", "weft"), done, strict=True)),
+        "repository": program["repository"], "script": program["script"],
+    }  # fmt: skip
+
+
 def stop(err: str) -> str:
     """The line that tells why a program stopped."""
     lines = [line for line in err.splitlines() if line.strip()]
@@ -110,6 +139,13 @@ def stop(err: str) -> str:
     return (told or lines or ["no output"])[-1][:300]
 
 
+def write(file: Path, result: Mapping[str, Any]) -> None:
+    """Add a result to a file."""
+    results = json.loads(file.read_text()) if file.exists() else {}
+    results[f"{result['repository']}/{result['script']}"] = result
+    file.write_text(json.dumps(results, indent=1))
+
+
 def main() -> None:
     """Runs the programs."""
     parser = argparse.ArgumentParser(prog="python -m tools.programs")
@@ -117,20 +153,24 @@ def main() -> None:
     parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--list", choices=("programs", "later"), default="programs")
+    parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    names = [(p, f"{p['repository']}/{p['script']}") for p in programs()]
+    names = [(p, f"{p['repository']}/{p['script']}") for p in programs(given.list)]
     wanted = [p for p, name in names if any(part in name for part in given.only)]
     if given.framework == "torch":
         wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
-    file = folder / f"{given.framework}.json"
-    results = {k: v for k, v in (json.loads(file.read_text()) if file.exists() else {}).items()}
+    file = folder / f"{'values' if given.values else given.framework}.json"
     with ThreadPoolExecutor(given.jobs) as pool:
-        for result in pool.map(lambda p: run(p, given.framework, folder), wanted):
-            results[f"{result['repository']}/{result['script']}"] = result
-            file.write_text(json.dumps(results, indent=1))
+        one = compared if given.values else lambda p, folder: run(p, given.framework, folder)
+        for result in pool.map(lambda p: one(p, folder), wanted):
+            for name, one_of in result.pop("runs", {}).items():
+                write(folder / f"{name}.json", one_of)
+            write(file, result)
             print(f"{result['code']:>3} {result['seconds']:>6} s  {result['repository']}/", end="")
-            print(f"{result['script']}  {result['stop']}", flush=True)
+            print(f"{result['script']}  {result['stop']}", end="  ")
+            print(*[result[key] for key in ("losses", "first", "all") if key in result], flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,12 @@ from typing import Any
 from tools.programs.__main__ import programs
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
-KINDS = {"torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod"}
+KINDS = {
+    "torch": "PyTorch",
+    "lightning": "Lightning",
+    "horovod": "Horovod",
+    "lightning2": "Lightning, second draw",
+}
 
 
 def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:

@@ -37,7 +37,7 @@ from weft.runtime.measurement.profile import (
 from weft.transport.tally import Span
 from weft.version import __version__
 
-WARM_UP: Final = 2  # steps after the first, in which an optimizer's state is new
+WARM_UP: Final = 6  # steps after the first: the program of a step takes over some steps later
 LEAST: Final = 3  # timed steps
 PROFILED: Final = 3  # steps
 WIDTH: Final = 160  # columns of a table that goes into a file

@@ -33,16 +33,22 @@ def slice_as_copy(node: Node) -> Launch | None:
     for d, b in zip(dims, begin, strict=True):
         first = first * d + b
     launch = copy(x, y, size(lengths) * y.dtype.size)
-    return replace(launch, kernel=_kernel(True), args=(*launch.args, first * y.dtype.size))
+    return replace(launch, kernel=copy_kernel(True), args=(*launch.args, first * y.dtype.size))
 
 
-def copy(source: Argument, target: Argument, count: int) -> Launch:
-    """Copy `count` bytes between buffers that do not overlap."""
+def copy(source: Argument, target: Argument, count: int, kernel: Kernel | None = None) -> Launch:
+    """Copy `count` bytes between buffers that do not overlap.
+
+    Args:
+        kernel: what `copy_kernel` has made, if it is there already.
+    """
     chunks = largest(1, -(-count // CHUNK))
-    return Launch(_kernel(), (source, target, count), (1,), chunks, bytes=2.0 * count)
+    kernel = kernel or copy_kernel()
+    return Launch(kernel, (source, target, count), (1,), chunks, bytes=2.0 * count)
 
 
-def _kernel(part: bool = False) -> Kernel:
+def copy_kernel(part: bool = False) -> Kernel:
+    """The kernel of all copies, or of those that begin at a place given as an argument."""
     f = kernel_builder()
     source, target, count = f.argument(0), f.argument(1), f.argument(2, "i64")
     if part:

@@ -404,6 +404,11 @@ class Routine:
         values = ", ".join([str(f.reg(arg)) for arg in args])
         return f.instruction(self.result, f"call {self.result} @{self.name}({values})")
 
+    def at(self, f: Procedure) -> Word:
+        """The function's address."""
+        f.calls[self.name] = self
+        return Word(f, Reg("ptr", f"@{self.name}"))
+
     def write(self, machine: Machine) -> Procedure:
         """The function for a machine."""
         names = self._body.__code__.co_varnames[1:]
@@ -434,9 +439,10 @@ def routine(*layouts: Any, result: Any = None) -> Callable[[Callable[..., Any]],
 def module(machine: Machine, *routines: Routine) -> str:
     """A module of functions, and of those that they call, none of them seen from outside."""
     waiting, texts = list(routines), dict[str, str]()
-    declarations = set[str]()
+    declarations, named = set[str](), dict[str, Routine]()
     while waiting:
         current = waiting.pop()
+        assert named.setdefault(current.name, current) is current, f"two functions {current.name}"
         if current.name not in texts:
             f = current.write(machine)
             waiting += f.calls.values()

@@ -102,7 +102,10 @@ def init_process_group(
 
 def _check_arguments(backend: str | None, init_method: str | None, store: object) -> None:
     if backend is not None and backend not in _BACKENDS:
-        raise ArgumentError.here(f"init_process_group: expected the backend 'mpi', got {backend!r}")
+        why = ", which needs CUDA devices: write 'gloo'" if backend == "nccl" else ""
+        raise ArgumentError.here(
+            f"init_process_group: expected the backend 'mpi' or 'gloo', got {backend!r}{why}"
+        )
     if store is not None:
         raise ArgumentError.here(
             f"init_process_group: expected store=None, got {type(store).__name__}; start ranks "

@@ -198,7 +198,7 @@ class Distribution(_Declared):
         """Parameters, checked if arguments are."""
         if validate_args is not None:
             self._validate_args = bool(validate_args)
-        constraints = self._constraints() if self._validate_args else {}
+        constraints = self._constraints() if self._validate_args and given else {}
         sound = {
             name: require(given[name], c, f"{type(self).__name__}: expected {name} within {c}")
             for name, c in constraints.items()

@@ -38,7 +38,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
     >>> [stage.name for stage in stages.stages][:3]
     ['specialized', 'prune', 'fold']
     >>> stages.tier
-    'library kernels in the first 3 runs: 2 launches; then this program'
+    'library kernels at first: 2 launches; later this program'
     >>> "define" in stages.llvm_ir(stages.kernels[0])
     True
     """

@@ -34,6 +34,9 @@ class Layout(NamedTuple):
     results: tuple[int, ...]
     reads: frozenset[int]
     found: tuple[int, ...]
+    calls: bool
+    fails: bool
+    updates: frozenset[tuple[int, int]]
 
 
 _layouts: Final[dict[Layout, int]] = {}
@@ -50,7 +53,9 @@ class Case(OfSizes):
 
     def __init__(self, made: Made, formula: Formula) -> None:
         self.routine, self.found, self.rows = routine, found, _ = made
-        layout = Layout(routine.results, routine.reads, found)
+        layout = Layout(
+            routine.results, routine.reads, found, routine.calls, routine.fails, routine.updates
+        )  # fmt: skip
         self.layout: Final = _layouts.setdefault(layout, len(_layouts))
         self._tables = tables = Tables()
         self._sizes = [

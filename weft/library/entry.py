@@ -8,10 +8,12 @@ on disk, so that the next process writes none.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Final
 
+from weft.codegen.copy import copy_kernel
 from weft.codegen.lower import lower, written
 from weft.codegen.target import Target
 from weft.errors import CompileError
@@ -25,7 +27,7 @@ from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.fingerprint import UNKNOWN, compiler_digest, text_of
-from weft.runtime.compilation.pack import pack_of
+from weft.runtime.compilation.pack import Pack, pack_of
 from weft.runtime.execution import driver
 
 MOST_FORMS: Final = 1 << 12  # forgotten together
@@ -106,6 +108,29 @@ class Entry:
             del self._own[next(iter(self._own))]
         self._own[sizes] = own
         self._offer()
+
+    def at(self, group: Group, places: Sequence[int]) -> Variant:
+        """The variant for the sizes of a group alone.
+
+        Args:
+            group: one of this form.
+            places: its sizes, in the order of the form.
+
+        Raises:
+            CompileError: there is no kernel for it.
+        """
+        sizes = tuple(places)
+        return self._at(sizes) or self._made_at(group, sizes)
+
+    def _made_at(self, group: Group, sizes: tuple[int, ...]) -> Variant:
+        self.add(group, sizes, sizes)
+        found = self._at(sizes)
+        assert found is not None
+        return found
+
+    def _at(self, sizes: tuple[int, ...]) -> Variant | None:
+        many = (v.at(sizes) for v in (*self._packed, *self.variants))
+        return next((v for v in many if v is not None), self._own.get(sizes))
 
     def write(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
         """Writes a variant for these sizes, unless one holds for them; it is not to be run here.
@@ -209,6 +234,25 @@ def link(codes: Sequence[Code]) -> None:
 
 
 _codes: Final[dict[tuple[Target, int], Code]] = {}  # those in packs
+COPY: Final = "copy"
+"""Under this name a pack has the kernel of all copies."""
+
+
+def copying(target: Target) -> Code:
+    """The kernel of all copies."""
+    pack = pack_of(target)
+    place = None if pack is None else pack.find(COPY)
+    if pack is None or place is None:
+        return code_of(copy_kernel(), target)
+    return _in_pack(pack, target, COPY, place)
+
+
+def _in_pack(pack: Pack, target: Target, name: str, offset: int) -> Code:
+    found = _codes.get((target, offset))
+    if found is None:
+        found = _codes[target, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
+        found.link(pack.at(offset))
+    return found
 
 
 def _packed(text: str | None, target: Target) -> list[Variant]:
@@ -218,13 +262,7 @@ def _packed(text: str | None, target: Target) -> list[Variant]:
     if pack is None or data is None:
         return []
 
-    def code(name: str, offset: int) -> Code:
-        found = _codes.get((target, offset))
-        if found is None:
-            found = _codes[target, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
-            found.link(pack.at(offset))
-        return found
-
+    code = functools.partial(_in_pack, pack, target)
     return [from_data(variant, code) for variant in data]
 
 

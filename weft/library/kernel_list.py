@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from weft import config
 from weft.codegen.driver import list_layout
 from weft.errors import CompileError, NoCompilerError
+from weft.library import workspace
 from weft.library.case import Case, case_at
 from weft.library.entry import link
-from weft.library.formula import Choice, Tables, numbers
+from weft.library.formula import Choice, numbers
 from weft.library.host_part import HostPart
 from weft.library.routine import Part
 from weft.library.variant import Code, variant_at
@@ -35,12 +38,12 @@ class Row(NamedTuple):
     """A step: a call at the sizes from `first` on, of a case of this layout, on numbered values.
 
     Attributes:
-        cases: of the call.
+        cases: of the call; none where memory is divided.
         inputs: -1 is one that is not read.
         dead: values whose memory is free after it.
     """
 
-    cases: Choice
+    cases: Choice | None
     first: int
     layout: int
     inputs: Sequence[int]
@@ -75,18 +78,26 @@ class KernelList:
 
     def __init__(self, rows: Sequence[Row], count: int, given: Sequence[int]) -> None:
         self._rows = rows  # and the tables to which theirs refer
-        self._tables = tables = Tables()
-        steps = (list_layout.Step * len(rows))()
-        for step, row in zip(steps, rows, strict=True):
-            step.call, step.first, step.layout = row.cases.address, row.first, row.layout
-            step.inputs, step.input_count = tables.add(row.inputs)
-            step.outputs, step.output_count = tables.add(row.outputs)
-            step.dead, step.dead_count = tables.add(row.dead)
-        tables.keep(steps)
+        pool = [*given]
+        table: list[tuple[int, ...]] = []
+        for row in rows:
+            ends: list[int] = []
+            for items in (row.inputs, itertools.chain(*row.outputs), row.dead):
+                ends.append(8 * len(pool))
+                pool.extend(items)
+            call = 0 if row.cases is None else row.cases.address
+            inputs, outputs, dead = ends
+            table.append((
+                call, row.first, row.layout, inputs, len(row.inputs), outputs, len(row.outputs),
+                dead, len(row.dead),
+            ))  # fmt: skip
+        self._pool = numbers(pool)
+        self._steps = steps = numbers(table).reshape(-1, 9)
+        steps[:, [3, 5, 7]] += address(self._pool)
         self._places = numbers([0] * count)
         self._bytes = numbers([0] * count)
         self._struct = list_layout.List(
-            ctypes.addressof(steps), len(steps), *tables.add(given), address(self._places),
+            address(steps), len(steps), address(self._pool), len(given), address(self._places),
             address(self._bytes),
         )  # fmt: skip
         self._address = ctypes.addressof(self._struct)
@@ -121,6 +132,21 @@ class KernelList:
             else:
                 return False
 
+    def run(self, sizes: bytes, addresses: bytes) -> bool:
+        """Stitches and runs it at once, if nothing stands in the way; whether it was run.
+
+        It may be run again if it was not, or if a value did not fit.
+        """
+        into = workspace.take(int(config.get("threads")))
+        table, stitch = into.table, driver.entries().stitch
+        state = stitch(self._address, into.address, sizes, addresses)
+        while state == list_layout.NO_ROOM:
+            into.grow()
+            state = stitch(self._address, into.address, sizes, addresses)
+        fault = state or table.unlinked or table.host_count or into.run(0, table.launch_count)
+        workspace.give(into)
+        return not fault
+
     def _part(self, step: int, case: int, part: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         return case_at(case).part_at(part, sizes[8 * self._rows[step].first :])
 
@@ -129,6 +155,8 @@ class KernelList:
         missing: dict[Code, None] = {}
         origins = stitched.origins()
         for *_, variant in origins:
+            if not variant:  # a copy
+                continue
             codes = [template.code for template in variant_at(variant).templates]
             missing.update(dict.fromkeys([code for code in codes if not code.address]))
         try:
@@ -136,7 +164,7 @@ class KernelList:
         except NoCompilerError:
             raise
         except CompileError:
-            parts = [self._part(step, case, part, sizes)[0] for step, part, case, _ in origins]
+            parts = [self._part(step, case, part, sizes)[0] for step, part, case, v in origins if v]
             lost = [code for part in parts for code in part.restore()]
             if not lost:
                 raise
@@ -159,7 +187,7 @@ class KernelList:
     def cases(self, stitched: Workspace) -> list[Case]:
         """The cases of all launches and calls of Python."""
         found = {row[2] for row in stitched.origins()} | {row[3] for row in stitched.hosts()}
-        return [case_at(case) for case in found]
+        return [case_at(case) for case in found if case]
 
     def place(self, value: int) -> int:
         """The address of a value in the list that was stitched last."""

@@ -7,13 +7,14 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from weft.codegen.copy import copy_kernel
 from weft.codegen.driver import source
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
-from weft.library.entry import entry_of, written_anew
+from weft.library.entry import COPY, entry_of, written_anew
 from weft.library.form_text import group_of
 from weft.library.variant import Variant
 from weft.passes.group import Group
@@ -89,8 +90,8 @@ def _write(text: str, sizes: Sequence[int], target: Target) -> None:
 def _packed(
     entries: dict[str, list[Variant]], target: Target, objects: dict[str, tuple[str, bytes]]
 ) -> bytes:
-    driver = Kernel(DRIVER, source("linux", target.processor))
-    _compile([driver], target, objects)
+    driver, copies = Kernel(DRIVER, source("linux", target.processor)), copy_kernel()
+    _compile([driver, copies], target, objects)
     keys = sorted(objects)
     image = linked([objects[key] for key in keys])
     offsets = dict(zip(keys, image.symbols, strict=True))
@@ -98,7 +99,10 @@ def _packed(
     def offset(kernel: Kernel) -> int:
         return offsets[compiler.key_of(kernel, target)]
 
-    data = {form: [v.as_data(offset) for v in found] for form, found in entries.items()}
+    data: dict[str, Any] = {
+        form: [v.as_data(offset) for v in found] for form, found in entries.items()
+    }
+    data[COPY] = offset(copies)
     return packed(target, image, offset(driver), data)
 
 

@@ -18,7 +18,7 @@ from weft.library.form import resized
 from weft.library.host_part import HostPart, of_graph, of_node
 from weft.library.variant import Code
 from weft.ops.boundary.state import CONSTANT, placeholder
-from weft.ops.declaration import Boundary, is_hosted, is_region, op_of
+from weft.ops.declaration import Boundary, Elementwise, fault_of, is_hosted, is_region, op_of
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group, nbytes
 from weft.passes.pipeline import optimize
@@ -87,6 +87,50 @@ class Routine:
         """The inputs that it reads."""
         numbers = [n for part in self.parts for n in part.buffers]
         return frozenset([n for n in (*numbers, *self.results) if 0 <= n < self.inputs])
+
+    @functools.cached_property
+    def calls(self) -> bool:
+        """Whether it calls Python."""
+        return any([isinstance(part, HostPart) for part in self.parts])
+
+    @functools.cached_property
+    def fails(self) -> bool:
+        """Whether a kernel may find a value that does not fit."""
+        groups = [part.group for part in self.parts if isinstance(part, Part)]
+        return any([fault_of(node) for group in groups for node in group.all_nodes])
+
+    @functools.cached_property
+    def updates(self) -> frozenset[tuple[int, int]]:
+        """Pairs of an input and a result that may be written in its place."""
+        found: set[tuple[int, int]] = set()
+        last = {n: i for i, part in enumerate(self.parts) for n in part.buffers}
+        for i, part in enumerate(self.parts):
+            if isinstance(part, Part):
+                pairs = _elementwise_pairs(part.group)
+                own = [(part.buffers[x], part.buffers[y]) for x, y in pairs]
+                found.update([(x, y) for x, y in own if last[x] == i and y in self.results])
+        return frozenset([(x, y) for x, y in found if x < self.inputs <= y])
+
+
+def _elementwise_pairs(group: Group) -> list[tuple[int, int]]:
+    """The buffers of an input and of an output of which each element reads its like alone."""
+    results = [v for node in group.all_nodes for v in node.outputs]
+    written = frozenset(group.outputs)
+    found: list[tuple[int, int]] = []
+    for i, x in enumerate(group.inputs):
+        reached = {x}
+        for node in group.all_nodes:
+            if not reached.isdisjoint(node.inputs):
+                if not isinstance(op_of(node).lower, Elementwise) or node.types[0].shape != x.shape:
+                    break
+                reached.update(node.outputs)
+        else:
+            found += [
+                (i, len(group.inputs) + k)
+                for k, y in enumerate(results)
+                if y in written and y.shape == x.shape and y.dtype is x.dtype
+            ]
+    return found
 
 
 def routine(

@@ -16,8 +16,10 @@ from weft.runtime.flight import land
 from weft.runtime.memory.address import address
 from weft.runtime.memory.recycled import empty
 
-PARALLEL_NS: Final = 50_000.0
-"""Shorter lists run on one thread: dividing them takes about as long as it saves."""
+DIVIDING_NS: Final = 50_000.0
+"""What dividing a list among threads takes, ..."""
+LAUNCH_NS: Final = 4_000.0
+"""... and for each launch, with the barrier behind it; lists that save less run on one thread."""
 MOST_KEPT: Final = 1 << 22  # bytes; larger memory goes back to where tensors find it
 LAUNCHES, SLOTS, BUFFERS = 256, 4096, 256  # at first
 ALIGNMENT: Final = 64
@@ -35,6 +37,8 @@ class Workspace:
         self._tables: dict[str, Table] = {}
         self._error = np.zeros(8, np.int64)
         self.table.error = address(self._error)
+        self._serial = layout.Program()  # which needs no more than its calls
+        self._serial.error, self._serial.leave = self.table.error, layout.BEYOND
         self._memory: Table | None = None
         self._buffers = 0
         self._give_rooms(LAUNCHES, SLOTS)
@@ -79,6 +83,11 @@ class Workspace:
         """For each launch its step, its part, its case and its variant."""
         return self._tables["origins"][: 4 * self.table.launch_count].reshape(-1, 4).tolist()
 
+    def first_of(self, step: int) -> int:
+        """The first launch of a step or of those after it."""
+        steps = self._tables["origins"][: 4 * self.table.launch_count : 4]
+        return int(np.searchsorted(steps, step))
+
     def hosts(self) -> list[list[int]]:
         """For each call of Python the launch after it, its step, its part, its case, its slot."""
         return self._tables["hosts"][: 5 * self.table.host_count].reshape(-1, 5).tolist()
@@ -102,15 +111,16 @@ class Workspace:
         if first == last:
             return None
         stitched, threads, ns = self.table, self.table.threads, self.ns(first, last)
-        parallel = threads > 1 and ns >= PARALLEL_NS
-        table = layout.Program()
+        price = DIVIDING_NS + LAUNCH_NS * (last - first)
+        parallel = threads > 1 and ns - ns / threads >= price
+        table = layout.Program() if parallel else self._serial
         table.calls, table.call_count = stitched.calls + 32 * first, last - first
-        table.slots, table.error, table.team = stitched.slots, stitched.error, TEAM.address
-        table.threads, table.leave = threads, layout.BEYOND
         entries = driver.entries()
         enter = entries.run_locked if ns < HOLD_NS and not parallel else entries.run
         held: Any = None
         if parallel:
+            table.error, table.team, table.leave = stitched.error, TEAM.address, layout.BEYOND
+            table.slots, table.threads = stitched.slots, threads
             held = self._segmented(table, first, last)
             TEAM.grow(threads)
             if TURN.team is not TEAM or TURN.left:
@@ -128,9 +138,7 @@ class Workspace:
         count, threads = last - first, self.table.threads
         calls = self._tables["calls"][4 * first : 4 * last].reshape(-1, 4)
         costs = self._tables["ticks"][first:last] / list_layout.TICKS
-        chunks = calls.view(driver.UNIT).reshape(-1)["end"].tolist()
-        pairs = zip(chunks, costs.tolist(), strict=True)
-        parts = np.array([parts_of(*pair, threads) for pair in pairs])
+        parts = parts_of(calls.view(driver.UNIT).reshape(-1)["end"], costs, threads)
         firsts = np.cumsum(parts) - parts
         owner = np.repeat(np.arange(count), parts)
         part = np.arange(len(owner)) - firsts[owner]

@@ -66,10 +66,10 @@ class Finder(MetaPathFinder):
             ModuleNotFoundError: Weft lacks the module.
         """
         del path, target
+        if fullname in table.modules():  # or a module of another package that asks for ranks
+            return ModuleSpec(fullname, MirrorLoader(), is_package=True)
         if fullname.partition(".")[0] not in table.LIBRARIES:
             return None
-        if fullname in table.modules():
-            return ModuleSpec(fullname, MirrorLoader(), is_package=True)
         if _is_question():
             return None
         raise ModuleNotFoundError(table.missing(fullname), name=fullname)
@@ -104,6 +104,7 @@ def install() -> None:
         raise StateError.here(
             f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
         )
+    table.modules()  # read before imports ask for it
     sys.meta_path.insert(0, Finder())
     DType.prefix = "torch."  # programs take `str(dtype)` apart
     multiprocessing.spawn.get_preparation_data = _prepared(

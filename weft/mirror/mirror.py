@@ -65,7 +65,8 @@ def has(path: str) -> bool:
     >>> has("torch.nn.Linear"), has("torch.jit.load")
     (True, False)
     """
-    return path in table.modules() or found(path) is not _NOTHING
+    elsewhere = not table.names().get(path, "weft").startswith("weft")  # in an optional package
+    return path in table.modules() or elsewhere or found(path) is not _NOTHING
 
 
 def _first(parent: str, name: str) -> Any:

@@ -18,9 +18,13 @@ from typing import Final
 
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
-    "torchmetrics": "1.9.0", "horovod": "0.28.1",
+    "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
+_ALIASES: Final = {
+    "lightning.pytorch": "pytorch_lightning", "lightning.fabric": "lightning_fabric",
+}  # fmt: skip
+"""Packages of Lightning that are also installed under another name."""
 
 
 def _rows(file: str) -> list[str]:
@@ -29,9 +33,13 @@ def _rows(file: str) -> list[str]:
 
 
 def _aliased(rows: dict[str, str]) -> dict[str, str]:
-    """Rows of `lightning.pytorch` for `pytorch_lightning`, which is the same under another name."""
-    old, new = "lightning.pytorch", "pytorch_lightning"
-    return {new + name.removeprefix(old): to for name, to in rows.items() if name.startswith(old)}
+    """Rows of `lightning.pytorch` for `pytorch_lightning`, and the like."""
+    return {
+        new + name.removeprefix(old): to
+        for name, to in rows.items()
+        for old, new in _ALIASES.items()
+        if f"{name}.".startswith(f"{old}.")
+    }
 
 
 @cache
@@ -68,7 +76,8 @@ def names() -> dict[str, str]:
 @cache
 def later() -> frozenset[str]:
     """Names that are given although Weft lacks them, and raise where they are used."""
-    return frozenset(_rows("later.txt"))
+    rows = dict.fromkeys(_rows("later.txt"), "")
+    return frozenset(rows | _aliased(rows))
 
 
 @cache

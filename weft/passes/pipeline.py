@@ -75,7 +75,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(layout),  # images with their channels last
     Pass(cse),  # common subexpressions
     Pass(prune),  # dead code again
-    Pass(bodies, "matmuls of all iterations at once; loops run in no other tier"),
+    Pass(bodies, "matmuls of all iterations at once, in every tier"),
     Pass(rematerialize),  # recomputes what is cheap, to save memory
 )
 
@@ -150,7 +150,7 @@ def _lowered(
 ) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
     fused = grouped(step, fusing)
     inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=announce)
-    planner = Planner(inner, generator.copy, generator.numbers)
+    planner = Planner(inner, generator.copy, generator.numbers if fusing else None)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:

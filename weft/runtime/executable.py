@@ -81,8 +81,12 @@ class Executable:
     def __init__(
         self, recipe: Recipe, whole: Callable[[], Blueprint], threads: int,
         target: Target | None = None, watch: Stopwatch | None = None, processor: Processor = FIRST,
+        linked: Mapping[Kernel, int] | None = None,
     ) -> None:  # fmt: skip
-        """With `whole`, the blueprint is recomputed if more than a run is requested."""
+        """With `whole`, the blueprint is recomputed if more than a run is requested.
+
+        Kernels are compiled unless they are `linked`.
+        """
         team, pool = processor
         self._whole = whole
         self.zeroed: Final[dict[str, TensorType]] = {}
@@ -97,7 +101,9 @@ class Executable:
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
         calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
         native = [c.function.kernel for c in calls if isinstance(c.function, NativeCall)]
-        addresses = compile_kernels([*kernels, *native], target or current())
+        made = {} if linked is None else linked
+        missing = [kernel for kernel in (*kernels, *native) if kernel not in made]
+        addresses = {**made, **compile_kernels(missing, target or current())}
         watch.lap("kernels")
         self._externals = recipe.externals
         externals = len(recipe.externals)

@@ -22,7 +22,7 @@ from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.passes.blueprint import Blueprint
-from weft.passes.launch import Kernel
+from weft.passes.launch import Generator, Kernel
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.passes.zeroed import zeroed
@@ -125,6 +125,22 @@ def as_it_is(step: Step, threads: int) -> Executable:
     """The program of a simplified step, compiled without the disk cache."""
     blueprint = pipeline.plan(step, generator.Generator(current()), threads)
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
+
+
+def unfused(
+    step: Step, threads: int, kernels: Generator, linked: Callable[[], Mapping[Kernel, int]]
+) -> Callable[[], Executable]:
+    """The program of a simplified step whose kernels are there already, each for one node.
+
+    Args:
+        linked: gives the addresses of the kernels that were asked for.
+
+    Raises:
+        CompileError: there is no kernel for something.
+    """
+    blueprint = pipeline.plan(step, kernels, threads, fusing=False)
+    recipe = recipe_of(blueprint)
+    return lambda: Executable(recipe, lambda: blueprint, threads, linked=linked())
 
 
 def partitioned(

@@ -15,11 +15,16 @@ from weft import exports as _exports
 from weft.torchmetrics import aggregation as aggregation
 from weft.torchmetrics import classification as classification
 from weft.torchmetrics import functional as functional
+from weft.torchmetrics import image as image
 from weft.torchmetrics import regression as regression
+from weft.torchmetrics import segmentation as segmentation
 from weft.torchmetrics.aggregation import *
 from weft.torchmetrics.classification import *
 from weft.torchmetrics.collection import MetricCollection as MetricCollection
+from weft.torchmetrics.image import *
 from weft.torchmetrics.metric import Metric as Metric
 from weft.torchmetrics.regression import *
 
-_exports.gather(globals(), "aggregation", "classification", "functional", "regression")
+_exports.gather(
+    globals(), "aggregation", "classification", "functional", "image", "regression", "segmentation"
+)

@@ -1,21 +1,16 @@
-"""Aggregates of numbers, with what to do about NaN; trackers and wrappers of metrics."""
+"""Aggregates of numbers, with what to do about NaN; a wrapper of metrics of classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from weft import metrics
-from weft.eager.functions.api import Tensor, as_tensor, cat, stack, where, zeros_like
+from weft.eager.functions.api import Tensor, as_tensor, cat, where, zeros_like
 from weft.errors import ArgumentError
 from weft.ops.warning import warn
-from weft.torchmetrics.collection import MetricCollection
 from weft.torchmetrics.metric import Counted, Metric
 
-__all__ = [
-    "CatMetric", "ClasswiseWrapper", "MaxMetric", "MeanMetric", "MetricTracker", "MinMaxMetric",
-    "MinMetric", "SumMetric",
-]  # fmt: skip
+__all__ = ["CatMetric", "ClasswiseWrapper", "MaxMetric", "MeanMetric", "MinMetric", "SumMetric"]
 
 
 class _Aggregate(Counted):
@@ -165,95 +160,3 @@ class ClasswiseWrapper(Metric):
         """Forget all batches."""
         super().reset()
         self.metric.reset()
-
-
-class MinMaxMetric(Metric):
-    """A metric with the smallest and the largest value that it has had: `raw`, `min`, `max`."""
-
-    def __init__(self, base_metric: Metric, **options: Any) -> None:
-        super().__init__(**options)
-        self._base_metric = base_metric
-        self.min_val, self.max_val = as_tensor(float("inf")), as_tensor(float("-inf"))
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        """Add a batch."""
-        self._base_metric.update(*args, **kwargs)
-
-    def compute(self) -> Any:
-        """The metric, its smallest and its largest value."""
-        value = self._base_metric.compute()
-        self.min_val, self.max_val = value.minimum(self.min_val), value.maximum(self.max_val)
-        return {"raw": value, "max": self.max_val, "min": self.min_val}
-
-    def reset(self) -> None:
-        """Forget all batches, but not the extremes."""
-        super().reset()
-        self._base_metric.reset()
-
-
-class MetricTracker:
-    """A metric, or a collection, over several epochs: `increment()` begins the next one.
-
-    Args:
-        metric: what is tracked.
-        maximize: whether the largest value is best; of a collection, one for each metric.
-    """
-
-    def __init__(self, metric: Any, maximize: bool | list[bool] = True) -> None:
-        self._base, self.maximize = metric, maximize
-        self._each: list[Any] = []
-
-    @property
-    def n_steps(self) -> int:
-        """The number of epochs so far."""
-        return len(self._each)
-
-    def increment(self) -> None:
-        """Begin an epoch."""
-        self._each.append(self._base.clone())
-        self._each[-1].reset()
-
-    def _current(self) -> Any:
-        if not self._each:
-            raise ArgumentError.here("MetricTracker: expected increment() before it")
-        return self._each[-1]
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch; returns the metric of this batch alone."""
-        return self._current()(*args, **kwargs)
-
-    def update(self, *args: Any, **kwargs: Any) -> None:
-        """Add a batch."""
-        self._current().update(*args, **kwargs)
-
-    def compute(self) -> Any:
-        """The metric of this epoch."""
-        return self._current().compute()
-
-    def compute_all(self) -> Any:
-        """The metrics of all epochs."""
-        found = [m.compute() for m in self._each]
-        if found and isinstance(found[0], Mapping):
-            return {k: stack([x[k] for x in found]) for k in found[0]}
-        return stack(found)
-
-    def reset(self) -> None:
-        """Forget the batches of this epoch."""
-        self._current().reset()
-
-    def best_metric(self, return_step: bool = False) -> Any:
-        """The best value, or those of a collection; with the epochs if `return_step`."""
-        found = self.compute_all()
-        if isinstance(self._base, MetricCollection):
-            most = self.maximize
-            each = most if isinstance(most, list) else [most] * len(found)
-            best = {k: _best(v, m) for (k, v), m in zip(found.items(), each, strict=True)}
-            values = {k: v for k, (v, _) in best.items()}
-            return (values, {k: i for k, (_, i) in best.items()}) if return_step else values
-        value, step = _best(found, bool(self.maximize))
-        return (value, step) if return_step else value
-
-
-def _best(values: Any, maximize: bool) -> tuple[float, int]:
-    step = int((values.argmax() if maximize else values.argmin()).item())
-    return float(values[step].item()), step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.torchmetrics import classification, regression
+from weft.torchmetrics import classification, image, regression
 
-_FUNCTIONS = {**classification.FUNCTIONS, **regression.FUNCTIONS}
+_FUNCTIONS = {**classification.FUNCTIONS, **regression.FUNCTIONS, **image.FUNCTIONS}
 globals().update(_FUNCTIONS, __all__=sorted(_FUNCTIONS))

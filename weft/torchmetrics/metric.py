@@ -9,8 +9,17 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
-from weft.eager.functions.api import Tensor, as_tensor, cat, no_grad, stack
+from weft.eager.functions.api import (
+    Tensor,
+    as_tensor,
+    cat,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    stack,
+)
 from weft.errors import ArgumentError, StateError
+from weft.host.nested import NESTED
 from weft.ir.dtype import float32
 from weft.metrics import metric as counted
 from weft.nn import Module
@@ -23,14 +32,17 @@ OPTIONS: Final = frozenset({
 """Arguments of all metrics, about processes and memory, that change no value here."""
 
 
-def _cat(parts: Any) -> Any:
+def dim_zero_cat(parts: Any) -> Any:
+    """A list of tensors as one, along the first dimension; a tensor as it is."""
+    if isinstance(parts, Tensor):
+        return parts
     each = [x if x.ndim else x.reshape(1) for x in map(as_tensor, parts)]
     return cat(each) if each else parts
 
 
 REDUCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
     "sum": lambda x: stack(list(x)).sum(0), "mean": lambda x: stack(list(x)).float().mean(0),
-    "cat": _cat, "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
+    "cat": dim_zero_cat, "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
 }  # fmt: skip
 
 
@@ -41,7 +53,7 @@ def _counting(update: Callable[..., Any]) -> Callable[..., Any]:
         self._update_count += not self._depth  # not for the update of a base class
         self._depth += 1
         try:
-            with no_grad():
+            with set_grad_enabled(self._differentiates and is_grad_enabled()):
                 update(self, *args, **kwargs)
         finally:
             self._depth -= 1
@@ -113,6 +125,7 @@ class Metric(Module):
         self._reductions: dict[str, Any] = {}
         self._update_count = 0
         self._depth = 0
+        self._differentiates = False  # whether the batch's own value may have gradients
         self._computed: Any = None
         self._forward_cache: Any = None
 
@@ -184,17 +197,22 @@ class Metric(Module):
         return {name: getattr(self, name) for name in self._defaults}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Add a batch; returns the metric of this batch alone."""
+        """Add a batch; returns the metric of this batch alone, which may have gradients."""
         before, count = self.metric_state, self._update_count
         self.reset()
-        self.update(*args, **kwargs)
-        found = self.compute()
+        self._differentiates = True
+        try:
+            self.update(*args, **kwargs)
+            found = self.compute()
+        finally:
+            self._differentiates = False
         reductions = self._reductions.values()
         if self.full_state_update or not all(isinstance(x, str) for x in reductions):
             self._restore(before, count)
             self.update(*args, **kwargs)
         else:
-            self._merge(before, count)
+            with no_grad():
+                self._merge(before, count)
         self._computed, self._forward_cache = None, found
         return found
 
@@ -205,9 +223,9 @@ class Metric(Module):
 
     def _merge(self, before: Mapping[str, Any], count: int) -> None:
         for name, old in before.items():
-            new, how = getattr(self, name), self._reductions[name]
+            new, how = NESTED.mapped(_detached, getattr(self, name)), self._reductions[name]
             if isinstance(old, list) or how == "cat":
-                merged = old + new if isinstance(old, list) else _cat([old, new])
+                merged = old + new if isinstance(old, list) else dim_zero_cat([old, new])
             elif how == "mean":
                 merged = (count * old + new) / (count + 1)
             else:
@@ -318,3 +336,7 @@ def tensors(value: Any) -> Any:
 
 def _copied(default: Any) -> Any:
     return default.clone() if isinstance(default, Tensor) else []
+
+
+def _detached(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else x

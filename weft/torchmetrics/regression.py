@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,16 +14,19 @@ from weft.ir.dtype import float64
 from weft.metrics.metric import given
 from weft.metrics.regression import Moments, Pairs, Summed
 from weft.ops.metric import moment
+from weft.ops.metric.text import edit_distance
 from weft.torchmetrics.made import Build, Made, made_class, made_function, snake
 
 __all__ = [
     "BLEUScore",
+    "CharErrorRate",
     "ConcordanceCorrCoef",
     "CosineSimilarity",
     "ExplainedVariance",
     "KLDivergence",
     "KendallRankCorrCoef",
     "LogCoshError",
+    "MatchErrorRate",
     "MeanAbsoluteError",
     "MeanAbsolutePercentageError",
     "MeanSquaredError",
@@ -35,6 +38,7 @@ __all__ = [
     "SpearmanCorrCoef",
     "SymmetricMeanAbsolutePercentageError",
     "WeightedMeanAbsolutePercentageError",
+    "WordErrorRate",
 ]
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The functions by name; `weft.torchmetrics.functional` offers them."""
@@ -153,6 +157,18 @@ def _error(squared: bool, num_outputs: int) -> Any:
     return metrics.MeanSquaredError(squared) if num_outputs == 1 else Moments(figure, num_outputs)
 
 
+def _edits(split: Callable[[str], Sequence[Any]], longest: bool = False) -> Build:
+    """Edits that make predicted texts the true ones, over the length of these, or of the longer."""
+
+    def part(preds: Any, target: Any) -> tuple[Any, Any]:
+        texts = [[x] if isinstance(x, str) else list(x) for x in (preds, target)]
+        pairs = [(split(a), split(b)) for a, b in zip(*texts, strict=True)]
+        lengths = [max(len(a), len(b)) if longest else len(b) for a, b in pairs]
+        return sum(edit_distance(a, b) for a, b in pairs), sum(lengths)
+
+    return lambda: Summed(part)
+
+
 _EPS: Final = 1.17e-06  # the least denominator of relative errors, as in torchmetrics
 MeanSquaredError = _define(
     "MeanSquaredError", "The mean of squared differences.", _error, squared=True, num_outputs=1
@@ -254,3 +270,15 @@ BLEUScore = _define(
     n_gram=4,
     smooth=False,
 )
+WordErrorRate = _define(
+    "WordErrorRate", "Wrong, missing and needless words, over the words of the true texts.",
+    _edits(str.split),
+)  # fmt: skip
+CharErrorRate = _define(
+    "CharErrorRate", "Wrong, missing and needless characters, over those of the true texts.",
+    _edits(str),
+)  # fmt: skip
+MatchErrorRate = _define(
+    "MatchErrorRate", "Wrong, missing and needless words, over the words of the longer texts.",
+    _edits(str.split, longest=True),
+)  # fmt: skip

@@ -10,6 +10,7 @@ from weft.train import utilities as utilities
 from weft.train.callbacks import Callback as Callback
 from weft.train.combined_loader import CombinedLoader as CombinedLoader
 from weft.train.datamodule import DataModule as DataModule
+from weft.train.fabric import Fabric as Fabric
 from weft.train.keras import Model as Model
 from weft.train.module import Module as Module
 from weft.train.nan_watch import NonFiniteLossError as NonFiniteLossError

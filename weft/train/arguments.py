@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
@@ -80,7 +80,8 @@ def loggers_of(given: Any, folder: str) -> list[Logger]:
         return [TensorBoardLogger(folder) if known else CSVLogger(folder)]
     if given is False:
         return []
-    return list(given) if isinstance(given, list | tuple) else [given]
+    several: Any = given  # of a class of its own, as configurations have
+    return [*several] if isinstance(given, Iterable) else [given]
 
 
 def callbacks_of(

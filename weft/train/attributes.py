@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any, NamedTuple
+from typing import Any
 
 from weft.errors import StateError
 from weft.train.arguments import LIMITS
@@ -12,6 +12,7 @@ from weft.train.callbacks.early_stopping import EarlyStopping
 from weft.train.callbacks.model_checkpoint import Checkpoint
 from weft.train.callbacks.progress_bar import ProgressBar
 from weft.train.runs import Runs
+from weft.train.states import RunningStage, State, TrainerFn, TrainerStatus
 from weft.train.strategy import CPUAccelerator
 
 
@@ -38,28 +39,6 @@ def _only_given(name: str) -> Any:
         )
 
     return property(None, change)
-
-
-class State(NamedTuple):
-    """What a trainer does.
-
-    Attributes:
-        fn: the run: `"fit"`, `"validate"`, `"test"` or `"predict"`.
-        status: `"initializing"`, `"running"`, `"finished"` or `"interrupted"`.
-    """
-
-    fn: str
-    status: str
-
-    @property
-    def finished(self) -> bool:
-        """Whether the last run ended well."""
-        return self.status == "finished"
-
-    @property
-    def stopped(self) -> bool:
-        """Whether nothing is running."""
-        return self.status != "running"
 
 
 class Attributes(Runs):
@@ -177,7 +156,13 @@ class Attributes(Runs):
     @property
     def state(self) -> State:
         """The run as it is now."""
-        return State(self.stage, self.status)
+        on = {
+            RunningStage.SANITY_CHECKING: self.sanity_checking,
+            RunningStage.VALIDATING: self.validating, RunningStage.TRAINING: self.training,
+            RunningStage.TESTING: self.testing, RunningStage.PREDICTING: self.predicting,
+        }  # fmt: skip
+        fn = TrainerFn(self.stage) if self.stage else ""
+        return State(fn, TrainerStatus(self.status), next((s for s in on if on[s]), None))
 
     @property
     def scaler(self) -> Any:

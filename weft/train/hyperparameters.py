@@ -46,6 +46,8 @@ class HasHyperparameters:
         logs_hparams: whether loggers get them.
     """
 
+    CHECKPOINT_HYPER_PARAMS_KEY = "hyper_parameters"
+    CHECKPOINT_HYPER_PARAMS_NAME = NAME
     hparams_name: str | None = None
     logs_hparams = False
 
@@ -148,6 +150,12 @@ def _arguments_of_call(frame: Any, first: str) -> dict[str, Any]:
     only = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     rest = dict(values[keywords]) if keywords else {}
     return {**{k: values[k] for k in (*names, *only) if k != first and k in values}, **rest}
+
+
+def get_init_args(frame: FrameType) -> dict[str, Any]:
+    """The arguments of a running constructor by name: `get_init_args(inspect.currentframe())`."""
+    names = frame.f_code.co_varnames
+    return _arguments_of_call(frame, names[0]) if names else {}
 
 
 def constructed(

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions.api import Tensor, as_tensor
+from weft.eager.tensor.dtype.promotion import get_default_dtype
 from weft.errors import ArgumentError
 from weft.train.batches import size_of
 from weft.train.progress import Progress
@@ -111,7 +112,7 @@ class Journal:
 
     def figures_state(self) -> dict[str, Any]:
         """The last metrics, and when they were logged."""
-        found = {k: v.item() for k, v in self.callback_metrics.items() if v.numel() == 1}
+        found = self.numbers()
         return {"values": found, "stamps": {k: self.stamp_of(k) for k in found}}
 
     def load_figures_state(self, state: Mapping[str, Any]) -> None:
@@ -168,15 +169,22 @@ class Journal:
             logger.log_metrics(rates, step)
 
     @property
-    def callback_metrics(self) -> dict[str, Any]:
-        """The last logged metrics by name, as tensors."""
+    def figures(self) -> dict[str, Any]:
+        """The last logged metrics by name, as they are counted: in float64."""
         steps: dict[str, Any] = {}
         names: dict[str, Any] = {}
         if (results := self._results.get("fit")) is not None:
             steps, names = results.step_figures("on_step"), results.plain_step_figures()
-        return {
-            k: _tensor(v) for k, v in {**self._restored, **steps, **self._figures, **names}.items()
-        }
+        return {**self._restored, **steps, **self._figures, **names}
+
+    def numbers(self) -> dict[str, float]:
+        """Those of `figures` that are one number."""
+        return {k: float(np.asarray(v).item()) for k, v in self.figures.items() if np.size(v) == 1}
+
+    @property
+    def callback_metrics(self) -> dict[str, Any]:
+        """The last logged metrics by name, as tensors of the default type."""
+        return {k: _tensor(v) for k, v in self.figures.items()}
 
     @property
     def logged_metrics(self) -> dict[str, Any]:
@@ -214,4 +222,4 @@ def _loggable(name: str, value: Any) -> float:
 
 
 def _tensor(figure: Any) -> Tensor:
-    return as_tensor(np.asarray(figure, np.float64))
+    return as_tensor(np.asarray(figure, np.float64)).to(get_default_dtype())

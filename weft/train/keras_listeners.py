@@ -83,7 +83,7 @@ class Listeners(Callback):
 
 
 def _figures(trainer: Any) -> dict[str, Any]:
-    return {k: v.item() for k, v in trainer.callback_metrics.items() if v.numel() == 1}
+    return trainer.numbers()
 
 
 def _sizes(batch: Any, number: int) -> dict[str, Any]:

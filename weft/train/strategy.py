@@ -74,6 +74,17 @@ class CPUAccelerator:
         return True
 
 
+class CUDAAccelerator(CPUAccelerator):
+    """A GPU: there is none."""
+
+    name = "cuda"
+
+    @staticmethod
+    def is_available() -> bool:
+        """Whether there is one: never."""
+        return False
+
+
 class DDPStrategy(Strategy):
     """Several processes with a copy of the module each; of one process, a run as any other.
 

@@ -194,9 +194,7 @@ class History(Callback):
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Store the epoch's metrics."""
-        figures = trainer.callback_metrics.items()
-        numbers = {k: v.item() if v.numel() == 1 else v.numpy() for k, v in figures}
-        self.on_epoch_end(trainer.current_epoch, numbers)
+        self.on_epoch_end(trainer.current_epoch, {**trainer.figures, **trainer.numbers()})
 
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any]) -> None:
         """Store an epoch's metrics, as Keras reports them."""

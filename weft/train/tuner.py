@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import ArgumentError
+from weft.checkpoint import RandomState
+from weft.errors import ArgumentError, StateError
 from weft.train.callbacks.callback import Callback
 from weft.train.trainer import Trainer
 
@@ -217,6 +218,7 @@ class Tuner:
         """A short run, after which the module's weights are restored."""
         own = self._trainer
         weights = copy.deepcopy(model.state_dict())
+        outer = model.trainer if model._trainer else None  # a run in progress, of a callback
         trainer = Trainer(
             max_steps=steps, max_epochs=-1, limit_val_batches=0, num_sanity_val_steps=0,
             logger=False, enable_checkpointing=False, enable_progress_bar=False,
@@ -230,4 +232,54 @@ class Tuner:
         finally:
             model.load_state_dict(weights)
             model.zero_grad()
+            model.trainer = outer or trainer
         return trainer
+
+
+class LearningRateFinder(Callback):
+    """Searches for a learning rate when training begins; arguments are those of `Tuner.lr_find`.
+
+    A subclass may call `lr_find` at other events.
+
+    Attributes:
+        optimal_lr: the results of the search.
+
+    Raises:
+        StateError: the module's `setup` creates new parameters each time it is called.
+    """
+
+    def __init__(
+        self, min_lr: float = 1e-8, max_lr: float = 1.0, num_training_steps: int = 100,
+        mode: str = "exponential", early_stop_threshold: float | None = 4.0,
+        update_attr: bool = True, attr_name: str = "",
+    ) -> None:  # fmt: skip
+        self._search: dict[str, Any] = {
+            "min_lr": min_lr, "max_lr": max_lr, "num_training": num_training_steps,
+            "mode": mode.lower(), "early_stop_threshold": early_stop_threshold,
+            "update_attr": update_attr, "attr_name": attr_name,
+        }  # fmt: skip
+        self.optimal_lr: LRFinder | None = None
+
+    def lr_find(self, trainer: Any, pl_module: Any) -> None:
+        """Search, and give the optimizers the rate that was found."""
+        if trainer.fast_dev_run:
+            return
+        known, random = list(pl_module.parameters()), RandomState().state_dict()
+        self.optimal_lr = Tuner(trainer).lr_find(
+            pl_module, trainer.train_dataloader, **self._search
+        )
+        RandomState().load_state_dict(random)
+        if any(a is not b for a, b in zip(known, pl_module.parameters(), strict=True)):
+            raise StateError.here(
+                "LearningRateFinder: expected the same parameters after setup() was called again; "
+                "call Tuner(trainer).lr_find(model) before fit"
+            )
+        rate = self.optimal_lr.suggestion()
+        if self._search["update_attr"] and rate is not None:
+            for optimizer in trainer.optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = rate
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Search before the first step."""
+        self.lr_find(trainer, pl_module)

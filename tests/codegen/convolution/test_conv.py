@@ -13,6 +13,7 @@ from typing import Any
 import guarded
 import numpy as np
 import pytest
+from families import TARGETS
 from guarded import Guarded, run
 from harness import Array, references
 from hypothesis import given, settings
@@ -30,7 +31,6 @@ from weft.passes.group import Group
 from weft.passes.launch import Launch
 
 KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
-TARGETS = ("native", "x86-64-v3")
 DTYPES = ("float32", "float64", "float16", "bfloat16")
 TOLERANCE = {"float32": 2e-6, "float64": 1e-14, "float16": 2e-3, "bfloat16": 1.6e-2}
 

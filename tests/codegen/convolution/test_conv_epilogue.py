@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import TARGETS
 from harness import check_group, execute, group_of
 
 from weft import config, ops
@@ -96,7 +97,7 @@ def agreeing(case: str, kind: str, tail: Tail, single: float, more: float) -> It
     dtype = {"1x1": "float64", "small image": "bfloat16"}.get(case, "float32")
     group, feeds = fused(kind, case, tail, dtype)
     tolerance = {"float64": 1e-12, "float32": single, "bfloat16": 0.06}[dtype]
-    for name in ("native", "x86-64-v3"):
+    for name in TARGETS:
         with config.override(target=name):
             target = targets.current()
         launches = getattr(family, kind)(group, target)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import TARGETS
 from harness import check_group
 
 from weft import config, ops
@@ -86,7 +87,7 @@ def fused(
 @pytest.mark.parametrize("case", SHAPES)
 def test_an_operand_is_computed_as_it_is_read(case: str, kind: str) -> None:
     group, feeds = fused(kind, case)
-    for name in ("native", "x86-64-v3"):
+    for name in TARGETS:
         with config.override(target=name):
             target = targets.current()
         launches = getattr(family, kind)(group, target)
@@ -127,7 +128,7 @@ def test_weights_of_one_tap_are_read_as_they_lie(case: str, kind: str) -> None:
     group = Group((result.node,), (source, weights), (result,), (turned.node,))
     rng = np.random.default_rng(5)
     feeds = {v: rng.uniform(-1, 1, known(v.shape)).astype(np.float32) for v in group.inputs}
-    for name in ("native", "x86-64-v3"):
+    for name in TARGETS:
         with config.override(target=name):
             target = targets.current()
         launches = getattr(family, kind)(group, target)

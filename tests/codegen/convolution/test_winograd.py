@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import TARGETS
 from guarded import run
 from harness import Array, execute, references
 from hypothesis import given, settings
@@ -30,7 +31,6 @@ from weft.runtime import oracle
 from weft.runtime.engine import Function, State
 
 KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
-TARGETS = ("native", "x86-64-v3")
 SIDES = [(m, r) for m in OUTPUTS for r in (3, 5, 7) if m + r - 1 in POINTS]
 FORMS = [*SIDES, *((r, m) for m, r in SIDES)]
 

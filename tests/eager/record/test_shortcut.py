@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,20 +17,6 @@ from weft.errors import OutOfRangeError
 
 Taken = list[bool]
 pytestmark = pytest.mark.usefixtures("unstitched")
-
-
-@pytest.fixture
-def taken() -> Iterator[Taken]:
-    """Whether each computation took a shortcut."""
-    seen: Taken = []
-
-    def noted(now: state.State) -> bool:
-        seen.append(shortcut.taken(now))
-        return seen[-1]
-
-    state.set_shortcut(noted)
-    yield seen
-    state.set_shortcut(shortcut.taken)
 
 
 def _hot(taken: Taken, read: Callable[[], Any], runs: int = 20) -> Any:

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft import config
-from weft.eager.record.run import program, tier_choice
+from weft import config, func
+from weft.eager.record.run import program, stitched_tier, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
-from weft.eager.record.run.stitched_tier import Compiling, Stitched
+from weft.eager.record.run.stitched_tier import Compiling, Stitched, Unfused
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import NoCompilerError, WeftError
 from weft.ir.node import Value
@@ -50,6 +50,36 @@ def test_the_change_comes_at_one_run_whatever_the_cache_holds(met, tmp_path, mon
             for run in range(6):
                 assert (x * 3.0 + run).sum().item() == 45.0 + 6 * run
         assert met == [Stitched, Stitched, Compiling, Compiled, Compiled, Compiled]
+
+
+def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimated(
+    met, monkeypatch
+):
+    monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 5)
+    for size, large, before, beside in ((40, 1 << 24, 5, 10), (41, 1, 2, 4)):
+        monkeypatch.setattr(stitched_tier, "LARGE", large)
+        x = wf.arange(float(size))
+        wf.synchronize()
+        met.clear()
+        for run in range(before + beside + 2):
+            assert (x * 3.0 + run).sum().item() == 1.5 * size * (size - 1) + size * run
+        assert met == [Stitched] * before + [Compiling] * beside + [Compiled] * 2
+
+
+def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met):
+    weights = wf.arange(9.0).reshape(3, 3) / 9
+    grown = lambda s: (s[0] + 1, s[1] * 1.5)  # noqa: E731
+    turn = lambda h, x: (wf.tanh(h @ weights + x), h * x)  # noqa: E731
+    xs, found = wf.arange(15.0).reshape(5, 3) / 7, []
+    wf.synchronize()
+    met.clear()
+    for _ in range(4):
+        h, rows = func.scan(turn, wf.ones(3), xs)
+        count = wf.while_loop(lambda s: (s[1].sum() < 1e4) & (s[0] < 50), grown, (wf.tensor(0), h))
+        found.append([h.tolist(), rows.tolist(), count[0].item(), count[1].tolist()])
+    assert found[0] == found[1] == found[2] == found[3]
+    assert set(met[:2]) == {Unfused} and set(met) == {Unfused, Compiling, Compiled}
 
 
 def test_a_run_goes_on_while_there_is_no_compiler_for_its_program(met, monkeypatch):

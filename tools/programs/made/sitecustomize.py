@@ -5,6 +5,7 @@ Images are random, of the size and classes of the data set that they stand for, 
 that are services (Weights & Biases) are switched off by their own environment variables.
 """
 
+import importlib
 import importlib.abc
 import importlib.util
 import os
@@ -56,6 +57,7 @@ def made(name):
             return image, target
 
     Made.__name__ = Made.__qualname__ = name
+    Made.__module__ = "torchvision.datasets"  # where other processes find it
     return Made
 
 
@@ -87,3 +89,5 @@ class Sets(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 sys.meta_path.insert(0, Sets())
+if "MADE_VALUES" in os.environ and "multiprocessing" not in " ".join(sys.orig_argv):
+    importlib.import_module("same_values")

@@ -30,6 +30,8 @@ that was; of `NO_ROOM`, that there are more launches or slots, or that more memo
 REMEMBERED: Final = 8
 """Choices of a call or an entry, by sizes: layers are alike, and parameters keep their sizes."""
 TICKS: Final = 16  # of estimated time, in a nanosecond
+PIECE: Final = 1 << 16
+"""Bytes of a chunk of what is copied."""
 
 
 class Instruction(ctypes.Structure):
@@ -123,7 +125,11 @@ class Output(ctypes.Structure):
 
 
 class Step(ctypes.Structure):
-    """A call at the sizes from `first` on. The memory of `dead` values is free after it."""
+    """A call at the sizes from `first` on. The memory of `dead` values is free after it.
+
+    Where the call is null, the first output's memory is divided among the others, in order. If
+    there are inputs, each is copied to its part.
+    """
 
     _fields_ = [
         ("call", pointer), ("first", i64), ("layout", i64), ("inputs", pointer),

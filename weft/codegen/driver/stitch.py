@@ -10,6 +10,7 @@ from weft.codegen.driver.list_layout import (
     NO_ROOM,
     NO_VARIANT,
     OTHER_LAYOUT,
+    PIECE,
     Case,
     Choice,
     Chosen,
@@ -25,7 +26,8 @@ from weft.codegen.driver.list_layout import (
     Variant,
     Workspace,
 )
-from weft.codegen.procedure import CACHE_LINE, Procedure, Ref, Word, i64, pointer, routine
+from weft.codegen.driver.system import copy
+from weft.codegen.procedure import CACHE_LINE, Procedure, Ref, Word, i64, pointer, routine, u32
 
 
 def _aligned(size: Word) -> Word:
@@ -57,6 +59,8 @@ def stitch(f: Procedure, program: Ref, w: Ref, sizes: Word, addresses: Word) -> 
 @routine(List, Workspace, Step, pointer, result=i64)
 def _step(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
     """Writes the launches of a step."""
+    with f.when(step["call"].is_null()):
+        f.give(_divide(f, program, w, step, sizes))
     own = sizes.to(i64).at(step["first"])
     found = f.local(choose(f, step["call"].to(Choice), own))
     with f.when(found.is_null()):
@@ -128,14 +132,73 @@ def _place(f: Procedure, program: Ref, w: Ref, output: Ref, sizes: Word, constan
     with f.when(output["constant"].differs(-1)):
         place.set(constants.to(i64).at(output["constant"]).load())
     with f.when((output["root"] & output["constant"]).equals(-1)):
-        size = f.local(output["item"])
-        with f.count(output["rank"]) as i:
-            size.set(size * sizes.to(i64).at(output["first"] + i).load())
-        size.set(_aligned(size))
+        size = _aligned(_size(f, output, sizes))
         program["bytes"].to(i64).at(output["value"]).store(size)
         place.set(_room(f, w, size) + w["base"])
     places.at(output["value"]).store(place)
     return place
+
+
+def _size(f: Procedure, output: Ref, sizes: Word) -> Word:
+    """How many bytes a result has."""
+    size = f.local(output["item"])
+    with f.count(output["rank"]) as i:
+        size.set(size * sizes.to(i64).at(output["first"] + i).load())
+    return size
+
+
+@routine(List, Workspace, Step, pointer, result=i64)
+def _divide(f: Procedure, program: Ref, w: Ref, step: Ref, sizes: Word) -> int:
+    """Divides memory among values, and writes the launches that copy others to it."""
+    outputs, places = step["outputs"].to(Output), program["places"].to(i64)
+    inputs = step["inputs"].to(i64)
+    place = f.local(_place(f, program, w, outputs.at(0), sizes, w["sizes"]))
+    with f.count(step["output_count"] - 1) as i:
+        part = outputs.at(i + 1)
+        size = f.local(_size(f, part, sizes))
+        places.at(part["value"]).store(place)
+        with f.when(step["input_count"].differs(0) & size.differs(0)):
+            source = places.at(inputs.at(i).load()).load()
+            state = _write_copy(f, w, place, source, size)
+            with f.when(state.differs(DONE)):
+                f.give(state)
+        place.set(place + size)
+    _bury(f, program, w, step)
+    return DONE
+
+
+@routine(Workspace, i64, i64, i64, result=i64)
+def _write_copy(f: Procedure, w: Ref, to: Word, source: Word, size: Word) -> int:
+    """Writes a launch that copies bytes."""
+    number, first = w["launch_count"], w["slot_count"]
+    with f.when((number >= w["launch_room"]) | (first + 3 > w["slot_room"])):
+        f.give(NO_ROOM)
+    w["launch_count"], w["slot_count"] = number + 1, first + 3
+    slots = w["slots"].to(i64).at(first)
+    slots.at(0).store(to)
+    slots.at(1).store(source)
+    slots.at(2).store(size)
+    call = w["calls"].to(Unit).at(number)
+    call["function"], call["args"] = copy_pieces.at(f), slots
+    call["begin"], call["end"] = 0, ((size + (PIECE - 1)) // PIECE).short()
+    call["flags"], call["position"] = 0, 0
+    w["ticks"].to(i64).at(number).store(size)  # 16 bytes in a nanosecond
+    w["total"] = w["total"] + size
+    origin = w["origins"].to(Origin).at(number)
+    origin["step"], origin["part"] = w["step"], 0
+    origin["case"], origin["variant"] = f.null(), f.null()
+    return DONE
+
+
+@routine(pointer, u32, u32, i64)
+def copy_pieces(f: Procedure, slots: Word, begin: Word, end: Word, thread: Word) -> None:
+    """Copies pieces, as kernels do their chunks."""
+    del thread
+    size, first, last = slots.to(i64).at(2).load(), begin.wide() * PIECE, end.wide() * PIECE
+    to, source = (
+        Word(f, f.offset(slots.to(pointer).at(i).load().reg, first.reg)) for i in range(2)
+    )
+    copy(f, to, source, f.select(last < size, last, size) - first)
 
 
 @routine(Workspace, i64, result=i64)

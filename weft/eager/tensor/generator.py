@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from copy import copy
 from functools import reduce
 from threading import get_ident
 from typing import Any, Final
@@ -108,6 +109,10 @@ class Generator:
         found = np.ascontiguousarray(array_of(array)).view(np.uint64)
         self._seed, self._start, self._calls = map(int, found)
         return self
+
+    def clone_state(self) -> Generator:
+        """A generator of its own in the same state."""
+        return copy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Generator, (), (self._seed, self._start, self._calls)

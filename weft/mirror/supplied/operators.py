@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from fnmatch import fnmatch
 from functools import update_wrapper
 from typing import Any, NoReturn
 
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
+from weft.mirror.supplied import vision
+from weft.mirror.supplied.absent import absent
 from weft.mirror.supplied.same import given, no, nothing, same
 
 __all__ = [
@@ -82,6 +85,11 @@ class CustomOp:
         self._gradient: Any = None
         update_wrapper(self, function)
 
+    @property
+    def default(self) -> CustomOp:
+        """Its only overload."""
+        return self
+
     def __call__(self, *arguments: Any) -> Any:
         if self._gradient is None:
             return self._function(*arguments)
@@ -110,8 +118,11 @@ class _Namespace:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> CustomOp:
+    def __getattr__(self, name: str) -> Any:
         op = _made.get(f"{self._name}::{name}")
+        if op is None and self._name == "torchvision":
+            missing = absent(f"torch.ops.torchvision.{name}")
+            return CustomOp(getattr(vision, name.lstrip("_"), missing))
         if op is None:
             raise AttributeError(f"torch.ops.{self._name}.{name}: there is no such operator")
         return op
@@ -140,7 +151,7 @@ wrap_triton = same
 
 
 def __getattr__(name: str) -> _Namespace:
-    if not any(known.startswith(f"{name}::") for known in _made):
+    if name != "torchvision" and not any(known.startswith(f"{name}::") for known in _made):
         raise AttributeError(f"torch.ops.{name}: there are no such operators")
     return _Namespace(name)
 
@@ -154,12 +165,14 @@ def get_ctx() -> NoReturn:
     raise NotImplementedError("torch.library.get_ctx: Weft has none")
 
 
-def load_library(path: Any) -> NoReturn:
-    """Refused: compiled operators are PyTorch's.
+def load_library(path: Any) -> None:
+    """Refused: compiled operators are PyTorch's, except torchvision's, some of which are here.
 
     Raises:
-        OSError: always.
+        OSError: it is another library.
     """
+    if fnmatch(str(path), "*torchvision/_C.*"):
+        return
     raise OSError(f"{path}: its operators are compiled for PyTorch, which is not loaded")
 
 

@@ -120,6 +120,11 @@ class RNNBase(Layer):
         return [[getattr(self, name) for name in names if name] for names in self._names]
 
     @property
+    def _flat_weights_names(self) -> list[str]:
+        """The names of the weights of all layers."""
+        return [name for names in self._names for name in names if name]
+
+    @property
     def _flat_weights(self) -> list[Any]:
         """The weights of all layers; pruning and the like may compute them from others."""
         return [weight for weights in self.all_weights for weight in weights]

@@ -72,6 +72,10 @@ class Module(Stateful, GuardedMaking):
             tensor.share_memory_()
         return self
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Has no effect: Weft compiles by itself."""
+        del args, kwargs
+
     # -- modes
 
     def train(self, mode: bool = True) -> Self:

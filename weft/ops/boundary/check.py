@@ -76,5 +76,9 @@ check = defop(
 def count_outside(x: Value, low: float, high: float) -> Value:
     """How many numbers are outside [low, high], for `check`; NaN counts as outside."""
     least, most = (constant_of(limit, x.dtype) for limit in (low, high))
-    inside = logical_and(greater_equal(x, least), less_equal(x, most))
-    return catalogue.sum(cast(logical_not(inside), dtype=int32))
+    return count_not(logical_and(greater_equal(x, least), less_equal(x, most)))
+
+
+def count_not(good: Value) -> Value:
+    """How many conditions do not hold, for `check`."""
+    return catalogue.sum(cast(logical_not(good), dtype=int32))

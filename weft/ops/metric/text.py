@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,3 +29,17 @@ def bleu(right: Array, pieces: Array, own: int, reference: int, *, smooth: bool)
         return 0.0
     brevity = min(0.0, 1 - reference / own)
     return math.exp(brevity + float(np.log(right / pieces).mean()))
+
+
+def edit_distance(a: Sequence[Any], b: Sequence[Any]) -> int:
+    """The least number of insertions, deletions and substitutions that make one the other.
+
+    Source: Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals",
+    1966.
+    """
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        before, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+    return row[-1]

@@ -26,11 +26,15 @@ Copy = Callable[[Buffer, Buffer, int], Launch]
 
 @dataclass(frozen=True)
 class Planner:
-    """Generates launches of bodies."""
+    """Generates launches of bodies.
+
+    Attributes:
+        numbers: `None` where loops over a few numbers have launches as all others.
+    """
 
     lower: Lower
     copy: Copy
-    numbers: Callable[[ScalarLoop], Launch]
+    numbers: Callable[[ScalarLoop], Launch] | None
 
 
 @dataclass(frozen=True)

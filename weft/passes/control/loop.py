@@ -34,9 +34,9 @@ from weft.passes.launch import (
 def flat_loop(node: Node, planner: Planner) -> Flat:
     """The launches of a `scan` or a `while_loop`."""
     attrs = node.attrs
-    numbers = scalar_loop(node)
-    if numbers is not None:
-        return _of_numbers(numbers, planner)
+    numbers = None if planner.numbers is None else scalar_loop(node)
+    if numbers is not None and planner.numbers is not None:
+        return _of_numbers(numbers, planner.numbers(numbers), planner)
     tape = Tape(node) if any([is_stack(t.shape) for t in node.types]) else None
     if op_of(node) is not scan:
         found = _Loop(node, planner, Loop(attrs["maximum"], None, tape))
@@ -51,14 +51,13 @@ def flat_loop(node: Node, planner: Planner) -> Flat:
     return found.finish()
 
 
-def _of_numbers(loop: ScalarLoop, planner: Planner) -> Flat:
+def _of_numbers(loop: ScalarLoop, launch: Launch, planner: Planner) -> Flat:
     """One kernel for all iterations; it is called again if it returns before the last."""
     node, flat, around = loop.node, Flat(), Loop(None)
     begin = Control(Kind.BEGIN, around)
     latch = Control(Kind.LATCH, around, (begin,))
     start = nothing_done()
     flat.constants[start] = None
-    launch = planner.numbers(loop)
     flat.add(planner.copy(start.outputs[0], loop.done, loop.done.size))
     for init, home in zip(node.inputs[: loop.carried], node.outputs, strict=False):
         flat.add(replace(planner.copy(init, home, _bytes(init)), inplace=((1, 0),)))

@@ -19,7 +19,6 @@ import ctypes
 import json
 import mmap
 import struct
-import threading
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +32,7 @@ from weft.host.deferred import Deferred
 from weft.runtime.compilation import compiler, fingerprint
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.image import Image
+from weft.runtime.flight import LEAF, new_lock
 from weft.runtime.memory.address import address
 
 if TYPE_CHECKING:
@@ -195,7 +195,7 @@ def made_here() -> str:
 
 
 _packs: Final[dict[Target, Pack | None]] = {}
-_loading: Final = threading.Lock()
+_loading: Final = new_lock(LEAF)
 
 
 def pack_of(target: Target) -> Pack | None:

@@ -98,18 +98,20 @@ def _ranges(call: Call) -> tuple[list[_Range], list[_Range]]:
     return reads, writes
 
 
-def parts_of(chunks: int, cost: float, threads: int) -> int:
-    """How many units a call of `cost` nanoseconds is divided into."""
-    most = max(UNITS_PER_THREAD * threads, int(cost / LONG_NS))
-    return max(1, min(chunks, most, int(cost / UNIT_NS)))
+def parts_of(
+    chunks: np.ndarray[Any, Any], costs: np.ndarray[Any, Any], threads: int
+) -> np.ndarray[Any, Any]:
+    """How many units calls that take `costs` nanoseconds are divided into."""
+    most = np.maximum(costs / LONG_NS, UNITS_PER_THREAD * threads)
+    parts = np.minimum(np.minimum(most, costs / UNIT_NS), chunks)
+    return np.maximum(parts, 1).astype(np.int64)
 
 
 def cut(calls: Sequence[Call], serial: np.ndarray[Any, Any], threads: int) -> Segmented:
     """Units and segments for a team of `threads`; `serial` has the serial form of each call."""
     costs = [estimate_ns(call) for call in calls]
     chunks = serial["end"].astype(np.int64)
-    sizes = [parts_of(*call, threads) for call in zip(chunks.tolist(), costs, strict=True)]
-    parts = np.array(sizes, np.int64)
+    parts = parts_of(chunks, np.array(costs), threads)
     firsts = np.cumsum(parts) - parts  # of each call's units
     owner = np.repeat(np.arange(len(calls)), parts)
     part = np.arange(len(owner)) - firsts[owner]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from weft.runtime.measurement.peak import Peak
 
 COMMUNICATION_TRACK: Final = 1000  # after those of threads
+TIER_TRACK: Final = 1001
 SHADES: Final = " .:-=+*#%@"
 
 
@@ -218,13 +219,15 @@ def covered_ns(runs: Sequence[Run]) -> float:
 
 
 def trace_events(
-    runs: Sequence[Run], name: str, process: int = 0, spans: Iterable[tuple[str, int, int]] = ()
-) -> dict[str, Any]:
+    runs: Sequence[Run], name: str, process: int = 0, spans: Iterable[tuple[str, int, int]] = (),
+    tiers: Iterable[tuple[str, int, int]] = (),
+) -> dict[str, Any]:  # fmt: skip
     """A trace for Chrome's and Perfetto's viewers: a track per thread, and one of programs.
 
     Args:
         process: distinguishes the tracks from those of other processes in the same trace.
         spans: communication, as name, begin and end, on a track of its own.
+        tiers: what computes recorded calls, likewise.
     """
     tracks = {"programs": 0}
     events: list[dict[str, Any]] = []
@@ -240,9 +243,11 @@ def trace_events(
             about = {"work": run.works[index], "call": index, "flops": call.flops,
                      "bytes": call.traffic}  # fmt: skip
             events.append(_event(call.name, track, int(record["start"]), int(record["end"]), about))
-    for text, begin, end in spans:
-        track = tracks.setdefault("communication", COMMUNICATION_TRACK)
-        events.append(_event(text, track, begin, end, {}))
+    others = ("communication", COMMUNICATION_TRACK, spans), ("tiers", TIER_TRACK, tiers)
+    for title, number, seen in others:
+        for text, begin, end in seen:
+            track = tracks.setdefault(title, number)
+            events.append(_event(text, track, begin, end, {}))
     names = [
         {"ph": "M", "name": "thread_name", "tid": track, "args": {"name": text}}
         for text, track in tracks.items()

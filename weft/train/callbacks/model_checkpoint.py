@@ -317,6 +317,8 @@ class ModelCheckpoint(Checkpoint):
             link = self.save_last == "link"
             self._files.save(state, path, last, link, [x for x in old or [] if x])
         self._saved = _place_of(trainer)
+        for logger in trainer.loggers if trainer.is_global_zero else ():
+            logger.after_save_checkpoint(self)
 
     # -- names
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from typing import Any
 
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, ConfigError, StateError
 from weft.train.batches import size_of
 from weft.train.callbacks.callback import Callback
 
-__all__ = ["LearningRateMonitor", "ThroughputMonitor"]
+__all__ = ["DeviceStatsMonitor", "LearningRateMonitor", "ThroughputMonitor"]
 
 
 class LearningRateMonitor(Callback):
@@ -84,6 +85,60 @@ class LearningRateMonitor(Callback):
             for name, rate in rates.items():
                 self.lrs.setdefault(name, []).append(rate)
             trainer.log_rates(rates, trainer.progress.windows)
+
+
+class DeviceStatsMonitor(Callback):
+    """Logs the load of the processor and of memory in percent, and the memory that is used.
+
+    Args:
+        cpu_stats: false logs nothing, as there is no other device.
+
+    Raises:
+        ConfigError: `psutil`, which measures, is not installed.
+        StateError: there is no logger.
+    """
+
+    def __init__(self, cpu_stats: bool | None = None) -> None:
+        self.cpu_stats = cpu_stats
+        self._psutil: Any = None
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Check that there is something to measure with, and to write with."""
+        if not trainer.loggers:
+            raise StateError.here(
+                "DeviceStatsMonitor: expected a logger, got Trainer(logger=False)"
+            )
+        try:
+            self._psutil = importlib.import_module("psutil")
+        except ImportError:
+            raise ConfigError.here(
+                "DeviceStatsMonitor: expected the package psutil, got none; install: pip install "
+                "psutil"
+            ) from None
+
+    def on_train_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Log before a step."""
+        self._log(trainer, "on_train_batch_start", trainer.progress.windows + 1)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Log after a step."""
+        self._log(trainer, "on_train_batch_end", trainer.progress.windows)
+
+    def _log(self, trainer: Any, event: str, step: int) -> None:
+        if self.cpu_stats is False or not trainer.logs_at(step):
+            return
+        found = {
+            "cpu_vm_percent": self._psutil.virtual_memory().percent,
+            "cpu_percent": self._psutil.cpu_percent(),
+            "cpu_swap_percent": self._psutil.swap_memory().percent,
+        }
+        for logger in trainer.loggers:
+            before = f"{type(self).__name__}.{event}{logger.group_separator}"
+            logger.log_metrics({f"{before}{k}": v for k, v in found.items()}, max(step - 1, 0))
 
 
 class ThroughputMonitor(Callback):

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "rank_prefixed_message", "rank_zero_debug", "rank_zero_deprecation", "rank_zero_info",
-    "rank_zero_only", "rank_zero_warn",
+    "WarningCache", "rank_prefixed_message", "rank_zero_debug", "rank_zero_deprecation",
+    "rank_zero_info", "rank_zero_only", "rank_zero_warn",
 ]  # fmt: skip
 
 _LOG = logging.getLogger("weft.train")
@@ -70,6 +70,28 @@ def rank_zero_warn(
 def rank_zero_deprecation(message: Any, stacklevel: int = 5, **kwargs: Any) -> None:
     """Warn of what will be removed."""
     warnings.warn(message, RankZeroDeprecationWarning, stacklevel, **kwargs)
+
+
+class WarningCache(set[str]):
+    """Texts of warnings; each is given once."""
+
+    def warn(self, message: str, stacklevel: int = 5, **kwargs: Any) -> None:
+        """Warn on rank 0, if it was not done before."""
+        if message not in self:
+            self.add(message)
+            rank_zero_warn(message, stacklevel=stacklevel, **kwargs)
+
+    def deprecation(self, message: str, stacklevel: int = 6, **kwargs: Any) -> None:
+        """Warn on rank 0 of what will be removed, if it was not done before."""
+        if message not in self:
+            self.add(message)
+            rank_zero_deprecation(message, stacklevel=stacklevel, **kwargs)
+
+    def info(self, message: str, stacklevel: int = 5, **kwargs: Any) -> None:
+        """Log on rank 0, if it was not done before."""
+        if message not in self:
+            self.add(message)
+            rank_zero_info(message, stacklevel=stacklevel, **kwargs)
 
 
 def rank_prefixed_message(message: str, rank: int | None) -> str:

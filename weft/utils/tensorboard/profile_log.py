@@ -7,11 +7,13 @@ import json
 import os
 import socket
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from weft.eager.record.run.async_execution import synchronize
+from weft.eager.record.run.tier_choice import TierTime, watch_tiers
 from weft.errors import ArgumentError
 from weft.formats.event import graph, message, plugin
 from weft.formats.event.xplane import Span, xspace
@@ -30,16 +32,16 @@ class ProfileLog(EventLog):
         """Profile the compiled programs that run inside, which must have been compiled before.
 
         TensorBoard shows the kernels as a graph in a separate run, colored by time or by memory
-        written; a table of kernels and a memory map as text; and the time and memory of a step as
-        scalars. With its profile plugin it shows threads over time. The same data is in
-        `<log_dir>/<tag>/<step>.trace.json` for Chrome's and Perfetto's viewers.
+        written; a table of kernels, the tier of each run and a memory map as text; and the time and
+        memory of a step as scalars. With its profile plugin it shows threads over time. The same
+        data is in `<log_dir>/<tag>/<step>.trace.json` for Chrome's and Perfetto's viewers.
 
         Raises:
             ArgumentError: no compiled program ran inside; nothing is written.
         """
         synchronize()
         began = time.time_ns()
-        with watch() as runs:
+        with watch() as runs, watch_tiers() as tiers:
             clock = time.perf_counter_ns()
             yield
             synchronize()
@@ -47,21 +49,24 @@ class ProfileLog(EventLog):
         kernels = kernel_runs(runs)
         if not kernels:
             raise ArgumentError(
-                "SummaryWriter.profile: expected a compiled program to run inside, got none: "
-                "call what is profiled a few times before, so that it is compiled, and look at its "
-                "result (`.numpy()`, `.item()`, an optimizer's step): nothing else is computed"
+                "SummaryWriter.profile: expected a compiled program to run inside, got none but "
+                f"{_shown(tiers)}: compile what is profiled (`config.override(compile=True)`), and "
+                "look at its result (`.numpy()`, `.item()`, an optimizer's step)"
             )
         step = 0 if global_step is None else int(global_step)
-        self._add_profile_texts(tag, global_step, runs, total)
+        self._add_profile_texts(tag, global_step, runs, tiers, total)
         self._add_kernel_graph(tag, step, kernels)
-        self._write_traces(tag, step, runs, kernels, began)
+        self._write_traces(tag, step, trace_events(runs, tag, tiers=tiers), kernels, began)
 
-    def _add_profile_texts(self, tag: str, step: Any, runs: Sequence[Run], total: int) -> None:
+    def _add_profile_texts(
+        self, tag: str, step: Any, runs: Sequence[Run], tiers: Sequence[TierTime], total: int
+    ) -> None:  # fmt: skip
         arenas = [run.blueprint.arena for run in runs]
         most = max(range(len(runs)), key=lambda n: arenas[n].total)
         picture = arena_map(arenas[most], runs[most].blueprint.names)
         values = [
             plugin.text(f"{tag}/kernels", _table(runs, total)),
+            plugin.text(f"{tag}/tiers", _shown(tiers)),
             plugin.text(f"{tag}/memory", _indented(picture)),
             message.scalar(f"{tag}/milliseconds", total / 1e6),
             message.scalar(f"{tag}/arena_megabytes", arenas[most].total / 1e6),
@@ -88,11 +93,11 @@ class ProfileLog(EventLog):
         writer.add_fields(message.run_metadata_field(f"step {step}", timed), step)
 
     def _write_traces(
-        self, tag: str, step: int, runs: Sequence[Run], kernels: Sequence[KernelRun], began: int
+        self, tag: str, step: int, events: dict[str, Any], kernels: Sequence[KernelRun], began: int
     ) -> None:
         name = f"{tag.replace('/', '_')}-{step}"
         path = Path(self.log_dir) / tag / f"{step}.trace.json"
-        path.write_text(json.dumps(trace_events(runs, tag)))
+        path.write_text(json.dumps(events))
         folder = Path(self.log_dir) / "plugins" / "profile" / name
         folder.mkdir(parents=True, exist_ok=True)
         host = socket.gethostname()
@@ -112,6 +117,12 @@ def _table(runs: Sequence[Run], total: int) -> str:
         lines.append(f"| {row.name} | {row.work} | {row.calls} | {row.ns / 1e6:.3f} | {rates} |")
     left = len(rows) - MOST_KERNELS
     return "\n".join([*lines, f"\n{left} more"] if left > 0 else lines)
+
+
+def _shown(tiers: Sequence[TierTime]) -> str:
+    """What computed how many runs: compiled programs, or lists of library kernels."""
+    counts = Counter([time.tier for time in tiers])
+    return ", ".join([f"{n} x {tier}" for tier, n in counts.items()]) or "nothing"
 
 
 def _indented(text: str) -> str:

@@ -76,6 +76,11 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
     dims: Any = x.type.shape  # always known
     if x.array is not None and len(entries) == 1 and type(entries[0]) is int:
         return Row(_index(entries[0], dims, 0))
+    return cut_of(entries, dims)
+
+
+def cut_of(entries: tuple[Any, ...], dims: tuple[int, ...]) -> Cut:
+    """A basic index with constants, of a tensor of this shape."""
     full = _filled(entries, dims)
     begin: list[int] = []
     end: list[int] = []

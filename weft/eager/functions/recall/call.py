@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import EllipsisType
 from typing import Any, Final, NamedTuple
 
-from weft.eager.functions.indexing.basic_index import Part
+from weft.eager.functions.indexing.basic_index import Part, cut_of
 from weft.eager.record.call.plan import Plan, SizedPlan
 from weft.eager.record.pending.lazy import Number
+from weft.eager.tensor.view.view_transform import Cut, Shaped
 from weft.ir.dtype import DType
 from weft.ir.node import TensorType
 
@@ -48,6 +51,7 @@ class _Sized:
     def __init__(self, shape: Shape, found: Found) -> None:
         self._kind, plans, self._numbers, _ = found
         self._plans = [*map(SizedPlan, plans or ())]
+        self.last = self._plans[-1]
         self._steps = shape.steps
         self._place = {i: place for place, i in enumerate(shape.tensors)}
         order = [self._place.get(i, -1) if of == "x" else -1 for of, i in shape.steps[0]]
@@ -72,6 +76,58 @@ class _Sized:
         return self._kind, tuple(plans), self._numbers, None
 
 
+Dims = tuple[int, ...]
+Seen = Callable[[Dims], tuple[Any, dict[str, Any]] | None]
+"""The lens of a view of a tensor of some shape, and the attributes of what is recorded."""
+
+
+class _SizedView:
+    """What a view records in any sizes."""
+
+    def __init__(self, found: Found, seen: Seen) -> None:
+        self._kind, plans, _, _ = found
+        assert plans is not None
+        self.last = SizedPlan(plans[0])
+        self._seen = seen
+
+    def at(self, types: Sequence[TensorType]) -> Found | None:
+        """What it records on a tensor of this type; `None` if that is not known."""
+        dims: Any = types[0].shape  # always known
+        seen = self._seen(dims)
+        plan = None if seen is None else self.last.at(types, seen[1])
+        return seen and plan and (self._kind, (plan,), (), seen[0])
+
+
+def _seen(lens: Any, others: Sequence[Any], reshapes: bool) -> Seen | None:
+    """How a lens depends on the shape of the tensor, if that is plain.
+
+    Args:
+        reshapes: whether the other arguments are the shape that is asked for.
+    """
+    if type(lens) in (Part, Cut) and len(others) == 1 and type(others[0]) is slice:
+        return partial(_sliced, (others[0],))
+    if type(lens) is Shaped and reshapes:
+        wanted = others[0] if len(others) == 1 and type(others[0]) is tuple else tuple(others)
+        if wanted.count(-1) == 1 and all([(type(n) is int and n > 0) or n == -1 for n in wanted]):
+            return partial(_reshaped, wanted, wanted.index(-1), -math.prod(wanted))
+    return None
+
+
+def _sliced(entries: tuple[slice], dims: Dims) -> tuple[Cut, dict[str, Any]]:
+    cut = cut_of(entries, dims)
+    return cut, cut.static()
+
+
+def _reshaped(
+    wanted: Dims, free: int, count: int, dims: Dims
+) -> tuple[Shaped, dict[str, Any]] | None:
+    rest, wrong = divmod(math.prod(dims), count)
+    if wrong:
+        return None
+    shape = (*wanted[:free], rest, *wanted[free + 1 :])
+    return Shaped(shape), {"shape": shape}
+
+
 class Calls:
     """The calls of one shape.
 
@@ -87,7 +143,7 @@ class Calls:
         count = shape.positional + len(shape.names)
         self.latest: tuple[Any, ...] = (*[None] * (count + 1), *_NOTHING)
         self._found: dict[Any, tuple[Found, tuple[TensorType, ...]]] = {}  # by ids of these types
-        self._sized: dict[Any, _Sized] = {}  # by dtypes and ranks
+        self._sized: dict[Any, _Sized | _SizedView] = {}  # by dtypes and ranks
         self.parts: dict[Any, Part] = {}
         self.unused = 0
 
@@ -97,24 +153,35 @@ class Calls:
             static = tuple([*map(hashable, others)]) if others else ()
         except TypeError:
             return _NOTHING
-        if self._sized:
-            sized = self._sized.get((kind, static, *_without_sizes(types)))
-            found = None if sized is None else sized.at(types)
-        else:
+        found = None
+        if self._found:
             found, _ = self._found.get((kind, static, *map(id, types)), (None, ()))
+        if found is None and self._sized:
+            sized = self._sized.get((kind, static, *_without_sizes(types)))
+            if sized is not None:
+                found = sized.at(types)
+                if found is not None and not sized.last.made:  # these sizes come again
+                    self._remember((kind, static, *map(id, types)), found, types)
         if found is None:
             return _NOTHING
         self.unused = 0
         self.latest = (*types, *others, kind, *found)
         return found
 
+    def _remember(self, key: Any, found: Found, types: Sequence[TensorType]) -> None:
+        if len(self._found) >= MOST_CALLS:
+            self._found.clear()
+        self._found[key] = found, tuple(types)
+
     def learn(
-        self, types: Sequence[TensorType], others: Sequence[Any], found: Found, sizeless: bool
-    ) -> None:
+        self, types: Sequence[TensorType], others: Sequence[Any], found: Found, sizeless: bool,
+        reshapes: bool = False,
+    ) -> None:  # fmt: skip
         """Remember a call.
 
         Args:
             sizeless: whether sizes do not matter.
+            reshapes: whether the other arguments are the shape of the result.
 
         Raises:
             TypeError: an argument is not known to stay what it is.
@@ -122,13 +189,15 @@ class Calls:
         static = tuple([*map(hashable, others)])
         kind, _, _, lens = found
         self.unused += 1
-        for calls in (self._sized, self._found):
-            if len(calls) >= MOST_CALLS:
-                calls.clear()
+        if len(self._sized) >= MOST_CALLS:
+            self._sized.clear()
+        seen = None if lens is None else _seen(lens, others, reshapes)
         if sizeless and lens is None:
             self._sized[kind, static, *_without_sizes(types)] = _Sized(self.shape, found)
+        elif seen is not None:
+            self._sized[kind, static, *_without_sizes(types)] = _SizedView(found, seen)
         else:
-            self._found[kind, static, *map(id, types)] = found, tuple(types)
+            self._remember((kind, static, *map(id, types)), found, types)
 
     def part(self, others: Sequence[Any]) -> Part | None:
         """The lens of a view of a computed tensor."""

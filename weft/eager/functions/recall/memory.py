@@ -36,6 +36,12 @@ def of_any_sizes(function: F) -> F:
     return function
 
 
+def of_asked_shape(function: F) -> F:
+    """Marks a function of a tensor and of the shape in which all its elements are shown."""
+    vars(function)["reshapes"] = True
+    return function
+
+
 class Before(NamedTuple):
     """What there was before a call that is watched."""
 
@@ -92,6 +98,7 @@ class Memory:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._sizeless = bool(getattr(function, "sizeless", False))
+        self._reshapes = bool(getattr(function, "reshapes", False))
         self._calls: dict[Shape, Calls] = {}
         self._tries = TRIES
         self._pause = 0
@@ -143,7 +150,7 @@ class Memory:
         plans = tuple([record.plan for record in made])
         lens = None if view is None else view.lens
         found = (given.first.kind, plans, tuple(numbers), lens)
-        calls.learn(given.types, given.others, found, self._sizeless)
+        calls.learn(given.types, given.others, found, self._sizeless, self._reshapes)
         return True
 
     def _learn_part(self, given: _Given) -> bool:

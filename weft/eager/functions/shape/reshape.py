@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.eager.functions.recall.memory import of_asked_shape
 from weft.eager.functions.shape.bit_view import view_bits
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, filled, sizes
 from weft.eager.tensor.dispatch import lazy_of, record, wrap
@@ -41,6 +42,7 @@ __all__ = [
 # Another shape
 
 
+@of_asked_shape
 def reshape(x: Any, *shape: Any) -> Tensor:
     """Reshape in row-major order; one dimension may be -1.
 
@@ -65,6 +67,7 @@ def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
     return np.may_share_memory(there, reshaped(there, shape)) or not there.size
 
 
+@of_asked_shape
 def view(x: Any, *shape: Any, dtype: Any = None) -> Tensor:
     """`reshape` that never copies; with a dtype, the same bits as that dtype.
 

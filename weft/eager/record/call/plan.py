@@ -270,22 +270,33 @@ class SizedPlan:
 
     Args:
         like: a plan of the call.
+
+    Attributes:
+        made: whether the latest plan is new.
     """
 
     def __init__(self, like: Plan) -> None:
+        self.made = False
         called, self._static = like.pattern.called, like.static
         sizes: list[int] = []
         self._key = _key(called, like.given, self._static, sizes)
         self._family: Family[Pattern] | None = None
         self._count = sum([len(known(t.shape)) for t in like.given])
         self._rest = sizes[self._count :]  # those among the attributes
+        self._form = [without(value, []) for value in self._static.values()]
         self._head = id(called) if isinstance(called, Op) else called
         self._tail = tuple(self._static.items())
 
-    def at(self, types: Sequence[TensorType]) -> Plan | None:
-        """The plan for inputs of these types, whose ranks and dtypes are those of the call."""
-        key = (self._head, *map(id, types), *self._tail)
+    def at(self, types: Sequence[TensorType], static: Static | None = None) -> Plan | None:
+        """The plan for inputs of these types, whose ranks and dtypes are those of the call.
+
+        Args:
+            static: attributes that differ from the call's in integers; by default the same.
+        """
+        tail = self._tail if static is None else static.items()
+        key = (self._head, *map(id, types), *tail)
         found = recall(key)
+        self.made = found is None
         if found is not None:
             return found
         family = self._family
@@ -296,9 +307,13 @@ class SizedPlan:
         sizes: list[int] = []
         for kind in types:
             sizes += kind.shape  # pyright: ignore[reportOperatorIssue]  # always known
-        sizes += self._rest
+        if static is None:
+            static = self._static
+            sizes += self._rest
+        elif [without(value, sizes) for value in static.values()] != self._form:
+            return None
         known = family.find(types, sizes)
-        return known and remember(key, Plan(known[1], types, known[0], self._static))
+        return known and remember(key, Plan(known[1], types, known[0], static))
 
 
 def _key(

@@ -11,6 +11,7 @@ from weft.eager.record.recognition.structure import is_cut
 from weft.ir.node import TensorType
 from weft.ir.shape import known, size
 from weft.library.routine import NoRoutineError
+from weft.ops.declaration import REGISTRY
 
 
 class Origin(NamedTuple):
@@ -51,7 +52,9 @@ class Step(NamedTuple):
 
     Attributes:
         pull: which gradient; `None`: the call itself.
-        parts: if not 0, so many cotangents are added up instead.
+        parts: if above 0, so many cotangents are added up instead; if `JOIN`, the inputs are copied
+            to the other outputs, which the memory of the first one consists of; if `SPLIT`, the
+            outputs are what the memory of the input consists of.
         outputs: the results, and where their types are found.
     """
 
@@ -62,8 +65,25 @@ class Step(NamedTuple):
     outputs: tuple[tuple[Key, Origin], ...]
 
 
+JOIN, SPLIT = -1, -2
+LEAST_PARTS: Final = 4
+"""Arrays from which on joining them is no call: each number of arrays would need kernels."""
+
+
+def is_join(record: Record) -> bool:
+    """Whether a call puts many arrays one behind another in memory."""
+    plan, inputs = record.plan, record.inputs
+    if len(inputs) < LEAST_PARTS or plan.pattern.called not in _JOINS:
+        return False
+    return plan.static["axis"] == 0 and plan.pattern.shared and len({*inputs}) == len(inputs)
+
+
+_JOINS: Final = (REGISTRY["concatenate"], REGISTRY["stack"])
 MOST_DENSE: Final = 1 << 20
 """Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
+
+
+MOST_TERMS: Final = 8  # that one routine adds up
 
 
 class BackwardPass:
@@ -137,12 +157,15 @@ class BackwardPass:
         parts = self._parts.get(key)
         if not parts:
             return None
-        if len(parts) > 1:
-            total = Temporary(origin)
+        kind = origin.type.dtype
+        narrow = kind.is_floating and kind.size < 4  # rounded once, at the end
+        most = len(parts) if narrow else MOST_TERMS
+        while len(parts) > 1:  # in order, so that a few routines serve sums of any length
+            total, terms = Temporary(origin), parts[:most]
             self.steps.append(
-                Step(origin.record, None, len(parts), tuple(parts), ((total, origin),))
+                Step(origin.record, None, len(terms), tuple(terms), ((total, origin),))
             )
-            parts[:] = [total]
+            parts[:most] = [total]
         return parts[0]
 
     def _visit(self, call: Record) -> None:
@@ -155,6 +178,9 @@ class BackwardPass:
             return
         if call.plan.follows:
             raise NoRoutineError
+        if is_join(call):
+            self._split(call, totals[0])
+            return
         first = {x: i for i, x in reversed(list(enumerate(call.inputs)))}
         same = tuple([first[x] for x in call.inputs])
         wanted = tuple([self._varies(x) and same[i] == i for i, x in enumerate(call.inputs)])
@@ -172,3 +198,14 @@ class BackwardPass:
                 self._parts.setdefault(x, []).append(g)
         inputs = (*call.inputs, *results, *[g for g in totals if g is not None])
         self.steps.append(Step(call, pull, 0, inputs, tuple(outputs)))
+
+    def _split(self, call: Record, total: Key | None) -> None:
+        """The cotangents of arrays that were joined: parts of that of the whole."""
+        assert total is not None
+        parts = [
+            (Temporary(o), o) for i in range(len(call.inputs)) for o in [Origin(call, i, True)]
+        ]
+        self.steps.append(Step(call, None, SPLIT, (total,), tuple(parts)))
+        for x, (part, _) in zip(call.inputs, parts, strict=True):
+            if self._varies(x):
+                self._parts.setdefault(x, []).append(part)

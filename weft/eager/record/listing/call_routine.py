@@ -54,16 +54,19 @@ class Ready(NamedTuple):
     case: Case
 
 
-def forward(record: Record) -> Ready:
+def forward(record: Record, anew: bool = False) -> Ready:
     """How a call is computed.
+
+    Args:
+        anew: the stitcher has no case for it.
 
     Raises:
         NoRoutineError: it has no routine.
     """
-    return _ready(record, None)
+    return _ready(record, None, anew)
 
 
-def backward(record: Record, pull: Pull) -> Ready:
+def backward(record: Record, pull: Pull, anew: bool = False) -> Ready:
     """How a call's gradient is computed.
 
     Its inputs are the call's inputs, its results, and the given cotangents. `found` has for each
@@ -73,7 +76,7 @@ def backward(record: Record, pull: Pull) -> Ready:
     Raises:
         NoRoutineError: it has no routine.
     """
-    return _ready(record, pull)
+    return _ready(record, pull, anew)
 
 
 def sum_of(kind: TensorType, count: int) -> Ready:
@@ -91,22 +94,28 @@ def sum_of(kind: TensorType, count: int) -> Ready:
     return Ready(call, call.at(shape, make, 0 in shape))
 
 
-def _ready(record: Record, pull: Pull | None) -> Ready:
-    plan = record.plan
-    if plan.routines.get(pull) is False:
+def _ready(record: Record, pull: Pull | None, anew: bool) -> Ready:
+    routines = record.plan.routines
+    known: Ready | bool | None = routines.get(pull)
+    if known is False:
         raise NoRoutineError
+    if isinstance(known, Ready) and not anew:
+        return known
     try:
-        return _found(record, pull)
+        found = _found(record, pull, known.call if isinstance(known, Ready) else SizedCall())
     except (NoRoutineError, UnsizedError, CompileError, OverflowError):
-        plan.routines[pull] = False
+        routines[pull] = False
         raise NoRoutineError from None
+    routines[pull] = found
+    return found
 
 
-def _found(record: Record, pull: Pull | None) -> Ready:
+def _found(record: Record, pull: Pull | None, own_call: SizedCall) -> Ready:
+    """Looks up or makes a routine; `own_call` is what is known of a call that shares nothing."""
     plan, types = record.plan, [x.type for x in record.inputs]
     if not plan.pattern.shared:
-        call = plan.routines.setdefault(pull, SizedCall())
-        return Ready(call, call.at((), lambda _: _written(types, plan.expand, pull), True))
+        made = own_call.at((), lambda _: _written(types, plan.expand, pull), True)
+        return Ready(own_call, made)
     pattern, own = plan.general
 
     def make(sizes: Sizes) -> Made:

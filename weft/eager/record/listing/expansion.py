@@ -8,14 +8,15 @@ from dataclasses import dataclass
 
 from weft.eager.record.call.placed_type import device_of, full_name
 from weft.eager.record.call.plan import accepted_input, placeholders
-from weft.eager.record.listing.backward_calls import Key, Step, Temporary
+from weft.eager.record.listing.backward_calls import SPLIT, Key, Step, Temporary
 from weft.eager.record.listing.listing import Calls
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, is_cut, meet_values
 from weft.ir.graph import Graph
 from weft.ir.node import Value
+from weft.ir.shape import known
 from weft.library.routine import NoRoutineError
-from weft.ops.declaration import catalogue
+from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.ops.shape.creation import ones_like, zeros_like
 from weft.transform.gradient import Cotangent, dense, gradients
@@ -107,6 +108,11 @@ class _ByCalls:
 def _gradient(step: Step, values: Sequence[Value]) -> Sequence[Value]:
     """The nodes of a gradient, or of a sum of cotangents."""
     pull = step.pull
+    if step.parts == SPLIT:
+        shapes = [known(origin.type.shape) for _, origin in step.outputs]
+        if step.record.plan.pattern.called is REGISTRY["stack"]:
+            return catalogue.unstack.all(values[0], count=len(shapes), axis=0)
+        return catalogue.split.all(values[0], sizes=[shape[0] for shape in shapes], axis=0)
     if pull is None:
         return [catalogue.add_n(*values)]
     count = len(step.record.inputs)

@@ -5,18 +5,23 @@ A listing does not depend on sizes, so one serves all recordings that differ in 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.backward_calls import (
+    JOIN,
     MOST_DENSE,
+    SPLIT,
     BackwardPass,
     Key,
     Origin,
     Step,
     Temporary,
+    is_join,
 )
 from weft.eager.record.listing.call_routine import Pull, Ready, backward, forward, sum_of
 from weft.eager.record.pending.lazy import Lazy, Record
@@ -48,10 +53,10 @@ class Listed(NamedTuple):
     Attributes:
         record: the number of the call.
         pull: its gradient is meant; `None`: the call itself.
-        parts: if not 0, so many cotangents are added up instead.
+        parts: see `Step`.
         inputs: -1 is one that is not computed, as only its type is read.
         outputs: the results, and where their types are found.
-        ready: how it is computed at the sizes for which it was listed.
+        ready: how it is computed at the sizes for which it was listed; none if memory is divided.
         dead: values whose memory is not needed any more after it.
     """
 
@@ -60,17 +65,17 @@ class Listed(NamedTuple):
     parts: int
     inputs: tuple[int, ...]
     outputs: tuple[tuple[int, Kind], ...]
-    ready: Ready
+    ready: Ready | None
     dead: tuple[int, ...] = ()
 
     def add(self, records: Sequence[Record]) -> None:
         """Makes the routine at the sizes of these records."""
-        if self.parts:
+        if self.parts > 0:
             sum_of(self.outputs[0][1].type(records), self.parts)
         elif self.pull is None:
-            forward(records[self.record])
+            forward(records[self.record], anew=True)
         else:
-            backward(records[self.record], self.pull)
+            backward(records[self.record], self.pull, anew=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +87,8 @@ class Listing:
         fills: values that are one number throughout, where their types are found, the number.
         outputs: the values whose memory the structure's outputs have.
         owned: values with arrays of their own, and where their types are found.
+        updates: those that are written where the leaves lie that they replace.
+        guard: the first step that does so, if an earlier one may fail; else 0.
         rest: sizes behind those of the plans.
         bytes: of all sizes.
     """
@@ -91,6 +98,8 @@ class Listing:
     fills: tuple[tuple[int, Kind, int], ...]
     outputs: tuple[int, ...]
     owned: tuple[tuple[int, Kind], ...]
+    updates: dict[int, int]
+    guard: int
     rest: bytes
     bytes: int
 
@@ -166,7 +175,11 @@ class Calls:
             known = all([isinstance(y, Lazy) and y.array is not None for y in results])
             if not (record.plan.follows or known):  # else it is history alone
                 pairs = tuple([(y, Origin(record, j)) for j, y in enumerate(results)])
-                found.append(Step(record, None, 0, record.inputs, pairs))
+                parts = 0
+                if is_join(record):
+                    origins = [Origin(record, j, True) for j in range(len(record.inputs))]
+                    parts, pairs = JOIN, (*pairs, *[(Temporary(o), o) for o in origins])
+                found.append(Step(record, None, parts, record.inputs, pairs))
             found += steps
         return found
 
@@ -179,6 +192,7 @@ class Sizes:
         self.begins: list[int] = []
         self._end = 0
         self._rest: list[int] = []
+        self._offsets: dict[Plan, list[int]] = {}
         for record in records:
             self.begins.append(self._end)
             self._end += len(record.plan.packed) // 8
@@ -190,10 +204,12 @@ class Sizes:
             shape = known(kind.type(self._records).shape)
             self._rest += shape
             return self._end + len(self._rest) - len(shape)
-        before = plan.given[: kind.place]
-        if not kind.is_input:
-            before = [*plan.given, *plan.types[: kind.place]]
-        return self.begins[kind.record] + sum([len(known(t.shape)) for t in before])
+        offsets = self._offsets.get(plan)
+        if offsets is None:
+            ranks = [len(known(t.shape)) for t in (*plan.given, *plan.types)]
+            offsets = self._offsets[plan] = [0, *itertools.accumulate(ranks)]
+        place = kind.place if kind.is_input else len(plan.given) + kind.place
+        return self.begins[kind.record] + offsets[place]
 
     @property
     def rest(self) -> bytes:
@@ -222,6 +238,8 @@ class _Lister:
         self._number.update({x: self._number[first] for x, first in structure.same})
         self._count = len(structure.leaves)
         self._root: dict[int, int] = {}  # a value -> the one whose memory it has
+        self._place_of: dict[int, int] = {}  # a value -> an earlier one that begins where it does
+        self._inner: set[int] = set()  # values in the middle of others' memory
         self._fills: list[tuple[int, Kind, int]] = []
         self._constant: dict[int, int] = {}  # a value -> the constant of its routine that it is
 
@@ -230,68 +248,125 @@ class _Lister:
         outputs = tuple(map(self._calls.key, self._structure.outputs))
         steps = [self._numbered(*each) for each in self._needed(outputs)]
         numbers = [self._numbered_key(y) for y in outputs]
-        roots = tuple([self._root.get(n, n) for n in numbers])
-        steps = tuple(self._with_dead(steps, frozenset(roots)))
-        wanted = frozenset(roots)
+        kept = frozenset([self._root.get(n, n) for n in numbers])
+        steps = tuple(self._with_dead(steps, kept))
         owned = tuple([
             (y, kind)
             for step in steps
-            for y, kind in step.outputs
-            if y in wanted and y not in self._constant
+            for y, kind in _own(step)
+            if y in kept and y not in self._constant
         ])  # fmt: skip
         leaves = range(len(self._structure.leaves))
         given = [*leaves, *[y for y, *_ in self._fills], *[y for y, _ in owned]]
         sizes = Sizes(self._structure.records)
-        rows = [self._row(step, sizes, frozenset(given)) for step in steps]
+        is_given = frozenset(given)
+        rows = [self._row(step, sizes, is_given) for step in steps]
         kernels = KernelList(rows, self._count, given)
+        roots = tuple([n if n in self._inner else self._root.get(n, n) for n in numbers])
+        updates, guard = self._updates(steps, roots)
         return Listing(
-            steps, kernels, tuple(self._fills), roots, owned, sizes.rest, sizes.bytes
+            steps, kernels, tuple(self._fills), roots, owned, updates, guard, sizes.rest,
+            sizes.bytes,
         )  # fmt: skip
+
+    def _updates(self, steps: Sequence[Listed], roots: Sequence[int]) -> tuple[dict[int, int], int]:
+        """What is written where the leaf lies that it replaces; see `Listing`.
+
+        Nothing may read the leaf later, and nothing may fail any more.
+        """
+        homes = dict(zip(roots, self._structure.homes, strict=True))
+        routines = [step.ready.case.routine if step.ready else None for step in steps]
+        if max(homes.values(), default=-1) < 0 or any([r and r.calls for r in routines]):
+            return {}, 0  # Ctrl-C may end a call of Python
+        found: dict[int, int] = {}
+        first, read = len(steps), set(roots)
+        for i in range(len(steps) - 1, -1, -1):
+            step, routine = steps[i], routines[i]
+            if routine is None:
+                read |= {self._root.get(n, n) for n in step.inputs}
+                continue
+            if routine.fails:
+                return found, first if found else 0
+            inputs = [self._root.get(n, n) for n in step.inputs]
+            now = {inputs[j] for j in routine.reads}
+            for k, (y, _) in enumerate(step.outputs, routine.inputs):
+                home = homes.get(y, -1)
+                if home < 0 or home in read or roots.count(y) > 1:
+                    continue
+                places = [j for j in routine.reads if inputs[j] == home]
+                if all([(j, k) in routine.updates for j in places]):
+                    found[y], first = home, i
+            read |= now
+        return found, 0
 
     def _row(self, step: Listed, sizes: Sizes, given: frozenset[int]) -> Row:
         """A step as native code takes it."""
-        first = sizes.first(step.outputs[0][1]) if step.parts else sizes.begins[step.record]
-        outputs = [
-            Output(
-                y, self._root.get(y, -1), self._constant.get(y, -1), int(y in given),
-                kind.type(self._structure.records).dtype.size, sizes.first(kind),
-                len(known(kind.type(self._structure.records).shape)),
-            )
-            for y, kind in step.outputs
-        ]  # fmt: skip
+        first = sizes.begins[step.record]
+        if step.parts > 0:
+            first = sizes.first(step.outputs[0][1])
+        records, places, constants = self._structure.records, self._place_of, self._constant
+        outputs: list[Output] = []
+        for y, kind in step.outputs:
+            dtype, shape = kind.type(records)
+            outputs.append(Output(
+                y, places.get(y, -1), constants.get(y, -1), int(y in given), dtype.size,
+                sizes.first(kind), len(known(shape)),
+            ))  # fmt: skip
+        if step.ready is None:
+            inputs = step.inputs
+            if step.parts == SPLIT:
+                outputs, inputs = [Output(step.inputs[0], -1, -1, 1, 0, 0, 0), *outputs], ()
+            return Row(None, 0, 0, inputs, outputs, step.dead)
         cases, layout = step.ready.call.choice, step.ready.case.layout
         return Row(cases, first, layout, step.inputs, outputs, step.dead)
 
-    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready]]:
+    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready | None]]:
         """The steps that matter, in order, with their routines."""
-        wanted = set(outputs)
-        found: list[tuple[Step, Ready]] = []
+        wanted, key = set(outputs), self._calls.key
+        found: list[tuple[Step, Ready | None]] = []
         for step in reversed(self._calls.steps(self._structure)):
             if any([y in wanted for y, _ in step.outputs]):
-                ready = _ready(step)
+                ready = None if step.parts < 0 else _ready(step)
                 found.append((step, ready))
-                wanted.update([self._calls.key(step.inputs[i]) for i in ready.case.routine.reads])
+                inputs = step.inputs
+                if ready is not None:
+                    inputs = [inputs[i] for i in ready.case.routine.reads]
+                wanted.update(map(key, inputs))
         return found[::-1]
 
-    def _numbered(self, step: Step, ready: Ready) -> Listed:
-        routine = ready.case.routine
-        keys = map(self._calls.key, step.inputs)
+    def _numbered(self, step: Step, ready: Ready | None) -> Listed:
+        key, place = self._calls.key, self._place[step.record]
+        if ready is None:
+            inputs = [self._numbered_key(key(x)) for x in step.inputs]
+            outputs = [(self._new(y), self._kind(origin)) for y, origin in step.outputs]
+            whole, parts = inputs[0], outputs
+            if step.parts == JOIN:
+                (whole, _), *parts = outputs
+            for part, _ in parts:
+                self._root[part] = self._root.get(whole, whole)
+            self._inner.update([part for part, _ in parts])
+            return Listed(place, None, step.parts, tuple(inputs), tuple(outputs), None)
+        routine, number = ready.case.routine, self._number
+        reads = routine.reads
         inputs = [
-            self._numbered_key(x) if i in routine.reads else self._number.get(x, -1)
-            for i, x in enumerate(keys)
-        ]  # fmt: skip
-        outputs: list[tuple[int, Kind]] = []
-        for i, ((y, origin), number) in enumerate(zip(step.outputs, routine.results, strict=True)):
+            self._numbered_key(key(x)) if i in reads else number.get(key(x), -1)
+            for i, x in enumerate(step.inputs)
+        ]
+        outputs = []
+        for i, ((y, origin), result) in enumerate(zip(step.outputs, routine.results, strict=True)):
             own = self._new(y)
             outputs.append((own, self._kind(origin)))
-            if number < routine.inputs:
-                self._root[own] = self._root.get(inputs[number], inputs[number])
-            elif number < routine.inputs + i:
-                first = outputs[number - routine.inputs][0]
-                self._root[own] = self._root.get(first, first)
-            elif number >= routine.inputs + len(step.outputs):
-                self._constant[own] = number - routine.inputs - len(step.outputs)
-        place = self._place[step.record]
+            if result == routine.inputs + i:
+                continue
+            if result >= routine.inputs + len(step.outputs):
+                self._constant[own] = result - routine.inputs - len(step.outputs)
+                continue
+            is_input = result < routine.inputs
+            same = inputs[result] if is_input else outputs[result - routine.inputs][0]
+            self._place_of[own] = same
+            self._root[own] = self._root.get(same, same)
+            if same in self._inner:
+                self._inner.add(own)
         return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ready)
 
     def _new(self, key: Key) -> int:
@@ -322,7 +397,12 @@ class _Lister:
         return found[::-1]
 
 
+def _own(step: Listed) -> Sequence[tuple[int, Kind]]:
+    """The outputs that may have arrays of their own."""
+    return () if step.parts == SPLIT else step.outputs[:1] if step.parts == JOIN else step.outputs
+
+
 def _ready(step: Step) -> Ready:
-    if step.parts:
+    if step.parts > 0:
         return sum_of(step.outputs[0][1].type, step.parts)
     return forward(step.record) if step.pull is None else backward(step.record, step.pull)

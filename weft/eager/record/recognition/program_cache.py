@@ -44,6 +44,7 @@ class Recurrence:
         self._places = [i for i, item in enumerate(self._key) if isinstance(item, Plan)]
         self.homes = structure.homes
         self.memo = Memo()
+        self._follows = any([record.plan.follows for record in structure.records])
         number = {record: i for i, record in enumerate(structure.records)}
         leaves = {leaf: i for i, leaf in enumerate(structure.leaves)}
         wanted = dict.fromkeys(structure.records, 0)
@@ -75,7 +76,7 @@ class Recurrence:
                 elif index < len(leaves):
                     if lazy is not leaves[index]:
                         return None
-                elif _is_leaf(lazy):
+                elif _is_leaf(lazy, self._follows):
                     leaves.append(lazy)
                 else:
                     return None
@@ -123,9 +124,13 @@ def _is_free(home: Lazy) -> bool:
     return home.owner is None and home.array is not None and home.array.flags.writeable
 
 
-def _is_leaf(lazy: Lazy) -> bool:
-    """Whether a value is computed, and no gradient needs its history."""
-    if lazy.array is None or (lazy.record is not None and lazy.leaf is None):
+def _is_leaf(lazy: Lazy, follows: bool) -> bool:
+    """Whether a value is computed, and no gradient needs its history.
+
+    Args:
+        follows: whether there are backward passes among the calls.
+    """
+    if lazy.array is None or (follows and lazy.record is not None and lazy.leaf is None):
         return False
     return type(lazy) is not Alias or lazy.base.array is lazy.array
 
@@ -214,4 +219,7 @@ def _is_simple(structure: Structure) -> bool:
     inputs = dict.fromkeys([
         x for r in structure.records for x in r.inputs if x.array is not None or x.record is None
     ])  # fmt: skip
-    return tuple(inputs) == structure.leaves and all(map(_is_leaf, structure.leaves))
+    follows = any([record.plan.follows for record in structure.records])
+    return tuple(inputs) == structure.leaves and all([
+        _is_leaf(x, follows) for x in structure.leaves
+    ])  # fmt: skip

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -42,13 +42,13 @@ class Compiled(Tier):
         NoCompilerError: no compiler process is available.
     """
 
-    overwrites: ClassVar[bool] = True
     runs: int
     """How many there were."""
 
     @uncollected
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
         super().__init__(as_rows)
+        self.overwrites = True
         self._rows = expanded.rows
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
@@ -69,8 +69,7 @@ class Compiled(Tier):
         lasting = frozenset([step.feeds[i] for i in self._lasting])
         homes_of = {leaf: self._keys[i] for i, leaf in enumerate(homes) if leaf >= 0}
         step = storing(replace(step, lasting=lasting), self._keys, homes_of)
-        make = partial(finish.begin, processor=processor(device)) if device else finish.begin
-        self._begun: finish.Begun | None = make(step, threads)
+        self._executable: Callable[[], Executable] | None = self._begun(step, threads, device)
         self._program: tuple[Executable, Ahead] | None = None
         self.runs = 0
 
@@ -93,6 +92,11 @@ class Compiled(Tier):
         place = self._place_of(wanted, structure.outputs)
         return partial(self._launch, program, structure, leaves, place)
 
+    def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
+        """What gives the program once its kernels are there."""
+        make = partial(finish.begin, processor=processor(device)) if device else finish.begin
+        return make(step, threads).executable
+
     @property
     def direct(self) -> Direct | None:
         """How to run the program without `begin`; `None` if a run takes more than that."""
@@ -105,15 +109,15 @@ class Compiled(Tier):
     @uncollected
     def _finished(self) -> tuple[Executable, Ahead]:
         """The program, once its kernels are there."""
-        assert self._begun is not None
-        executable = self._begun.executable()
+        assert self._executable is not None
+        executable = self._executable()
         if self._forecast is not None:
             self._forecast.note(executable.arena.size)
         if executable.prelude:
             self.watch = Watch(self._lasting, executable.forget)
         program = executable, Ahead(executable, self._keys, self._homes)
         self._program = program  # Ctrl-C may come before
-        self._begun = None
+        self._executable = None
         return program
 
     def instead(self, structure: Structure, error: Exception) -> Tier:

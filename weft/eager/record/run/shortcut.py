@@ -2,8 +2,9 @@
 
 A small program takes less time than recognizing it does. So once a program has run some times, a
 function is written that checks, without a loop, that the pending calls are those of the program,
-and runs it. What has a path of its own is left to the usual way: in-place changes, programs of
-several threads, calls of traced functions.
+and runs it. The same is done for calls in ever new sizes, which a list of library kernels computes.
+What has a path of its own is left to the usual way: in-place changes, programs of several threads,
+calls of traced functions.
 
 Such a function defers no signals. Python handles them, switches threads and collects garbage after
 calls only, so what must be whole has no call inside: setting addresses and entering the program,
@@ -13,20 +14,33 @@ pending calls: then nothing is given.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, Final
+from struct import Struct
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from weft import config
+from weft.eager.record.call.pattern import Pattern
 from weft.eager.record.call.plan import Plan
+from weft.eager.record.listing.listing import Listing
 from weft.eager.record.memory import memory_pool
-from weft.eager.record.pending.lazy import Alias, Lazy, Number, Record
+from weft.eager.record.pending.lazy import Alias, Drawn, Lazy, Number, Record
 from weft.eager.record.pending.loop_cut import FEW
 from weft.eager.record.pending.state import State, computing, set_shortcut
 from weft.eager.record.recognition.structure import Structure
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.parameter_cache import Watch
+from weft.eager.record.run.stitched_tier import (
+    Stitched,
+    is_early,
+    is_of_many,
+    note_run,
+    plans_of,
+    types_of,
+)
 from weft.eager.record.run.tier import Tier
 from weft.host.compiled_method import compiled_function
 from weft.ir.shape import known, size
@@ -43,34 +57,63 @@ MOST_PAIRS: Final = 6  # leaves that are compared in pairs
 RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
 
 Run = Callable[[State, list[Record]], bool]
-_found: Final[OrderedDict[tuple[Plan, ...], Run]] = OrderedDict()
+_found: Final[OrderedDict[tuple[Plan | Pattern, ...], Run]] = OrderedDict()
+_learned: Final[dict[tuple[Pattern, ...], int]] = {}  # how often a list might have been
 
 
 def taken(now: State) -> bool:
     """Compute all that is pending in a thread, if there is a shortcut; whether it was."""
     records = now.pending
-    run = _found.get(tuple([record.plan for record in records]))
-    return run is not None and run(now, records)
+    plans = tuple([record.plan for record in records])
+    run = _found.get(plans)
+    if run is not None:
+        return run(now, records)
+    run = _found.get(tuple([plan.pattern for plan in plans]))
+    return run is not None and is_early(plans) and run(now, records) and note_run(plans)
 
 
 set_shortcut(taken)
 
 
 def learn(structure: Structure, tier: Tier) -> None:
-    """Write the shortcut of a structure whose program has run often enough, if it can have one.
+    """Write the shortcut of a structure that has run often enough, if it can have one.
 
     Args:
         tier: what computes it next.
     """
-    if type(tier) is not Compiled or tier.runs < RUNS or tier.runs & (tier.runs - 1):
+    if structure.memo is None:
         return
-    direct = None if structure.memo is None else tier.direct
-    if direct is None or not _is_suited(structure):
-        return
-    key = tuple([record.plan for record in structure.records])
-    _found[key] = _Writer(structure, direct, tier.watch).function()
+    if type(tier) is Compiled:
+        if tier.runs < RUNS or tier.runs & (tier.runs - 1):
+            return
+        key = plans_of(structure)
+        direct = tier.direct
+        if direct is not None and _is_suited(structure):
+            _keep(key, _OfProgram(structure, direct, tier.watch))
+    elif type(tier) is Stitched and is_of_many(structure) and structure.memo.listings:
+        key = tuple([record.plan.pattern for record in structure.records])
+        if len(_learned) >= MOST:
+            _learned.clear()
+        _learned[key] = times = _learned.get(key, 0) + 1
+        listing: Listing = structure.memo.listings[0]
+        if not times & (times - 1) and _is_suited(structure) and _is_plain(structure, listing):
+            _keep(key, _OfList(structure, listing))
+
+
+def _keep(key: tuple[Plan | Pattern, ...], writer: _Writer) -> None:
+    _found[key] = writer.function()
     if len(_found) > MOST:
         _found.popitem(last=False)
+
+
+def _is_plain(structure: Structure, listing: Listing) -> bool:
+    """Whether a list needs nothing but sizes, the leaves, and memory for what is wanted."""
+    return (
+        not (listing.fills or listing.rest or int(config.get("debug")))
+        and max(structure.homes) < 0
+        and not any([t.dtype.is_floating and t.dtype.size < 4 for t in types_of(structure)])
+        and sorted(listing.outputs) == sorted([value for value, _ in listing.owned])
+    )
 
 
 def _is_suited(structure: Structure) -> bool:
@@ -79,34 +122,38 @@ def _is_suited(structure: Structure) -> bool:
         len(structure.records) <= MOST_CALLS
         and not any([record.plan.follows for record in structure.records])
         and not any(structure.devices)
-        and all([type(x) in (Lazy, Number, Alias) for x in structure.leaves])
+        and all([type(x) in (Lazy, Number, Alias, Drawn) for x in structure.leaves])
     )
 
 
-class _Writer:
+class _Writer(ABC):
     """Writes the function of a structure.
 
     In its text `r` are records, `x` leaves, `a` their arrays, `y` results, `b` the arrays of those
     that are wanted, `o` whatever holds one.
     """
 
-    def __init__(self, structure: Structure, direct: Direct, watch: Watch | None) -> None:
+    def __init__(self, structure: Structure) -> None:
         self._structure = structure
-        self._direct = direct
-        self._watch = watch
         self._lines: list[str] = []
         self._place = {record: i for i, record in enumerate(structure.records)}
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
         self._output = {y: i for i, y in enumerate(structure.outputs)}
         self._met: set[str] = set()
         self._names: dict[str, Any] = {
-            "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "ndarray": np.ndarray,
+            "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "Drawn": Drawn,
+            "ndarray": np.ndarray,
             "aloft": aloft, "land": land, "watchers": watchers, "session": session,
-            "computing": computing, "lock": direct.lock, "enter": direct.enter,
-            "pointer": direct.pointer, "addresses": direct.addresses,
-            "executable": direct.executable, "watch": watch, "empty": memory_pool.empty,
-            "small": np.empty, **ADDRESS_NAMES,
+            "computing": computing, "empty": memory_pool.empty, "small": np.empty, **ADDRESS_NAMES,
         }  # fmt: skip
+
+    _locks: ClassVar[str]
+    """What is held meanwhile."""
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Adds the lines that run it."""
+        ...
 
     def function(self) -> Run:
         """The function: whether it has computed what is pending."""
@@ -114,7 +161,7 @@ class _Writer:
         self._run()
         lines = [
             "if watchers or session.monitors or now.changes or now.due: return False",
-            "with computing, lock:",
+            f"with {self._locks}:",
             *["    " + line for line in self._lines],
         ]
         return compiled_function(__name__, "run", ["now", "records"], lines, self._names)
@@ -162,9 +209,8 @@ class _Writer:
         self._refuse(f"{name}.__class__ is not {type(x).__name__} or {array} is None")
         if type(x) is Number:
             return
-        history = f"({name}.record is not None and {name}.leaf is None)"
         alias = f" or {name}.base.array is not {array}" if type(x) is Alias else ""
-        self._refuse(f"{array}.__class__ is not ndarray or {history}{alias}")
+        self._refuse(f"{array}.__class__ is not ndarray{alias}")
         self._refuse(f"not {array}.flags.c_contiguous")
 
     def _check_result(self, i: int, j: int, y: Lazy | None) -> None:
@@ -205,27 +251,12 @@ class _Writer:
             for other in arrays[:i]:
                 self._refuse(f"{a} is {other}")
 
-    def _run(self) -> None:
-        structure, direct, lines = self._structure, self._direct, self._lines
-        if self._watch is not None:
-            leaves = "".join([f"x{i}, " for i in range(len(structure.leaves))])
-            self._refuse(f"executable.kept is None or not watch.holds(({leaves}))")
-        binding: list[str] = []
-        for i, y in enumerate(structure.outputs):
-            shape, dtype = known(y.type.shape), y.type.dtype.numpy
-            small = size(shape) * dtype.itemsize < SMALLEST
-            self._names |= {f"s{i}": shape, f"d{i}": dtype}
-            lines.append(f"b{i} = {'small' if small else 'empty'}(s{i}, d{i})")
-            lines.append(f"q{i} = {ADDRESS.format(f'b{i}')}")
-            binding.append(f"addresses[{direct.outputs[i]}] = q{i}")
-        for place, number in direct.feeds:
-            lines.append(f"p{place} = {ADDRESS.format(f'a{place}')}")
-            binding.append(f"addresses[{number}] = p{place}")
-        lines.append("if aloft: land()")
-        self._refuse("now.pending is not records")
-        lines += binding
-        lines.append("state = enter(pointer)")
-        self._refuse("state or now.pending is not records")
+    def _address(self, array: str, name: str) -> None:
+        self._lines.append(f"{name} = {ADDRESS.format(array)}")
+
+    def _give(self) -> None:
+        """Gives the results to their values."""
+        structure, lines = self._structure, self._lines
         for i, y in enumerate(structure.outputs):
             name = self._name(y)
             lines.append(f"{name}.array = b{i}")
@@ -236,3 +267,74 @@ class _Writer:
             "now.limit, now.loop_start, now.backward_passes = FEW, None, 0",
             "return True",
         ]
+
+
+class _OfProgram(_Writer):
+    """For a program of these sizes."""
+
+    _locks: ClassVar[str] = "computing, lock"
+
+    def __init__(self, structure: Structure, direct: Direct, watch: Watch | None) -> None:
+        super().__init__(structure)
+        self._direct = direct
+        self._watch = watch
+        self._names |= {
+            "lock": direct.lock, "enter": direct.enter, "pointer": direct.pointer,
+            "addresses": direct.addresses, "executable": direct.executable, "watch": watch,
+        }  # fmt: skip
+
+    def _run(self) -> None:
+        structure, direct, lines = self._structure, self._direct, self._lines
+        if self._watch is not None:
+            leaves = "".join([f"x{i}, " for i in range(len(structure.leaves))])
+            self._refuse(f"executable.kept is None or not watch.holds(({leaves}))")
+        binding: list[str] = []
+        for i, y in enumerate(structure.outputs):
+            shape, dtype = known(y.type.shape), y.type.dtype.numpy
+            little = size(shape) * dtype.itemsize < SMALLEST
+            self._names |= {f"s{i}": shape, f"d{i}": dtype}
+            lines.append(f"b{i} = {'small' if little else 'empty'}(s{i}, d{i})")
+            self._address(f"b{i}", f"q{i}")
+            binding.append(f"addresses[{direct.outputs[i]}] = q{i}")
+        for place, number in direct.feeds:
+            self._address(f"a{place}", f"p{place}")
+            binding.append(f"addresses[{number}] = p{place}")
+        lines.append("if aloft: land()")
+        self._refuse("now.pending is not records")
+        lines += binding
+        lines.append("state = enter(pointer)")
+        self._refuse("state or now.pending is not records")
+        self._give()
+
+
+class _OfList(_Writer):
+    """For a list of library kernels, in any sizes that it fits."""
+
+    _locks: ClassVar[str] = "computing"
+
+    def __init__(self, structure: Structure, listing: Listing) -> None:
+        super().__init__(structure)
+        self._listing = listing
+        count = len(structure.leaves) + len(structure.outputs)
+        self._names |= {
+            "join": b"".join, "pack": Struct(f"{count}q").pack, "compute": listing.kernels.run,
+        }  # fmt: skip
+
+    def _run(self) -> None:
+        structure, listing, lines = self._structure, self._listing, self._lines
+        sizes = "".join([f"r{i}.plan.packed, " for i in range(len(structure.records))])
+        lines.append(f"sizes = join(({sizes}))")
+        self._refuse(f"len(sizes) != {listing.bytes}")
+        for i, y in enumerate(structure.outputs):
+            self._names[f"d{i}"] = y.type.dtype.numpy
+            # Sizes are not known here: memory of scalars is small.
+            where = "empty" if y.type.shape else "small"
+            lines.append(f"b{i} = {where}({self._name(y)}.type.shape, d{i})")
+            self._address(f"b{i}", f"q{i}")
+        for i in range(len(structure.leaves)):
+            self._address(f"a{i}", f"p{i}")
+        number = {value: i for i, value in enumerate(listing.outputs)}
+        places = [f"p{i}, " for i in range(len(structure.leaves))]
+        places += [f"q{number[value]}, " for value, _ in listing.owned]
+        self._refuse(f"not compute(sizes, pack({''.join(places)})) or now.pending is not records")
+        self._give()

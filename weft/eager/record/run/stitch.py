@@ -15,7 +15,7 @@ from weft.eager.record.listing.expansion import expand
 from weft.eager.record.listing.listing import Listing, listing_of
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Array, Record
-from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.ir.graph import Graph
@@ -36,14 +36,19 @@ from weft.transform.interpreter import located
 MOST_LISTINGS: Final = 4  # of structures that differ in sizes alone
 
 
-def stitched(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
+def stitched(
+    structure: Structure, leaves: Sequence[Array], as_rows: bool, memo: Memo | None
+) -> Stitched:
     """Lists what computes a structure.
+
+    Args:
+        memo: what is known of it.
 
     Raises:
         NoRoutineError: a call has no routine.
         CompileError: a kernel cannot be compiled.
     """
-    listings = [] if structure.memo is None else structure.memo.listings
+    listings = [] if memo is None else memo.listings
     for i, listing in enumerate(listings):
         found = _fitted(listing, structure, leaves)
         if found is not None:
@@ -67,6 +72,7 @@ class Stitched(NamedTuple):
     values: Sequence[int]
     types: Sequence[TensorType]
     rows: frozenset[int] = frozenset()
+    overwrites: bool = False
 
     def run(self) -> Results:
         """Runs it."""
@@ -84,16 +90,22 @@ def _fitted(listing: Listing, structure: Structure, leaves: Sequence[Array]) -> 
     for value, kind, number in listing.fills:
         dtype, shape = kind.type(records)
         arrays[value] = np.full(known(shape), number, dtype.numpy)
-    foreign = set(arrays)
+    foreign, overwrites = set(arrays), False
     for value, kind in listing.owned:
+        home = listing.updates.get(value, -1)
+        if home >= 0 and leaves[home] is structure.leaves[home].array:  # no contiguous copy
+            arrays[value], overwrites = leaves[home], True
+            continue
         dtype, shape = kind.type(records)
         arrays[value] = memory_pool.empty(known(shape), dtype.numpy)
     stitching = Stitching(
-        listing.kernels, sizes, arrays, foreign, lambda step: records[steps[step].record]
-    )
+        listing.kernels, sizes, arrays, foreign, lambda step: records[steps[step].record],
+        listing.guard if overwrites else 0,
+    )  # fmt: skip
     if not stitching.write(lambda step: steps[step].add(records)):
         return None
-    return Stitched(stitching, listing.outputs, [y.type for y in structure.outputs])
+    types = [y.type for y in structure.outputs]
+    return Stitched(stitching, listing.outputs, types, overwrites=overwrites)
 
 
 def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stitched:
@@ -161,17 +173,19 @@ class Stitching:
         arrays: those of given values, in order.
         foreign: values whose memory no result may have.
         record: gives that of a step.
+        guard: the step that is run only if none before it has failed; 0: all run at once.
     """
 
     def __init__(
         self, kernels: KernelList, sizes: bytes, arrays: dict[int, Array], foreign: set[int],
-        record: Callable[[int], Record | None],
+        record: Callable[[int], Record | None], guard: int = 0,
     ) -> None:  # fmt: skip
         self._kernels = kernels
         self._sizes = sizes
         self._arrays = arrays
         self._foreign = foreign
         self._record = record
+        self._guard = guard
         self._hosts: Sequence[Host] = ()
         self._workspace = workspace.take(int(config.get("threads")))
 
@@ -222,6 +236,9 @@ class Stitching:
             self._launch(first, host.launch)
             self._call(host)
             first = host.launch
+        if self._guard:
+            before, first = first, max(first, self._workspace.first_of(self._guard))
+            self._launch(before, first)
         self._launch(first, self._workspace.table.launch_count)
 
     def _launch(self, first: int, last: int) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
+from weft.codegen.target import portable
+from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.collective_calls import collective_calls, shared
 from weft.eager.record.listing.expansion import expand
 from weft.eager.record.pending.determinism import are_deterministic_algorithms_enabled
 from weft.eager.record.pending.lazy import Array, Lazy
-from weft.eager.record.recognition.structure import Structure
+from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.placed_tier import OverDevices
 from weft.eager.record.run.stitch import counted, stitched
@@ -19,41 +21,99 @@ from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
+from weft.ir.shape import is_stack, size
+from weft.library.generator import LibraryGenerator
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import op_of
+from weft.passes.pipeline import optimize
+from weft.passes.step import Step
+from weft.runtime import finish
 from weft.runtime.compilation import compiler
+from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
 from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
 STITCHED_RUNS: Final = 2
-"""During the next run, kernels of a program are compiled; the one after it is the program's."""
-SHAPES: Final = 8
-"""Structures with the same calls, from which on they are taken for one in ever new sizes: ..."""
+"""Then a program is begun: for a structure with loops, or with results ..."""
+LARGE: Final = 1 << 24
+"""... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
 STITCHED_RUNS_OF_MANY: Final = 64
-"""... then each runs so often before it has a program of its own, which takes long to compile."""
+"""... it runs so often before, as does what comes in ever new sizes: ..."""
+SHAPES: Final = 8
+"""... so many structures with the same calls."""
+COMPILE_SECONDS: Final = 0.05
+"""For each call of other types: the program takes over when it should be there, ..."""
+BESIDE: Final = 2
+"""... after at most so many times the runs that there were."""
+BYTES_A_SECOND: Final = 2e9
+"""What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
+MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
-_shapes: Final[dict[tuple[str, ...], int]] = {}
+_shapes: Final[dict[frozenset[str], int]] = {}
+_early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
 
 
 def meet(structure: Structure) -> None:
     """Count a structure that has not run before."""
-    calls = structure.calls
+    calls = frozenset(structure.calls)
     if len(_shapes) >= MOST:
         _shapes.clear()
     _shapes[calls] = _shapes.get(calls, 0) + 1
 
 
-def stays_stitched(structure: Structure, runs: int) -> bool:
-    """Whether a structure that has run so often runs on library kernels alone once more."""
+def is_of_many(structure: Structure) -> bool:
+    """Whether there are so many structures like it that it stays a list for long."""
+    return _shapes.get(frozenset(structure.calls), 0) >= SHAPES
+
+
+def is_early(plans: tuple[Plan, ...]) -> bool:
+    """Whether one of many structures has run so rarely that it is still a list."""
+    few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
+    return few and not is_compiled_at_once(())
+
+
+def note_run(plans: tuple[Plan, ...], least: int = 1) -> bool:
+    """Count a run, which is at least the one of this number; true."""
+    if len(_early) >= MOST_EARLY:
+        _early.clear()
+    _early[plans] = max(_early.get(plans, 0) + 1, least)
+    return True
+
+
+def plans_of(structure: Structure) -> tuple[Plan, ...]:
+    """The plans of its calls."""
+    return tuple([record.plan for record in structure.records])
+
+
+def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
+    """Whether a structure that has run so often runs on library kernels alone once more.
+
+    Args:
+        loops: whether it has loops: the sizes of its results do not tell how much it computes.
+    """
     if is_compiled_at_once(types_of(structure)):
         return False
+    if is_of_many(structure):
+        return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
     if runs < STITCHED_RUNS:
         return True
-    return runs < STITCHED_RUNS_OF_MANY and _shapes.get(structure.calls, 0) >= SHAPES
+    return not loops and runs < STITCHED_RUNS_OF_MANY and _result_bytes(structure) < LARGE
+
+
+def _runs_beside(structure: Structure, runs: int) -> int:
+    """How often a structure runs while its program is compiled; it has run so often."""
+    kinds = len({record.plan for record in structure.records})
+    seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
+    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs)), 1)
+
+
+def _result_bytes(structure: Structure) -> int:
+    kinds = [kind for record in structure.records for kind in record.plan.types]
+    return sum([size(t.shape) * t.dtype.size for t in kinds if not is_stack(t.shape)])
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -93,7 +153,7 @@ def _announce(exchanges: Sequence[Node], structure: Structure, as_rows: bool) ->
 
 
 class Stitched(Tier):
-    """Library kernels.
+    """A list of library kernels.
 
     Args:
         for_good: whether it stays so, however often it runs.
@@ -102,7 +162,8 @@ class Stitched(Tier):
     def __init__(self, as_rows: bool, for_good: bool = False) -> None:
         super().__init__(as_rows)
         self._for_good = for_good
-        self._runs = 1
+        self._runs = 0
+        self._memo: Memo | None = None  # once it has come again: few do
 
     @property
     def why(self) -> str:
@@ -113,36 +174,81 @@ class Stitched(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        if self._for_good or stays_stitched(structure, self._runs):
-            self._runs += 1
-            return self
-        at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
-        return compiled(structure, self.as_rows) if at_once else Compiling(self.as_rows)
+        after = self if self._for_good else _after(self, structure, self._runs)
+        if after is self:
+            self._memo = self._memo or Memo()
+        return after
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         driver.entries()
-        run = stitched(structure, leaves, self.as_rows)
+        run = stitched(structure, leaves, self.as_rows, structure.memo or self._memo)
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
+        self._runs += 1
+        self.overwrites = run.overwrites
+        if structure.memo is not None and is_of_many(structure):
+            note_run(plans_of(structure), self._runs)
         return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
         """See `Tier`."""
         if self._for_good or isinstance(error, NoCompilerError):
             return Interpreted(structure, self.as_rows, self._for_good)
+        if len(structure.devices) == 1 and not any([r.plan.boundless for r in structure.records]):
+            with contextlib.suppress(CompileError):
+                return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
 
 
-class Compiling(Stitched):
-    """Library kernels once more, while other processes compile those of a program.
+class Unfused(Compiled):
+    """A program of library kernels, for what lists of them cannot do: loops and branches."""
 
-    The next run is the program's, whether or not they are done by then.
+    @property
+    def why(self) -> str:
+        """See `Tier`."""
+        return f"library kernels in a program: it has run {self.runs - 1} times"
+
+    def next(self, structure: Structure) -> Tier | None:
+        """See `Tier`."""
+        return _after(self, structure, self.runs)
+
+    def instead(self, structure: Structure, error: Exception) -> Tier:
+        """See `Tier`."""
+        if isinstance(error, NoCompilerError):
+            return Interpreted(structure, self.as_rows)
+        return compiled(structure, self.as_rows)
+
+    def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
+        del device
+        kernels = LibraryGenerator(portable())
+        return finish.unfused(optimize(step), threads, kernels, kernels.addresses)
+
+
+def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
+    """What computes the next run of a structure that has run so often on library kernels."""
+    if stays_stitched(structure, runs, isinstance(tier, Unfused)):
+        return tier
+    at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
+    return compiled(structure, tier.as_rows) if at_once else Compiling(tier, runs)
+
+
+class Compiling(Tier):
+    """Library kernels some more times, while other processes compile those of a program.
+
+    How often follows from the structure, whether or not they are done by then.
+
+    Args:
+        cold: what has run until now, ...
+        runs: ... so often.
     """
 
-    def __init__(self, as_rows: bool) -> None:
-        super().__init__(as_rows)
+    def __init__(self, cold: Stitched | Unfused, runs: int) -> None:
+        super().__init__(cold.as_rows)
+        self._cold = cold
+        self._runs = runs
         self._program: Tier | None = None
+        self._left = 0  # runs, until the program's
 
     @property
     def why(self) -> str:
@@ -151,14 +257,17 @@ class Compiling(Stitched):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        return self._program or self
+        return self if self._program is None or self._left else self._program
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows)
-        compute = super().begin(structure, leaves, wanted)
+                self._left = _runs_beside(structure, self._runs)
+        self._left = max(self._left - 1, 0)
+        compute = self._cold.begin(structure, leaves, wanted)
+        self.overwrites = self._cold.overwrites
 
         def beside() -> Results:
             found = compute()
@@ -175,12 +284,12 @@ def tier_of(graph: Graph, outputs: Sequence[Value], feeds: Sequence[Value]) -> s
     try:
         launches, calls = counted(graph, outputs, feeds)
     except NoRoutineError:
-        return "this program from the first run on: the library has no loops or branches"
+        return "library kernels in a program at first, for loops or branches; later this program"
     except CompileError:
         return "this program from the first run on: the library lacks a kernel"
     python = f" and {calls} calls of Python" if calls else ""
     what = f"{launches} launches{python}"
-    return f"library kernels in the first {STITCHED_RUNS + 1} runs: {what}; then this program"
+    return f"library kernels at first: {what}; later this program"
 
 
 def compiled(structure: Structure, as_rows: bool) -> Tier:

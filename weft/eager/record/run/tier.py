@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from weft.eager.record.listing.expansion import expand
 from weft.eager.record.pending.lazy import Array, Lazy
@@ -44,13 +44,12 @@ class Tier(ABC):
         as_rows: whether row-sparse outputs stay so: see `expand`.
 
     Attributes:
-        overwrites: whether results may take over the memory of leaves.
+        overwrites: whether the run that was begun last writes to the memory of leaves.
     """
-
-    overwrites: ClassVar[bool] = False
 
     def __init__(self, as_rows: bool) -> None:
         self.as_rows = as_rows
+        self.overwrites = False
 
     @property
     @abstractmethod

@@ -6,10 +6,12 @@ from what a cache holds or from other threads. So all ranks of a job choose alik
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from weft import config
 from weft.eager.record.pending.lazy import Array, Lazy
@@ -21,7 +23,7 @@ from weft.eager.record.run.stitched_tier import (
     meet,
     types_of,
 )
-from weft.eager.record.run.tier import Compute, Interpreted, Tier
+from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.library.routine import NoRoutineError
 
@@ -60,7 +62,53 @@ def begun(
         if len(_tiers) > MOST:
             _tiers.popitem(last=False)
     _tiers.move_to_end(key)
-    return tier, compute
+    return tier, _watched(tier.why, compute) if watchers else compute
+
+
+class TierTime(NamedTuple):
+    """One run of recorded calls: what computed it and for which reason, and when.
+
+    Attributes:
+        begin: nanoseconds of `time.perf_counter_ns`.
+        end: the same.
+    """
+
+    tier: str
+    begin: int
+    end: int
+
+
+watchers: Final[list[Callable[[TierTime], object]]] = []
+
+
+@contextlib.contextmanager
+def watch_tiers() -> Iterator[list[TierTime]]:
+    """Records what computes recorded calls, in any thread, into the list.
+
+    >>> import weft as wf
+    >>> x = wf.arange(5.0)
+    >>> with watch_tiers() as times:
+    ...     print((x * 0.25).sum().item(), times[-1].tier)
+    2.5 library kernels: it has run 0 times
+    """
+    times: list[TierTime] = []
+    tell = times.append
+    watchers.append(tell)
+    try:
+        yield times
+    finally:
+        watchers.remove(tell)
+
+
+def _watched(tier: str, compute: Compute) -> Compute:
+    def timed() -> Results:
+        begin = time.perf_counter_ns()
+        found = compute()
+        for tell in list(watchers):
+            tell(TierTime(tier, begin, time.perf_counter_ns()))
+        return found
+
+    return timed
 
 
 def shown(calls: Sequence[str]) -> str:

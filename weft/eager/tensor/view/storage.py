@@ -65,6 +65,10 @@ class UntypedStorage:
 
     size = __len__ = nbytes
 
+    def tolist(self) -> list[Any]:
+        """The bytes."""
+        return np.asarray(self).tolist()
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UntypedStorage) and self._root is other._root
 
@@ -85,3 +89,7 @@ class TypedStorage(UntypedStorage):
         return self._root.numel()
 
     __len__ = size
+
+    def tolist(self) -> list[Any]:
+        """The elements."""
+        return self._root.reshape(-1).tolist()

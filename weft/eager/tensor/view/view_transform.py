@@ -289,13 +289,14 @@ class Cut:
 
     def take(self, base: Lazy) -> Lazy:
         """See `Lens`."""
-        return part_of(base, self) or seen(cut, base, **self._static())
+        return part_of(base, self) or seen(cut, base, **self.static())
 
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
-        return apply(pasted, (base, part), **self._static())
+        return apply(pasted, (base, part), **self.static())
 
-    def _static(self) -> dict[str, Any]:
+    def static(self) -> dict[str, Any]:
+        """The attributes of what it records."""
         return {
             "begin": self.begin, "end": self.end, "strides": self.strides,
             "sizes": None if self.sizes == self.shape else self.sizes, "shape": self.shape,

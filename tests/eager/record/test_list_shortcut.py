@@ -1,0 +1,55 @@
+"""Calls in ever new sizes take a shortcut to library kernels; others leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import config
+from weft.errors import OutOfRangeError
+
+WAYS: list[Callable[[Any], Any]] = [
+    lambda x: (x * 2 + 1).tanh().sum(),
+    lambda x: x.softmax(0) - 1,
+    lambda x: (x[1:] - x[:-1]).abs().max(),
+    lambda x: (x.reshape(-1, 1) * x).exp(),
+]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_values_are_those_of_a_program(taken: list[bool], way: Callable[[Any], Any]) -> None:
+    for n in range(2, 24):
+        x = wf.randn(n)
+        wf.synchronize()
+        found, short = way(x).numpy(), taken[-1]
+        if n > 18:
+            assert short
+            with config.override(compile=True):
+                np.testing.assert_array_equal(found, way(x).numpy())
+            assert not taken[-1]
+    assert way(wf.ones(2)).shape == way(wf.zeros(2)).shape
+
+
+def test_what_differs_takes_the_usual_way(taken: list[bool]) -> None:
+    table = wf.arange(300.0)
+
+    def read(n: int, last: int = 2) -> float:
+        indices = wf.tensor([0] * n + [last])
+        wf.synchronize()
+        return (table[indices] * 2).sum().item()
+
+    for n in range(2, 24):
+        assert read(n) == 4.0
+    assert taken[-1]
+    with pytest.raises(OutOfRangeError, match="got 300"):
+        read(40, 300)
+    assert read(41) == 4.0 and taken[-1]
+    x = table[:50] * 1
+    wf.synchronize()
+    y = x * 2  # another value is wanted, too
+    assert (y + 1).tanh().sum().item() == pytest.approx(50, abs=1)
+    assert y.tolist() == (np.arange(50) * 2).tolist()

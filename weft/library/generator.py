@@ -1,0 +1,99 @@
+"""The library as a code generator: launches of programs whose kernels are there already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from weft.codegen.copy import copy
+from weft.codegen.target import Target
+from weft.errors import CompileError
+from weft.library.collapse import collapsed
+from weft.library.entry import copying, entry_of, link
+from weft.library.form import UnsizedError
+from weft.library.variant import Code, Number, Template
+from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import is_hosted, op_of
+from weft.passes.group import Group
+from weft.passes.launch import ERROR, Argument, Buffer, Kernel, Launch, ScalarLoop, Scratch
+
+
+class LibraryGenerator:
+    """Launches of library kernels, in place of kernels that are compiled for a program."""
+
+    def __init__(self, target: Target) -> None:
+        self._target: Final = target
+        self._codes: dict[Kernel, Code] = {}
+
+    def lower(self, group: Group) -> tuple[Launch, ...]:
+        """See `weft.passes.launch.Generator`.
+
+        Raises:
+            CompileError: the library has no kernels for it.
+        """
+        node = group.nodes[0]
+        if is_hosted(node):
+            raise CompileError(f"{node.op}: lists of kernels call Python, loops of them do not")
+        group = _without_constants(group)
+        like = collapsed(group)
+        try:
+            entry, sizes = entry_of(like, self._target)
+        except UnsizedError:
+            raise CompileError(f"{node.op}: the library has no kernels for it") from None
+        variant = entry.at(like, sizes)
+        values: list[Buffer] = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
+        values += [Scratch(_number(size), each) for size, each in variant.scratch]
+        return tuple([self._launch(x, values, len(group.inputs)) for x in variant.templates])
+
+    def _launch(self, template: Template, values: list[Buffer], inputs: int) -> Launch:
+        args: list[Argument] = [_number(x) for x in template.slots]
+        for slot, number in template.buffers:
+            args[slot] = values[number]
+        check = template.error >= 0
+        if check:
+            args[template.error] = ERROR
+        writes = tuple([slot for slot, number in template.buffers if number >= inputs])
+        return Launch(
+            self._noted(template.code), tuple(args), writes, _number(template.chunks),
+            bytes=20 * template.ns, check=check,
+        )  # fmt: skip
+
+    def copy(self, source: Argument, target: Argument, size: int) -> Launch:
+        """See `weft.passes.launch.Generator`."""
+        code = copying(self._target)
+        return copy(source, target, size, self._noted(code))
+
+    def numbers(self, loop: ScalarLoop) -> Launch:
+        """Loops over a few numbers have kernels of their own, never of the library."""
+        raise AssertionError(loop)
+
+    def addresses(self) -> Mapping[Kernel, int]:
+        """The addresses of all kernels of its launches.
+
+        Raises:
+            CompileError: LLVM rejected a kernel.
+            NoCompilerError: a kernel is missing, and there is no compiler.
+        """
+        link([code for code in self._codes.values() if not code.address])
+        return {kernel: code.address for kernel, code in self._codes.items()}
+
+    def _noted(self, code: Code) -> Kernel:
+        self._codes[code.kernel] = code
+        return code.kernel
+
+
+def _without_constants(group: Group) -> Group:
+    """The group with constants as inputs: their values are no part of its form then."""
+    nodes = tuple([node for node in group.nodes if op_of(node) is not CONSTANT])
+    if not nodes or len(nodes) == len(group.nodes):
+        return group
+    inside = {*group.before, *nodes}
+    reads = [v for node in (*group.before, *nodes) for v in node.inputs]
+    inputs = dict.fromkeys([v for v in reads if v.node not in inside])
+    return replace(group, nodes=nodes, inputs=tuple(inputs))
+
+
+def _number(number: Number) -> int:
+    assert isinstance(number, int)
+    return number
