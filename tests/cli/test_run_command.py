@@ -49,6 +49,7 @@ if __name__ == "__main__":
     print(sys.argv, sys.path[0], __file__, __spec__)
     print("installed PyTorch:", any(hasattr(m, "_initExtension") for m in sys.modules.values()))
     print(version("torch"), torch.__version__ >= "2.0", find_spec("torch.foo"))
+    print(str(torch.float32), [torch.int8], f"{torch.ones(1).dtype}")
     print(callable(torch.nn.utils.weight_norm), pl.Trainer is pytorch_lightning.Trainer)
     print(sys.modules["__main__"].Lit is Lit, len(Sequential(Net(2, 1))))
     context = multiprocessing.get_context("spawn")
@@ -68,6 +69,7 @@ def test_a_program_runs_as_under_python(folder):
         f"['program.py', '--epochs', '2'] {folder} program.py None",
         "installed PyTorch: False",
         "2.13.0 True None",
+        "torch.float32 [torch.int8] float32",
         "True True",
         "True 1",
         "('torch', 'Mirror', '__mp_main__')",
