@@ -15,12 +15,11 @@ from weft.mirror.supplied.absent import Absent
 from weft.mirror.supplied.same import nothing, same
 
 __all__ = [
-    "check", "compile", "custom_fwd", "finfo", "get_num_interop_threads", "newaxis",
-    "set_default_tensor_type", "set_num_interop_threads", "set_warn_always", "typename",
+    "check", "compile", "custom_fwd", "finfo", "get_num_interop_threads", "set_default_tensor_type",
+    "set_num_interop_threads", "set_warn_always", "typename",
 ]  # fmt: skip
 
 compile = same
-newaxis = None
 set_num_interop_threads = set_warn_always = nothing
 
 
