@@ -26,8 +26,8 @@ PLAIN: Final = frozenset(
 """Return types of functions that return no tensors."""
 
 
-RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
-"""NumPy's parameter names, and PyTorch's."""
+RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"), ("size", "shape"))
+"""Other names of parameters, and Weft's."""
 FIRST: Final = ("input", "tensor")
 """PyTorch's names of the first argument."""
 
