@@ -62,9 +62,9 @@ LAYERS = [
     ("weft.train",),
     # Keras is a face of the trainer, and TensorFlow's older layers are made of Keras's
     ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
-    ("weft.horovod",),
+    ("weft.horovod", "weft.jax"),
     ("weft.mirror",),
-    ("weft.as_torch",),
+    ("weft.as_jax", "weft.as_torch"),
     ("weft.cli",),
 ]
 FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors

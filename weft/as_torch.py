@@ -13,8 +13,9 @@ raises where it is used. `weft run SCRIPT` does the same for a program that is n
 
 from __future__ import annotations
 
+from weft.mirror import table
 from weft.mirror.finder import install
 
 __all__ = ["install"]
 
-install()
+install(table.TORCH)

@@ -283,6 +283,10 @@ class DistributedError(WeftError, RuntimeError):
     """
 
 
+class RanksDifferError(DistributedError, ShapeError):
+    """Ranks have tensors that do not fit each other."""
+
+
 class DistributedTimeoutError(DistributedError, TimeoutError):
     """Another process did not answer in time."""
 

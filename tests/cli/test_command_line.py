@@ -1,5 +1,6 @@
 """The command line: what is wrong is refused with a sentence, before anything starts."""
 
+import os
 import subprocess
 import sys
 
@@ -21,6 +22,9 @@ WRONG = [
     (("launch", "-n", "2", "--threads", "0", "x.py"), "expected an integer from 1, got '0'"),
     (("launch", "-n", "2", "--nproc-per-node", "2", "x.py"), "not allowed with argument"),
     (("launch", "--nproc-per-node", "2", "--hosts", "a:2", "x.py"), "expected --hosts without num"),
+    (("launch", "--nproc-per-node", "gpu", "x.py"), "expected a number: there is no CUDA device"),
+    (("launch", "-n", "2", "--nnodes", "2", "x.py"), "expected --hosts with 2 machines for --nnod"),
+    (("launch", "-n", "2", "--standalone", "--hosts", "a,b", "x.py"), "expected one machine with"),
     (("launch", "x.py"), "one of the arguments -n/-np --nproc-per-node"),
     *[(("bench", "ncf", "--seconds", s), f"expected a number of seconds from 0, got '{s}'")
       for s in ("nan", "inf", "-1", "x")],
@@ -60,6 +64,7 @@ def test_the_command_alone_lists_what_there_is(capsys):
         (["--nproc-per-node", "2"], 2, ""),
         (["--nproc_per_node=2", "--hosts", "a,b"], 4, "a:2,b:2"),
         (["-n", "2", "--hosts", "a,b:4"], 2, "a,b:4"),
+        (["--standalone", "--nnodes=1:1", "--nproc_per_node=2", "--rdzv-backend=c10d"], 2, ""),
     ],
 )
 def test_numbers_of_ranks_as_other_launchers_take_them(arguments, ranks, hosts, monkeypatch):
@@ -68,6 +73,18 @@ def test_numbers_of_ranks_as_other_launchers_take_them(arguments, ranks, hosts, 
     assert main.main(["launch", *arguments, "x.py", "--own", "1"]) == 0
     assert (jobs[0].ranks, jobs[0].hosts) == (ranks, hosts)
     assert jobs[0].command == ("x.py", "--own", "1")
+
+
+def test_pytorchs_module_that_starts_ranks_starts_them_under_weft_run(monkeypatch):
+    jobs = []
+    monkeypatch.setattr("weft.cli.torchrun.launch", lambda job: jobs.append(job) or 0)
+    for name in launch.MASTER:
+        monkeypatch.setenv(name, "before")
+    options = ["--nproc_per_node", "2", "--master_addr", "there", "--max_restarts", "1", "--tee=3"]
+    assert main.main(["run", "-m", "torch.distributed.run", *options, "x.py", "--own", "1"]) == 0
+    assert (jobs[0].ranks, jobs[0].restarts) == (2, 1)
+    assert jobs[0].command == ("-m", "weft", "run", "x.py", "--own", "1")
+    assert os.environ["MASTER_ADDR"] == "there" and os.environ["MASTER_PORT"] == "before"
 
 
 def test_programs_for_torchrun_find_where_to_meet(monkeypatch):

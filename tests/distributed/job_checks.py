@@ -21,6 +21,7 @@ import shape_checks
 import shard_checks
 import shard_option_checks
 import tensor_parallel_checks
+import torch_name_checks
 from data_parallel_checks import digest, network
 
 import weft as wf
@@ -353,7 +354,7 @@ MODULES = (
     horovod_checks,
     horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
     pipeline_checks, saved_checks, shape_checks, shard_checks, shard_option_checks,
-    tensor_parallel_checks,
+    tensor_parallel_checks, torch_name_checks,
 )  # fmt: skip
 
 

@@ -180,7 +180,7 @@ def test_alone(capsys):
         dist.all_reduce(x)
     with pytest.raises(DistributedError, match="weft launch -n 4"):
         dist.init_process_group(world_size=4)
-    with pytest.raises(ArgumentError, match="expected the backend 'mpi', got 'nccl'"):
+    with pytest.raises(ArgumentError, match="expected the backend 'mpi' or 'gloo', got 'nccl'"):
         dist.init_process_group("nccl")
     with pytest.raises(ArgumentError, match="expected store=None, got dict; start ranks with weft"):
         dist.init_process_group(store={})

@@ -154,3 +154,17 @@ def test_a_method_of_each_tensor():
     assert [x.tolist() for x in xs] == [[1.5], [2.5, 2.5]]
     for name in [name for name in table.names() if "_foreach_" in name]:
         assert hasattr(wf.Tensor, name.removeprefix("torch._foreach_"))
+
+
+def test_a_choice_by_a_device_in_one_expression():
+    text = "import torch\nx = torch.nosuch if torch.cuda.is_available() else torch.other\n"
+    assert [use.missing for use in uses(ast.parse(text)) if use.missing] == [
+        "torch.other: Weft has none"
+    ]
+
+
+def test_types_of_cuda_tensors_are_of_no_tensor():
+    kind = found("torch.cuda.FloatTensor")
+    assert not isinstance(wf.ones(1), kind) and kind.is_cuda and not wf.FloatTensor.is_cuda
+    with pytest.raises(ConfigError, match=r"cuda\.FloatTensor: there is no CUDA device"):
+        kind(2)

@@ -2,7 +2,9 @@
 
 A listing is compressed text: the library's version, then each module, class with members that
 programs call, and name, one a line. Run it where the library is installed; the pages need only the
-listings. Horovod, which is hard to build, is read as text: `... horovod SOURCE_FOLDER VERSION`.
+listings. Horovod, which is hard to build, is read as text: `... horovod SOURCE_FOLDER VERSION`. So
+are TensorFlow 1's modules of names, `... tensorflow FOLDER VERSION` and `... keras FOLDER VERSION`,
+from its unpacked wheels.
 """
 
 from __future__ import annotations
@@ -35,7 +37,19 @@ LEFT_OUT = {
     ),
     "lightning": ("pytorch.cli_commands", "app", "data", "store", "fabric.cli", "pytorch.demos"),
     "torchmetrics": (),
+    "jax": (
+        "extend", "interpreters", "experimental.pallas", "experimental.mosaic", "experimental.jax2tf",
+        "experimental.sparse", "experimental.array_serialization", "experimental.key_reuse",
+        "experimental.compute_on", "experimental.custom_partitioning", "experimental.roofline",
+        "experimental.export", "experimental.transfer", "experimental.topologies",
+        "experimental.multihost_utils", "experimental.mesh_utils", "experimental.scheduling_groups",
+        "experimental.compilation_cache", "experimental.serialize_executable", "tools", "lib",
+        "cloud_tpu_init", "collect_profile", "ffi", "jaxlib", "version", "custom_batching",
+        "custom_transpose", "memory", "monitoring", "stages", "fused",
+    ),
     "horovod": ("mxnet", "ray", "runner", "spark", "data", "tensorflow.data"),
+    "tensorflow": ("compat", "raw_ops", "keras", "lite", "tpu", "xla", "quantization"),
+    "keras": ("backend.name", "wrappers"),
 }  # fmt: skip
 """Modules that are tools of their own, for other machines, or private in all but name."""
 MEMBERS = {
@@ -49,6 +63,7 @@ MEMBERS = {
         "lightning.pytorch.LightningDataModule", "lightning.pytorch.Callback",
     ),
     "torchmetrics": ("torchmetrics.Metric", "torchmetrics.MetricCollection"),
+    "jax": (),
 }  # fmt: skip
 """Classes whose members are listed."""
 
@@ -126,6 +141,34 @@ def from_source(root: str, folder: Path) -> list[str]:
     return lines
 
 
+API = {
+    "tensorflow": {"tensorflow": "tensorflow_core/_api/v1",
+                   "tensorflow.estimator": "tensorflow_estimator/_api/v1/estimator"},
+    "keras": {"tensorflow.keras": "tensorflow_core/python/keras/api/_v1/keras"},
+}  # fmt: skip
+"""Where TensorFlow's wheels have modules that import their names, and nothing else."""
+
+
+def from_api(root: str, folder: Path) -> list[str]:
+    """The names that modules import, without submodules."""
+    lines: dict[str, list[str]] = {}
+    for top, place in API[root].items():
+        base = folder / place
+        for path in sorted(base.rglob("__init__.py")):
+            parts = path.parent.relative_to(base).parts
+            if ".".join(parts).startswith(LEFT_OUT[root]):
+                continue
+            found: set[str] = set()
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ImportFrom) and str(node.module).startswith("tensorflow"):
+                    if "_api" in str(node.module) or ".api._v1" in str(node.module):
+                        continue  # a submodule
+                    found.update(alias.asname or alias.name for alias in node.names)
+            names = sorted(n for n in found if not n.startswith("_"))
+            lines[".".join([top, *parts])] = names
+    return [line for name in sorted(lines) for line in (name, *[f" {n}" for n in lines[name]])]
+
+
 def defined(body: list[ast.stmt], root: str) -> Iterator[str]:
     """Names that statements define, or import from the library itself."""
     for node in body:
@@ -166,7 +209,8 @@ def main(root: str, *source: str) -> None:
     warnings.simplefilter("ignore")
     if source:
         folder, version = source
-        write(root, version, from_source(root, Path(folder)))
+        make = from_api if root in API else from_source
+        write(root, version, make(root, Path(folder)))
     else:
         lines = listing(root)
         write(root, str(importlib.import_module(root).__version__).partition("+")[0], lines)

@@ -1,8 +1,9 @@
 """Runs the listed programs: `python -m tools.programs FOLDER`.
 
 Programs lie in FOLDER/OWNER+NAME, and are fetched there if they do not. Each runs in a copy, under
-Weft, then under PyTorch if it is installed: `--framework torch`. Results are written to
-FOLDER/weft.json or FOLDER/torch.json; `python -m tools.programs.table FOLDER` writes the page.
+Weft, then under its own library, if that is installed: `--framework torch`, `tensorflow` (whose
+`compat.v1` of TensorFlow 2 it is then) or `jax`. Results are written to FOLDER/weft.json and so on;
+`python -m tools.programs.table FOLDER` writes the page.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 SECONDS = 400
 """The limit of a program."""
+KINDS = {
+    "torch": ("torch", "lightning", "lightning2"), "tensorflow": ("TensorFlow 1", "tf.keras"),
+    "jax": ("jax",),
+}  # fmt: skip
+"""The programs that a framework is tried on."""
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
@@ -86,6 +92,10 @@ def run(
         env["MADE_VALUES"] = str(values)
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
+    if program["kind"] in KINDS["tensorflow"]:
+        env["MADE_OLD_NUMPY"] = "1"
+    if framework == "tensorflow" and program["kind"] == "TensorFlow 1":
+        env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
     command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
     start = time.perf_counter()
@@ -150,7 +160,7 @@ def main() -> None:
     """Runs the programs."""
     parser = argparse.ArgumentParser(prog="python -m tools.programs")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--framework", choices=("weft", "torch"), default="weft")
+    parser.add_argument("--framework", choices=("weft", *KINDS), default="weft")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", choices=("programs", "later"), default="programs")
@@ -159,8 +169,8 @@ def main() -> None:
     folder = given.folder.resolve()
     names = [(p, f"{p['repository']}/{p['script']}") for p in programs(given.list)]
     wanted = [p for p, name in names if any(part in name for part in given.only)]
-    if given.framework == "torch":
-        wanted = [p for p in wanted if p["kind"] != "horovod"]  # which is seldom installed
+    if given.framework in KINDS:
+        wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
     file = folder / f"{'values' if given.values else given.framework}.json"
     with ThreadPoolExecutor(given.jobs) as pool:
         one = compared if given.values else lambda p, folder: run(p, given.framework, folder)

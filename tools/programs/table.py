@@ -13,11 +13,10 @@ from tools.programs.__main__ import programs
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "programs.md"
 KINDS = {
-    "torch": "PyTorch",
-    "lightning": "Lightning",
-    "horovod": "Horovod",
-    "lightning2": "Lightning, second draw",
-}
+    "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
+    "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
+    "jax": "JAX",
+}  # fmt: skip
 
 
 def results(folder: Path, framework: str) -> dict[str, dict[str, Any]]:
@@ -38,12 +37,13 @@ def outcome(result: dict[str, Any] | None) -> str:
 
 def page(folder: Path) -> str:
     """The text of the page."""
-    weft, torch = results(folder, "weft"), results(folder, "torch")
+    weft = results(folder, "weft")
+    peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows: list[str] = []
     count: Counter[str] = Counter()
     for program in programs():
         key = f"{program['repository']}/{program['script']}"
-        ours, theirs = weft.get(key), torch.get(key)
+        ours, theirs = weft.get(key), peers.get(key)
         kind = KINDS[program["kind"]]
         count[f"{kind} all"] += 1
         count[f"{kind} run"] += bool(ours and ours["code"] == 0)
@@ -58,9 +58,10 @@ def page(folder: Path) -> str:
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under PyTorch 2.13 | run under Weft |", "|---|---:|---:|---:|",
+            "| kind | drawn | run under the original | run under Weft |",
+            "|---|---:|---:|---:|",
             *lines, "",
-            "| kind | program | PyTorch | Weft |", "|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft |", "|---|---|---|---|", *rows, "",
         ]
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from weft.cli import torchrun
 from weft.errors import ConfigError
 from weft.mirror.check import report
 from weft.mirror.program import run
@@ -32,4 +33,6 @@ def _run(given: argparse.Namespace) -> int:
         return report([given.script, *given.arguments], given.packages, given.module, sys.stdout)
     if given.packages:
         raise ConfigError("run: expected --with beside --check, got it alone")
+    if given.module and given.script in torchrun.MODULES:
+        return torchrun.run(given.arguments)
     return run(given.script, given.arguments, given.module)

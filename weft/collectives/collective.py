@@ -65,7 +65,7 @@ def all_reduce(
     what = f"all_reduce({op.value}) of {kind(x)}"
     return done(
         members, async_op, lambda: collective.all_reduce(members, x, out, op.value, what),
-        lambda: put(tensor, out),
+        lambda: put(tensor, out), [tensor],
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def reduce(
     what = f"reduce({op.value}) to rank {members.ranks[root]} of {kind(x)}"
     return done(
         members, async_op, lambda: collective.reduce(members, x, out, root, op.value, what),
-        lambda: put(tensor, out) if members.index == root else None,
+        lambda: put(tensor, out) if members.index == root else None, [tensor],
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def all_gather(
     what = f"all_gather of {kind(x)}"
     return done(
         members, async_op, lambda: collective.all_gather(members, x, outs, what),
-        lambda: put_all(tensor_list, outs),
+        lambda: put_all(tensor_list, outs), tensor_list,
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def all_gather_into_tensor(
     what = f"all_gather of {kind(x)}"
     return done(
         members, async_op, lambda: collective.all_gather(members, x.reshape(-1), rows, what),
-        lambda: put(output_tensor, out),
+        lambda: put(output_tensor, out), [output_tensor],
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def scatter(
     what = f"scatter from rank {members.ranks[root]} of {kind(x)}"
     return done(
         members, async_op, lambda: collective.scatter(members, xs, out, root, what),
-        lambda: put(tensor, out),
+        lambda: put(tensor, out), [tensor],
     )  # fmt: skip
 
 
@@ -281,7 +281,7 @@ def _reduce_scatter(
     what = f"reduce_scatter({op.value}) of {kind(like)}"
     return done(
         group, later, lambda: collective.reduce_scatter(group, xs, out, op.value, what),
-        lambda: put(output, out),
+        lambda: put(output, out), [output],
     )  # fmt: skip
 
 
@@ -308,7 +308,7 @@ def all_to_all(
     what = f"all_to_all of {as_dtype(xs[0].dtype)}"
     return done(
         members, async_op, lambda: collective.all_to_all(members, xs, outs, what),
-        lambda: put_all(output_tensor_list, outs),
+        lambda: put_all(output_tensor_list, outs), output_tensor_list,
     )  # fmt: skip
 
 
@@ -332,7 +332,7 @@ def all_to_all_single(
     what = f"all_to_all of {as_dtype(x.dtype)}"
     return done(
         members, async_op, lambda: collective.all_to_all(members, xs, outs, what),
-        lambda: put(output, out),
+        lambda: put(output, out), [output],
     )  # fmt: skip
 
 

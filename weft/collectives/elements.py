@@ -76,14 +76,14 @@ def kind(x: Array) -> str:
     return f"{as_dtype(x.dtype)}[{','.join(map(str, x.shape))}]"
 
 
-def take_from_first(tensors: Sequence[Tensor], group: Group) -> None:
-    """Broadcast the tensors of the group's first member, in one message."""
+def take_from_first(tensors: Sequence[Tensor], group: Group, root: int = 0) -> None:
+    """Broadcast the tensors of the group's first member, or another one, in one message."""
     if not tensors or group.size == 1:
         return
     parts = [bytes_of(array(t)) for t in tensors]
     flat = np.concatenate(parts)
-    collective.broadcast(group, flat, 0, f"broadcast of {len(parts)} tensors, {flat.size} bytes")
-    if group.index:
+    collective.broadcast(group, flat, root, f"broadcast of {len(parts)} tensors, {flat.size} bytes")
+    if group.index != root:
         ends = np.cumsum([0, *[p.size for p in parts]]).tolist()
         for tensor, (begin, end) in zip(tensors, itertools.pairwise(ends), strict=True):
             old = array(tensor)

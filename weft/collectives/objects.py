@@ -50,9 +50,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = No
     """
     members = member(group, "all_gather_object")
     _check(object_list, members.size, "all_gather_object")
-    data = _encoded(obj, "all_gather_object")
+    data = encoded(obj, "all_gather_object")
     compute_pending()
-    object_list[:] = [_decoded(d) for d in collective.all_gather_bytes(members, data, "objects")]
+    object_list[:] = [decoded(d) for d in collective.all_gather_bytes(members, data, "objects")]
 
 
 @for_members
@@ -69,13 +69,13 @@ def gather_object(
     """
     members = member(group, "gather_object")
     root = root_of(members, dst, group_dst, "gather_object", 0)
-    data = _encoded(obj, "gather_object")
+    data = encoded(obj, "gather_object")
     compute_pending()
     every = collective.all_gather_bytes(members, data, "objects")
     if members.index == root:
         places = [] if object_gather_list is None else object_gather_list
         _check(places, members.size, "gather_object")
-        places[:] = [_decoded(d) for d in every]
+        places[:] = [decoded(d) for d in every]
 
 
 @for_members
@@ -93,11 +93,11 @@ def broadcast_object_list(
     members = member(group, "broadcast_object_list")
     check_device(device)
     root = root_of(members, src, group_src, "broadcast_object_list", 0)
-    data = _encoded(object_list, "broadcast_object_list") if members.index == root else b""
+    data = encoded(object_list, "broadcast_object_list") if members.index == root else b""
     compute_pending()
     every = collective.all_gather_bytes(members, data, f"objects of rank {members.ranks[root]}")
     if members.index != root:
-        objects = _decoded(every[root])
+        objects = decoded(every[root])
         _check(object_list, len(objects), "broadcast_object_list")
         object_list[:] = objects
 
@@ -138,7 +138,7 @@ def _array(x: Any) -> Array:
     return array(x) if isinstance(x, Handle) else np.asarray(x)  # pyright: ignore
 
 
-def _encoded(obj: Any, name: str) -> bytes:
+def encoded(obj: Any, name: str) -> bytes:
     """An object as bytes: the length of a header, the header, then the arrays."""
     arrays: dict[str, Array] = {}
     forms: list[str] = []
@@ -160,7 +160,7 @@ def _encoded(obj: Any, name: str) -> bytes:
     )
 
 
-def _decoded(data: bytes) -> Any:
+def decoded(data: bytes) -> Any:
     begin = 8 + int.from_bytes(data[:8], "little")
     tree, kinds, types = json.loads(data[8:begin])
     tensors: dict[str, Any] = {}

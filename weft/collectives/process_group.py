@@ -101,8 +101,8 @@ def init_process_group(
 
 
 def _check_arguments(backend: str | None, init_method: str | None, store: object) -> None:
-    if backend is not None and backend not in _BACKENDS:
-        why = ", which needs CUDA devices: write 'gloo'" if backend == "nccl" else ""
+    if backend is not None and backend.lower() not in _BACKENDS:
+        why = ", which needs CUDA devices: write 'gloo'" if "nccl" in backend.lower() else ""
         raise ArgumentError.here(
             f"init_process_group: expected the backend 'mpi' or 'gloo', got {backend!r}{why}"
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Sequence
+from concurrent import futures
 from typing import Any
 
+from weft.collectives.future import Future
 from weft.errors import DistributedError
 from weft.transport.group import Group
 
@@ -15,7 +16,8 @@ class Work:
 
     Args:
         future: the call on the communication thread; `None` if it has completed.
-        put: writes the outputs, given the future's result.
+        put: writes the outputs.
+        outputs: tensors that the call writes, for `get_future`.
 
     Example:
         >>> import weft as wf, weft.distributed as dist
@@ -27,10 +29,24 @@ class Work:
         >>> dist.destroy_process_group()
     """
 
-    def __init__(self, future: Future[Any], put: Callable[[], None]) -> None:
+    def __init__(
+        self, future: futures.Future[Any], put: Callable[[], None], outputs: Sequence[Any] = ()
+    ) -> None:  # fmt: skip
         self._future = future
         self._put = put
+        self._outputs = list(outputs)
         self._ended = False
+
+    @classmethod
+    def of(cls, works: Sequence[Work]) -> Work:
+        """Several calls as one."""
+
+        def put() -> None:
+            for work in works:
+                work.wait()
+
+        outputs = [x for work in works for x in work._outputs]
+        return cls(works[-1]._future, put, outputs)
 
     def is_completed(self) -> bool:
         """Whether the call has completed, so that `wait` returns at once."""
@@ -49,13 +65,28 @@ class Work:
         self._put()
         return True
 
+    def get_future(self) -> Future:
+        """The tensors that the call writes, as a future; waiting for it waits for the call."""
+
+        def source() -> list[Any]:
+            if not self._ended:
+                self.wait()
+            return self._outputs
+
+        return Future(source)
+
+    def result(self) -> list[Any]:
+        """The tensors that the call has written."""
+        return self.get_future().wait()
+
 
 def done(
-    group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None]
-) -> Work | None:
+    group: Group, later: bool, work: Callable[[], Any], put: Callable[[], None],
+    outputs: Sequence[Any] = (),
+) -> Work | None:  # fmt: skip
     """Make a call, now or asynchronously; `put` then writes the outputs on this thread."""
     if later:
-        return Work(group.transport.submit(work), put)
+        return Work(group.transport.submit(work), put, outputs)
     if group.transport.worker.busy:
         group.transport.worker.drain()
     with group.transport.lock:

@@ -12,13 +12,15 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from weft.cuda import amp
+from weft.cuda.typed_tensor import *
 from weft.errors import ConfigError
 
 __all__ = [
-    "amp", "device_count", "empty_cache", "get_rng_state_all", "is_available", "is_bf16_supported",
-    "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated",
-    "max_memory_reserved", "memory_allocated", "memory_reserved", "seed", "seed_all",
-    "set_rng_state_all",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor",
+    "HalfTensor", "IntTensor", "LongTensor", "ShortTensor", "amp", "device_count", "empty_cache",
+    "get_rng_state_all", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+    "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
+    "memory_reserved", "seed", "seed_all", "set_rng_state_all",
 ]  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from weft.collectives.point_to_point import *
 from weft.collectives.process_group import *
 from weft.collectives.profile import *
 from weft.collectives.reduce_op import ReduceOp as ReduceOp
+from weft.collectives.subgroup import *
 from weft.collectives.work import Work as Work
 from weft.distributed.device_mesh import *
 from weft.host.cores import name_ranks as _name_ranks
@@ -20,4 +21,5 @@ _exports.gather(globals())
 _name_ranks()  # programs for `torchrun` read the environment before they join the job
 
 # Above `weft.nn`, so loaded on first use.
-_exports.lazy(globals(), {"weft.distributed": ("checkpoint", "fsdp", "pipelining", "tensor")})
+_PARTS = "algorithms", "checkpoint", "fsdp", "nn", "pipelining", "tensor"
+_exports.lazy(globals(), {"weft.distributed": _PARTS})

@@ -70,10 +70,14 @@ def pixels(image: Any, channels: int = 0) -> Array:
     return array if array.ndim == 3 else array[..., None]
 
 
-def encode(array: Array, kind: str = "PNG") -> bytes:
-    """An array (height, width) or (height, width, channels), uint8, as an image file's bytes."""
+def encode(array: Array, kind: str = "PNG", **options: Any) -> bytes:
+    """An array (height, width) or (height, width, channels), uint8, as an image file's bytes.
+
+    Args:
+        options: Pillow's, of the kind of file.
+    """
     library = pillow("encode an image")
     stream = io.BytesIO()
     squeezed = array[..., 0] if array.ndim == 3 and array.shape[2] == 1 else array
-    library.fromarray(squeezed).save(stream, kind)
+    library.fromarray(squeezed).save(stream, kind, **options)
     return stream.getvalue()

@@ -6,9 +6,9 @@ import dataclasses
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from weft.errors import TreeError, nameless
+from weft.errors import ArgumentError, TreeError, nameless
 from weft.ir.node import at_user_line
 
 
@@ -23,6 +23,7 @@ class Tree:
         keys: of a dictionary, sorted; fields of a dataclass or a named tuple.
         default: the default factory of a `defaultdict`.
         order: of a dictionary, its keys as they were inserted.
+        data: of a registered class, what its `flatten` gave besides children.
     """
 
     kind: Any = None
@@ -30,6 +31,7 @@ class Tree:
     children: tuple[Tree, ...] = ()
     default: Any = None
     order: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
+    data: Any = None
 
     @property
     def size(self) -> int:
@@ -47,6 +49,8 @@ class Tree:
         if self.kind is _Nothing:
             return None
         parts = [child._build(rest) for child in self.children]
+        if self.kind in NODES:
+            return NODES[self.kind].unflatten(self.data, tuple(parts))
         if issubclass(self.kind, dict):
             return self._dictionary(dict(zip(self.keys, parts, strict=True)))
         if self.kind in (list, tuple):
@@ -70,6 +74,8 @@ class Tree:
         if self.kind is None or self.kind is _Nothing:
             return "None" if self.kind else "*"
         parts = list(map(str, self.children))
+        if self.kind in NODES:
+            return f"CustomNode({self.kind.__name__}[{self.data}], [{', '.join(parts)}])"
         if issubclass(self.kind, dict):
             pairs = zip(self.keys, parts, strict=True)
             shown = "{" + ", ".join([f"{key!r}: {part}" for key, part in pairs]) + "}"
@@ -88,24 +94,57 @@ class _Nothing:
     """The kind of `None`: a structure without leaves."""
 
 
+class Node(NamedTuple):
+    """How objects of a registered class are taken apart and made.
+
+    Attributes:
+        flatten: maps an object to its children and hashable data.
+        unflatten: maps data and children to an object.
+        keyed: maps an object to pairs of a key and a child, and data; `None` if there is none.
+    """
+
+    flatten: Callable[[Any], tuple[Any, Any]]
+    unflatten: Callable[[Any, Any], Any]
+    keyed: Callable[[Any], tuple[Any, Any]] | None = None
+
+
+NODES: Final[dict[type, Node]] = {}
+"""The registered classes."""
+
+
+def register(kind: type, node: Node) -> None:
+    """Make objects of a class structures.
+
+    Raises:
+        ArgumentError: the class is registered already.
+    """
+    if kind in NODES:
+        raise ArgumentError.here(f"Duplicate custom PyTreeDef type registration for {kind}.")
+    NODES[kind] = node
+    _is_leaf.cache_clear()
+
+
 LEAF = Tree()
 
 
-def flatten(structure: Any) -> tuple[list[Any], Tree]:
+def flatten(structure: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Tree]:
     """The leaves in order (of dictionaries, of their sorted keys), and the structure.
+
+    Args:
+        is_leaf: tells of a part whether it is a leaf, whatever is inside.
 
     >>> leaves, tree = flatten({"a": 1, "b": [2, (3,)]})
     >>> leaves, tree.build([10, 20, 30])
     ([1, 2, 3], {'a': 10, 'b': [20, (30,)]})
     """
     leaves: list[Any] = []
-    return leaves, _flatten(structure, leaves)
+    return leaves, _flatten(structure, leaves, is_leaf)
 
 
 @functools.lru_cache(maxsize=256)
 def _is_leaf(kind: type) -> bool:
     container = issubclass(kind, dict | list | tuple) or dataclasses.is_dataclass(kind)
-    return not container and kind is not type(None)
+    return not container and kind is not type(None) and kind not in NODES
 
 
 @functools.lru_cache(maxsize=256)
@@ -116,25 +155,29 @@ def _sorted(keys: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(sorted(keys, key=lambda key: (type(key).__name__, repr(key))))
 
 
-def _flatten(x: Any, leaves: list[Any]) -> Tree:
+def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None) -> Tree:
     kind = type(x)
-    if _is_leaf(kind):
+    if _is_leaf(kind) or (is_leaf is not None and is_leaf(x)):
         leaves.append(x)
         return LEAF
     if x is None:
         return Tree(_Nothing)
+    if kind in NODES:
+        parts, data = NODES[kind].flatten(x)
+        found = tuple([_flatten(part, leaves, is_leaf) for part in parts])
+        return Tree(kind, (), found, data=data)
     if isinstance(x, dict):
         order = tuple(x)
         keys = _sorted(order)
-        children = tuple([_flatten(x[key], leaves) for key in keys])
+        children = tuple([_flatten(x[key], leaves, is_leaf) for key in keys])
         return Tree(kind, keys, children, getattr(x, "default_factory", None), order)
     fields: Any = getattr(kind, "_fields", None)
     if isinstance(x, tuple) and fields is not None:
-        return Tree(kind, tuple(fields), tuple([_flatten(v, leaves) for v in x]))
+        return Tree(kind, tuple(fields), tuple([_flatten(v, leaves, is_leaf) for v in x]))
     if isinstance(x, list | tuple):
-        return Tree(kind, (), tuple([_flatten(v, leaves) for v in x]))
+        return Tree(kind, (), tuple([_flatten(v, leaves, is_leaf) for v in x]))
     names = tuple([f.name for f in dataclasses.fields(x) if f.init])
-    return Tree(kind, names, tuple([_flatten(getattr(x, n), leaves) for n in names]))
+    return Tree(kind, names, tuple([_flatten(getattr(x, n), leaves, is_leaf) for n in names]))
 
 
 def map_structure(function: Callable[..., Any], first: Any, *others: Any) -> Any:

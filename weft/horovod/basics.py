@@ -8,9 +8,9 @@ from typing import Any
 import weft.distributed as dist
 from weft.collectives.elements import compute_pending
 from weft.collectives.reduce_op import ReduceOp
-from weft.errors import DistributedError
+from weft.errors import ArgumentError, DistributedError
 from weft.horovod import timeline
-from weft.horovod.process_set import ProcessSet, add_process_set
+from weft.horovod.process_set import ProcessSet, add_process_set, ranks_of
 from weft.host.cores import local_rank as _local_rank
 from weft.host.cores import local_size as _local_size
 from weft.transport import session
@@ -21,18 +21,45 @@ Sum = ReduceOp.SUM
 Min = ReduceOp.MIN
 Max = ReduceOp.MAX
 Product = ReduceOp.PRODUCT
+HorovodInternalError = DistributedError
 
 
-def init(process_sets: Sequence[ProcessSet | Sequence[int]] | None = None) -> None:
+class HostsUpdatedInterrupt(RuntimeError):
+    """Hosts were added or removed; never raised: a job's hosts are fixed.
+
+    Attributes:
+        skip_sync: whether state need not be copied to all ranks.
+    """
+
+    def __init__(self, skip_sync: bool = False) -> None:
+        super().__init__(skip_sync)
+        self.skip_sync = skip_sync
+
+
+def init(
+    comm: Any = None, process_sets: Sequence[ProcessSet | Sequence[int]] | str | None = None
+) -> None:  # fmt: skip
     """Join the job that the launcher has started; does nothing if called again.
 
     Args:
+        comm: a communicator of mpi4py or a list of ranks; must have all ranks of the job.
         process_sets: subsets of ranks that run collectives of their own; the same on all ranks.
+            With or without `"dynamic"`, `add_process_set` adds others.
+
+    Raises:
+        ArgumentError: `comm` leaves out ranks, or two process sets have the same ranks.
     """
     if dist.is_initialized():
         return
     dist.init_process_group()
-    for each in process_sets or ():
+    ranks = list(range(dist.get_world_size()))
+    if comm is not None and sorted(ranks_of(comm) or ranks) != ranks:
+        dist.destroy_process_group()
+        raise ArgumentError.here(
+            f"hvd.init: expected all ranks of the job, got {ranks_of(comm)}: start fewer, or give "
+            "collectives a process_set"
+        )
+    for each in () if process_sets is None or isinstance(process_sets, str) else process_sets:
         add_process_set(each)
     timeline.start_if_asked()
 
@@ -157,7 +184,8 @@ def _check(name: str) -> None:
 
 
 __all__ = [
-    "Average", "Sum", "ccl_built", "cross_rank", "cross_size", "cuda_built", "ddl_built",
-    "gloo_built", "gloo_enabled", "init", "is_initialized", "local_rank", "local_size", "mpi_built",
-    "mpi_enabled", "mpi_threads_supported", "nccl_built", "rank", "rocm_built", "shutdown", "size",
+    "Average", "HorovodInternalError", "HostsUpdatedInterrupt", "Sum", "ccl_built", "cross_rank",
+    "cross_size", "cuda_built", "ddl_built", "gloo_built", "gloo_enabled", "init", "is_initialized",
+    "local_rank", "local_size", "mpi_built", "mpi_enabled", "mpi_threads_supported", "nccl_built",
+    "rank", "rocm_built", "shutdown", "size",
 ]  # fmt: skip

@@ -158,6 +158,7 @@ COLLECTIVES: Final = {
             Form("reducescatter"),
             Form("reducescatter_async", later=True),
             Form("grouped_reducescatter", grouped=True),
+            Form("grouped_reducescatter_async", grouped=True, later=True),
         ),
         {
             "torch": (_NAME, _COMPRESSION, _MEAN, _PROCESS_SET, *_FACTORS),
@@ -173,6 +174,7 @@ COLLECTIVES: Final = {
             Form("allgather"),
             Form("allgather_async", later=True),
             Form("grouped_allgather", grouped=True),
+            Form("grouped_allgather_async", grouped=True, later=True),
         ),
         {"torch": (_NAME, _PROCESS_SET), "tensorflow": (_NAME, _PROCESS_SET), "keras": (_NAME,)},
     ),

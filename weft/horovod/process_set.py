@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from weft.errors import ArgumentError, DistributedError
 from weft.transport import session
@@ -14,7 +15,7 @@ class ProcessSet:
     """A subset of the ranks; registered by `add_process_set` or `init`.
 
     Args:
-        ranks: ranks of the job; `None` for all.
+        ranks_or_comm: ranks of the job, or a communicator of mpi4py; `None` for all.
 
     Attributes:
         ranks: in ascending order; `None` for all.
@@ -29,8 +30,8 @@ class ProcessSet:
         >>> hvd.shutdown()
     """
 
-    def __init__(self, ranks: Sequence[int] | None = None) -> None:
-        self.ranks = None if ranks is None else sorted(ranks)
+    def __init__(self, ranks_or_comm: Any = None) -> None:
+        self.ranks = None if ranks_or_comm is None else sorted(ranks_of(ranks_or_comm))
         self.process_set_id: int | None = None
         self._group: Group | None = None
 
@@ -98,6 +99,14 @@ class ProcessSet:
         return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
 
 
+def ranks_of(ranks_or_comm: Any) -> list[int]:
+    """Ranks of the job, given as they are or by a communicator of mpi4py."""
+    if not hasattr(ranks_or_comm, "Get_group"):
+        return [int(rank) for rank in ranks_or_comm]
+    mpi: Any = importlib.import_module("mpi4py.MPI")
+    return mpi.Group.Translate_ranks(ranks_or_comm.Get_group(), None, mpi.COMM_WORLD.Get_group())
+
+
 _registered: Final[list[ProcessSet]] = []
 
 
@@ -109,6 +118,18 @@ def _whole() -> ProcessSet:
 
 global_process_set: Final = _whole()
 """All ranks."""
+
+
+def by_number(process_set_id: int) -> ProcessSet:
+    """The process set with a number.
+
+    Raises:
+        ArgumentError: none has it.
+    """
+    for each in (global_process_set, *_registered):
+        if each.process_set_id == process_set_id and (each.ranks is None or each.is_current):
+            return each
+    raise ArgumentError.here(f"process set: expected the number of one, got {process_set_id}")
 
 
 def add_process_set(process_set: ProcessSet | Sequence[int]) -> ProcessSet:

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.collectives.elements import kind
 from weft.collectives.reduce_op import ReduceOp
-from weft.errors import ArgumentError, DistributedError, ShapeError
+from weft.errors import ArgumentError, DistributedError, RanksDifferError, ShapeError
 from weft.horovod.adasum import adasum
 from weft.horovod.compression import Compressor, NoneCompressor
 from weft.ir.dtype import DType, as_dtype
@@ -83,7 +83,10 @@ class Reduction:
 
     def scaled(self, x: Array, factor: float) -> Array:
         """An array times a factor, of its own type; integers are rounded towards zero."""
-        return x if factor == 1.0 else (x * factor).astype(x.dtype)
+        if factor == 1.0:
+            return x
+        wide = x.astype(np.float32) if as_dtype(x.dtype).is_floating and x.itemsize == 2 else x
+        return (wide * factor).astype(x.dtype)
 
 
 def quotient(x: Array, divisor: int) -> Array:
@@ -132,7 +135,7 @@ def gather(group: Group, x: Array) -> Gathered:
     kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "allgather: shapes")]
     for member, each in enumerate(kinds):
         if (each[0], each[1][1:]) != (kinds[0][0], kinds[0][1][1:]):
-            raise ShapeError.here(
+            raise RanksDifferError.here(
                 "allgather: expected tensors that differ in their first dimension alone, got "
                 f"{_shown(kinds[0])} on rank {group.ranks[0]} and {_shown(each)} on rank "
                 f"{group.ranks[member]}"

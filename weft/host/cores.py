@@ -54,13 +54,15 @@ def local_size(env: Mapping[str, str] | None = None) -> int:
 def name_ranks() -> None:
     """Say in the environment what `torchrun` says there, for programs that read it.
 
-    `RANK`, `WORLD_SIZE`, `LOCAL_RANK` and `LOCAL_WORLD_SIZE`, where a launcher of MPI says them.
+    `RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `LOCAL_WORLD_SIZE` and `GROUP_RANK`, the number of the
+    machine, where a launcher of MPI says them.
     """
     for rank, size in SIZES:
         if rank in os.environ and size in os.environ:
             for name, value in (
                 ("RANK", os.environ[rank]), ("WORLD_SIZE", os.environ[size]),
                 ("LOCAL_RANK", local_rank()), ("LOCAL_WORLD_SIZE", local_size()),
+                ("GROUP_RANK", int(os.environ[rank]) // local_size()),
             ):  # fmt: skip
                 os.environ.setdefault(name, str(value))
 

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from weft.errors import StateError
+from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
 from weft.mirror import table
 from weft.mirror.mirror import Mirror
@@ -55,7 +56,14 @@ class Installed(Distribution):
 
 
 class Finder(MetaPathFinder):
-    """Finds the mirrors, and their versions, before anything that is installed."""
+    """Finds the mirrors, and their versions, before anything that is installed.
+
+    Attributes:
+        libraries: those that it answers for.
+    """
+
+    def __init__(self) -> None:
+        self.libraries: set[str] = set()
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -66,9 +74,12 @@ class Finder(MetaPathFinder):
             ModuleNotFoundError: Weft lacks the module.
         """
         del path, target
-        if fullname in table.modules():  # or a module of another package that asks for ranks
+        library = fullname.partition(".")[0]
+        if fullname in table.modules() and (
+            library in self.libraries or library not in table.LIBRARIES
+        ):  # one of another package may ask for ranks
             return ModuleSpec(fullname, MirrorLoader(), is_package=True)
-        if fullname.partition(".")[0] not in table.LIBRARIES:
+        if library not in self.libraries:
             return None
         if _is_question():
             return None
@@ -79,8 +90,8 @@ class Finder(MetaPathFinder):
     ) -> Iterable[Distribution]:
         """The versions of mirrored libraries."""
         name = getattr(context, "name", None)
-        asked = table.LIBRARIES if name is None else [name.replace("-", "_").lower()]
-        return [Installed(library) for library in asked if library in table.LIBRARIES]
+        asked = self.libraries if name is None else [name.replace("-", "_").lower()]
+        return [Installed(library) for library in asked if library in self.libraries]
 
 
 def _is_question() -> bool:
@@ -91,38 +102,56 @@ def _is_question() -> bool:
     return frame is not None and frame.f_globals.get("__name__") == "importlib.util"
 
 
-def install() -> None:
-    """Let Weft answer imports of the libraries' names, from now on; again does nothing.
+def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
+    """Let Weft answer imports of libraries' names, from now on; again does nothing.
 
     Raises:
         StateError: the program has imported one of the libraries already.
     """
-    if any(isinstance(finder, Finder) for finder in sys.meta_path):
-        return
-    loaded = [name for name in table.LIBRARIES if name in sys.modules]
+    finder = next((f for f in sys.meta_path if isinstance(f, Finder)), None)
+    new = set(libraries).difference(() if finder is None else finder.libraries)
+    loaded = [name for name in table.LIBRARIES if name in new and name in sys.modules]
     if loaded:
         raise StateError.here(
-            f"weft.as_torch: expected to be imported before {loaded[0]}: make it the first line"
+            f"weft.{_face(loaded[0])}: expected to be imported before {loaded[0]}: make it the "
+            "first line"
         )
     table.modules()  # read before imports ask for it
-    sys.meta_path.insert(0, Finder())
-    DType.prefix = "torch."  # programs take `str(dtype)` apart
-    multiprocessing.spawn.get_preparation_data = _prepared(
-        multiprocessing.spawn.get_preparation_data
-    )
+    if finder is None:
+        finder = Finder()
+        sys.meta_path.insert(0, finder)
+        multiprocessing.spawn.get_preparation_data = _prepared(
+            multiprocessing.spawn.get_preparation_data, finder
+        )
+    if "torch" in new:
+        DType.prefix = "torch."  # programs take `str(dtype)` apart
+        name_ranks()  # programs for `torchrun` read the environment first
+    finder.libraries.update(new)
+
+
+def _face(library: str) -> str:
+    """The module to import for a library."""
+    if library in table.JAX:
+        return "as_jax"
+    return "as_tensorflow" if library in table.TENSORFLOW else "as_torch"
 
 
 class _Installed:
-    """Installs where it is unpickled."""
+    """Installs the same libraries where it is unpickled."""
 
-    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
-        return install, ()
+    def __init__(self, finder: Finder) -> None:
+        self.libraries = tuple(sorted(finder.libraries))
+
+    def __reduce__(self) -> tuple[Callable[..., None], tuple[tuple[str, ...]]]:
+        return install, (self.libraries,)
 
 
-def _prepared(before: Callable[[str], dict[str, Any]]) -> Callable[[str], dict[str, Any]]:
+def _prepared(
+    before: Callable[[str], dict[str, Any]], finder: Finder
+) -> Callable[[str], dict[str, Any]]:
     """What a new process is told first, beside which it installs the same."""
 
     def get_preparation_data(name: str) -> dict[str, Any]:
-        return {"weft": _Installed(), **before(name)}
+        return {"weft": _Installed(finder), **before(name)}
 
     return get_preparation_data

@@ -19,12 +19,12 @@ from typing import Final
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
     "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
+    "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
-_ALIASES: Final = {
-    "lightning.pytorch": "pytorch_lightning", "lightning.fabric": "lightning_fabric",
-}  # fmt: skip
-"""Packages of Lightning that are also installed under another name."""
+JAX: Final = ("jax", "jaxlib")
+TENSORFLOW: Final = ("tensorflow",)
+TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
 
 
 def _rows(file: str) -> list[str]:
@@ -32,12 +32,20 @@ def _rows(file: str) -> list[str]:
     return [line for row in text.splitlines() if (line := row.partition("#")[0].strip())]
 
 
+ALIASES: Final = {
+    "pytorch_lightning": "lightning.pytorch", "lightning_fabric": "lightning.fabric",
+    "tensorflow.python.keras": "tensorflow.keras",
+    "tensorflow.compat.v1": "tensorflow",
+}  # fmt: skip
+"""Modules with the names of another, and those below with the names of the others below."""
+
+
 def _aliased(rows: dict[str, str]) -> dict[str, str]:
-    """Rows of `lightning.pytorch` for `pytorch_lightning`, and the like."""
+    """The rows of the aliases."""
     return {
         new + name.removeprefix(old): to
+        for new, old in ALIASES.items()
         for name, to in rows.items()
-        for old, new in _ALIASES.items()
         if f"{name}.".startswith(f"{old}.")
     }
 

@@ -17,7 +17,7 @@ from weft.errors import DTypeError, ShapeError, nameless
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import at_user_line
 from weft.ir.shape import known, show
-from weft.numpy.promotion import NUMPY, promote
+from weft.numpy.promotion import rules_of
 from weft.ops.declaration import REGISTRY
 from weft.ops.refusal import shown
 
@@ -125,7 +125,7 @@ def _holds_arrays(x: Any) -> bool:
 def _stacked(x: Any) -> Any:
     """Nested lists of arrays as one array."""
     rows = [array_like(v) for v in x]
-    dtype = common([r.lazy.type.dtype for r in rows])
+    dtype = common(rows)
     lazies = [cast(r.lazy, dtype) for r in rows]
     shapes = {known(y.type.shape) for y in lazies}
     if len(shapes) != 1:
@@ -135,12 +135,9 @@ def _stacked(x: Any) -> Any:
     return wrap(record(REGISTRY["stack"], lazies, {"axis": 0})[0], like)
 
 
-def common(dtypes: Sequence[DType]) -> DType:
-    """The dtype to which values are promoted."""
-    found = dtypes[0]
-    for dtype in dtypes[1:]:
-        found = promote(found, dtype)
-    return found
+def common(arrays: Sequence[Any]) -> DType:
+    """The dtype to which arrays are promoted."""
+    return rules_of(arrays).result([x.lazy.type for x in arrays])
 
 
 def operands(*xs: Any) -> list[Any]:
@@ -154,10 +151,10 @@ def alike(*xs: Any) -> list[Any]:
     """Arguments as arrays of their common dtype."""
     given = operands(*xs)
     arrays = [x for x in given if type(x) not in NUMBERS]
-    dtype = common([x.lazy.type.dtype for x in arrays])
+    dtype = common(arrays)
     for x in given:
         if type(x) in NUMBERS:
-            dtype = NUMPY.number(x, dtype)
+            dtype = rules_of(arrays).number(x, dtype)
     return [
         converted(x, dtype) if isinstance(x, Handle) else wrap(lazy_of(x, dtype), arrays[0])
         for x in given
@@ -167,7 +164,7 @@ def alike(*xs: Any) -> list[Any]:
 def floats(x: Any) -> Any:
     """An argument as a floating-point or complex array."""
     x = array_like(x)
-    return converted(x, NUMPY.floating(x.lazy.type.dtype))
+    return converted(x, rules_of([x]).floating(x.lazy.type.dtype))
 
 
 def typed(x: Any, dtype: Any) -> Any:

@@ -47,6 +47,10 @@ class NumpyRules(Rules):
 
     wraps = False
 
+    def promote(self, a: DType, b: DType) -> DType:
+        """The common dtype of two."""
+        return promote(a, b)
+
     def result(self, operands: Sequence[TensorType]) -> DType:
         """The common dtype of arrays."""
         return functools.reduce(promote, [t.dtype for t in operands])
@@ -70,6 +74,11 @@ class NumpyRules(Rules):
 
 _SINGLE: Final = (types.float16, types.bfloat16, types.float32)
 NUMPY: Final = NumpyRules()
+
+
+def rules_of(xs: Sequence[Any]) -> NumpyRules:
+    """The rules of the first array; NumPy's if there are only other tensors."""
+    return next((r for x in xs if isinstance(r := getattr(x, "rules", None), NumpyRules)), NUMPY)
 
 
 def _type_of(x: Any) -> DType:

@@ -29,6 +29,7 @@ from weft.tf1 import (
     logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
 )  # fmt: skip
 from weft.tf1.control.branch import *
+from weft.tf1.control.check import *
 from weft.tf1.control.dependency import *
 from weft.tf1.control.dependency import tuple_ as tuple
 from weft.tf1.control.functional_loop import *
@@ -49,6 +50,7 @@ from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError
+from weft.tf1.framework.behavior import *
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import *
 from weft.tf1.framework.convert import of_op as _of_op
@@ -60,6 +62,7 @@ from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
 from weft.tf1.framework.tensor_shape import *
+from weft.tf1.indexing.data_dependent import *
 from weft.tf1.indexing.order import *
 from weft.tf1.indexing.segment_reduction import *
 from weft.tf1.indexing.slicing import *
@@ -85,6 +88,8 @@ from weft.tf1.variable.partitioner import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *
+from weft.tf1.version import VERSION as VERSION
+from weft.tf1.version import VERSION as __version__
 
 mul = multiply
 sub = subtract
@@ -105,8 +110,6 @@ for _part in (
 _guard(globals())
 
 _ABSENT = {
-    "shapes that depend on data": ("boolean_mask", "setdiff1d", "sparse_to_dense", "unique"),
-    "estimators": ("feature_column",),
     "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
 }
 
@@ -131,6 +134,21 @@ def _declared(name: str) -> Any:
 # Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
 # of Keras's layers.
 _exports.lazy(
-    globals(), {"weft.tf1": ["contrib", "keras", "layers"]}, _declared,
+    globals(),
+    {
+        "weft.tf1": [
+            "config", "contrib", "feature_column", "image", "keras", "layers", "sparse", "test",
+        ],
+        "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
+        "weft.tf1.framework": ["nest"],
+        "weft.tf1.image": ["random_crop"],
+        "weft.tf1.sparse": [
+            "sparse_add", "sparse_concat", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
+            "sparse_retain", "sparse_slice", "sparse_tensor_dense_matmul",
+            "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
+            "sparse_transpose",
+        ],
+    },
+    _declared,
     lambda: _declaration.sources("tf1"),
 )  # fmt: skip

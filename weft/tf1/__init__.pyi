@@ -27,6 +27,7 @@ from weft.tf1 import strings as strings
 from weft.tf1 import summary as summary
 from weft.tf1 import train as train
 from weft.tf1.control.branch import *
+from weft.tf1.control.check import *
 from weft.tf1.control.dependency import *
 from weft.tf1.control.dependency import tuple_ as _tuple
 tuple = _tuple
@@ -48,6 +49,7 @@ from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError as OpError
+from weft.tf1.framework.behavior import *
 from weft.tf1.framework.collection import GraphKeys as GraphKeys
 from weft.tf1.framework.convert import *
 from weft.tf1.framework.device_spec import *
@@ -59,6 +61,7 @@ from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
 from weft.tf1.framework.tensor_shape import *
+from weft.tf1.indexing.data_dependent import *
 from weft.tf1.indexing.order import *
 from weft.tf1.indexing.segment_reduction import *
 from weft.tf1.indexing.slicing import *
@@ -84,9 +87,32 @@ from weft.tf1.variable.partitioner import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *
+from weft.tf1.version import VERSION as VERSION
+from weft.tf1 import config as config
 from weft.tf1 import contrib as contrib
+from weft.tf1 import feature_column as feature_column
+from weft.tf1 import image as image
 from weft.tf1 import keras as keras
 from weft.tf1 import layers as layers
+from weft.tf1 import sparse as sparse
+from weft.tf1 import test as test
+from weft.tf1.control.tape import GradientTape as GradientTape
+from weft.tf1.control.tape import custom_gradient as custom_gradient
+from weft.tf1.control.tape import make_template as make_template
+from weft.tf1.framework import nest as nest
+from weft.tf1.image import random_crop as random_crop
+from weft.tf1.sparse import sparse_add as sparse_add
+from weft.tf1.sparse import sparse_concat as sparse_concat
+from weft.tf1.sparse import sparse_reduce_sum as sparse_reduce_sum
+from weft.tf1.sparse import sparse_reorder as sparse_reorder
+from weft.tf1.sparse import sparse_reshape as sparse_reshape
+from weft.tf1.sparse import sparse_retain as sparse_retain
+from weft.tf1.sparse import sparse_slice as sparse_slice
+from weft.tf1.sparse import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
+from weft.tf1.sparse import sparse_tensor_to_dense as sparse_tensor_to_dense
+from weft.tf1.sparse import sparse_to_dense as sparse_to_dense
+from weft.tf1.sparse import sparse_to_indicator as sparse_to_indicator
+from weft.tf1.sparse import sparse_transpose as sparse_transpose
 mul = multiply
 sub = subtract
 neg = negative

@@ -140,6 +140,7 @@ _TRANSLATIONS: tuple[tuple[type[errors.WeftError], type[OpError]], ...] = (
     (errors.ExistsError, AlreadyExistsError),
     (errors.DeniedError, PermissionDeniedError),
     (errors.UninitializedError, FailedPreconditionError),
+    (errors.DistributedError, FailedPreconditionError),
     (LinAlgError, InvalidArgumentError),
     (errors.OutOfMemoryError, ResourceExhaustedError),
     (errors.UserOpError, UnknownError),
@@ -158,6 +159,9 @@ def translate(error: errors.WeftError) -> errors.WeftError:
     """The TensorFlow exception for an error of a run; other exceptions are unchanged."""
     if isinstance(error, OpError):
         return error
+    cause = error.__cause__
+    if isinstance(error, errors.UserOpError) and isinstance(cause, OpError):
+        return type(cause)(None, cause.op, str(error))
     for kind, translation in _TRANSLATIONS:
         if isinstance(error, kind):
             return _both(translation, type(error))(None, None, str(error))

@@ -88,6 +88,65 @@ class Sets(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             setattr(module, name, made(name))
 
 
+class Misc(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """`scipy.misc`'s functions of images, which SciPy no longer has."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "scipy.misc":
+            return None
+        return importlib.util.spec_from_loader(name, self)
+
+    def exec_module(self, module):
+        import numpy as np
+        from PIL import Image
+
+        def toimage(array, **options):
+            array = np.asarray(array)
+            if array.dtype != np.uint8:
+                low, high = array.min(), array.max()
+                array = ((array - low) / max(high - low, 1e-12) * 255).astype(np.uint8)
+            return Image.fromarray(array)
+
+        def imresize(array, size, interp="bilinear", mode=None):
+            image = toimage(array)
+            if isinstance(size, int):
+                size = [s * size / 100 for s in image.size[::-1]]
+            if isinstance(size, float):
+                size = [s * size for s in image.size[::-1]]
+            return np.asarray(image.resize((int(size[1]), int(size[0]))))
+
+        def imread(name, flatten=False, mode=None):
+            image = Image.open(name)
+            return np.asarray(image.convert("F" if flatten else mode or image.mode))
+
+        module.imread, module.imresize, module.toimage = imread, imresize, toimage
+        module.imsave = lambda name, array: toimage(array).save(name)
+
+
+class Compat(importlib.abc.MetaPathFinder):
+    """`tensorflow` is `tensorflow.compat.v1` of TensorFlow 2."""
+
+    def find_spec(self, name, path, target=None):
+        if name != "tensorflow":
+            return None
+        sys.meta_path.remove(self)
+        import tensorflow.compat.v1 as v1
+
+        v1.disable_v2_behavior()
+        names = vars(sys.modules["tensorflow"])
+        names.update({k: v for k, v in vars(v1).items() if not k.startswith("__")})
+        return sys.modules["tensorflow"].__spec__
+
+
 sys.meta_path.insert(0, Sets())
+sys.meta_path.insert(0, Misc())
+if os.environ.get("MADE_OLD_NUMPY"):  # names that NumPy had when these programs were written
+    import numpy
+
+    for old, new in {"float": float, "int": int, "object": object}.items():
+        setattr(numpy, old, new)
+    numpy.lib.pad = numpy.pad
+if os.environ.get("MADE_COMPAT"):
+    sys.meta_path.insert(0, Compat())
 if "MADE_VALUES" in os.environ and "multiprocessing" not in " ".join(sys.orig_argv):
     importlib.import_module("same_values")

@@ -13,7 +13,7 @@ from weft.distributed.fsdp.module import FSDPModule
 from weft.distributed.fsdp.neighbor import neighbors
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
-from weft.distributed.tensor.placement import Shard
+from weft.distributed.tensor.placement import Replicate, Shard
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
@@ -87,6 +87,8 @@ def fully_shard(
     if again is not None and not isinstance(again, bool):
         again, within = True, neighbors(group, again)
     unit = Unit(paths, dims, group, replicas, again, within, policy)
+    for p in paths.values():  # as a DTensor has
+        p.placements = (*[Replicate()] * (replicas is not None), Shard(dims.get(id(p), 0)))  # type: ignore[attr-defined]
     for i, each in enumerate(modules):
         _join(each, unit, f"{i}." if len(modules) > 1 else "")
     return module

@@ -97,7 +97,7 @@ class Nest(NamedTuple):
         """The same, where numbers have other types."""
         rows = zip(self.leaves, self.lazies, dtypes, strict=True)
         return self._replace(
-            lazies=tuple([v if v.type.dtype is d else lazy_of(x, d) for x, v, d in rows])
+            lazies=tuple([v if v.type.dtype is d else cast(lazy_of(x, d), d) for x, v, d in rows])
         )
 
 
@@ -117,7 +117,7 @@ def nest(structure: Any, what: str) -> Nest:
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in (int, float, complex)
+    return type(x) in (int, float, complex) or getattr(x, "weak", False) is True
 
 
 def _as_tensor(x: Any, what: str) -> Any:

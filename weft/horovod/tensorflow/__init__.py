@@ -31,6 +31,7 @@ from weft.horovod.tensorflow import elastic as elastic
 from weft.horovod.tensorflow.collective import *
 from weft.horovod.tensorflow.compression import Compression as Compression
 from weft.horovod.tensorflow.optimizer import *
+from weft.horovod.tensorflow.place import *
 from weft.horovod.timeline import *
 
 _exports.gather(globals(), "elastic")

@@ -19,6 +19,7 @@ from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet, global_process_set
 from weft.horovod.reduction import Op, Reduction, reduction_of
 from weft.horovod.tensorflow.movement import Movement, once
+from weft.ir.dtype import float32
 from weft.ir.node import Value
 from weft.tf1.control.dependency import group
 from weft.tf1.control.py_func import host_function
@@ -93,7 +94,12 @@ def _reduced(
 
 
 def _scaled(x: Value, factor: float) -> Value:
-    return x if factor == 1.0 else x * ops.declaration.constant_of(factor, x.dtype)
+    """A value times a factor; products of 16-bit floats are rounded once."""
+    if factor == 1.0:
+        return x
+    wide = ops.cast(x, dtype=float32) if x.dtype.size == 2 else x
+    y = wide * ops.declaration.constant_of(factor, wide.dtype)
+    return ops.cast(y, dtype=x.dtype) if wide is not x else y
 
 
 def _emitted(op_type: str, tensors: Sequence[Any], build: Any, name: str | None) -> list[Any]:
@@ -190,11 +196,15 @@ allgather, grouped_allgather = _functions("allgather", _gather)
 (alltoall,) = _functions("alltoall", _exchange)
 
 
-def join() -> Any:
+def join(device: int = -1) -> Any:
     """A tensor whose evaluation declares that this rank has no more data; the last rank to join.
 
     See `weft.horovod.torch.join`.
+
+    Args:
+        device: has no effect.
     """
+    del device
 
     def work() -> Array:
         return np.array(basics.join(), np.int32)
@@ -239,6 +249,21 @@ def broadcast_object(
     return map_structure(_plain, objects[0])
 
 
+def broadcast_object_fn(
+    root_rank: int = 0, session: Any = None, name: str | None = None,
+    process_set: ProcessSet = global_process_set,
+) -> Callable[[Any], Any]:  # fmt: skip
+    """`broadcast_object` as a function of the object.
+
+    Args:
+        root_rank: the rank in the job that sends.
+        session: ignored.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
+    return lambda obj: broadcast_object(obj, root_rank, session, name, process_set)
+
+
 def allgather_object(
     obj: Any,
     session: Any = None,
@@ -264,6 +289,6 @@ def _plain(x: Any) -> Any:
 
 __all__ = [
     "allgather", "allgather_object", "allreduce", "alltoall", "broadcast",
-    "broadcast_global_variables", "broadcast_object", "broadcast_variables",
+    "broadcast_global_variables", "broadcast_object", "broadcast_object_fn", "broadcast_variables",
     "grouped_allgather", "grouped_allreduce", "grouped_reducescatter", "join", "reducescatter",
 ]  # fmt: skip

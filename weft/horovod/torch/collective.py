@@ -11,7 +11,7 @@ from weft.collectives.elements import array, compute_pending, put
 from weft.eager.functions.api import Tensor
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, wrap
-from weft.errors import DistributedError
+from weft.errors import ArgumentError, DistributedError
 from weft.horovod import reduction
 from weft.horovod.collective_table import TORCH, Form, functions
 from weft.horovod.compression import Compressor, NoneCompressor
@@ -51,32 +51,56 @@ class _Call(NamedTuple):
         """Run it; returns the results, through which gradients flow."""
         if self.pull is None:
             return self.finish(self.run())
-        return list(_Differentiable.apply(self, *self.tensors))
+        arrays = self.run()
+        if len(self.tensors) == 1:
+            return list(_Differentiable.apply(self, arrays, *self.tensors))
+        pairs = zip(self.tensors, arrays, strict=True)  # each result may be differentiated alone
+        return [y for x, one in pairs for y in _Differentiable.apply(self, [one], x)]
 
     def later(self, returned: Callable[[list[Tensor]], Any]) -> int:
         """Start it on the communication thread; returns a handle. As with Horovod, no gradients."""
-        handle = next(_numbers)
+        handle, own = next(_numbers), (self.activity, self.group.number, *self.names)
+        if own in _in_flight.values():
+            raise ArgumentError.here(
+                f"{self.activity.lower()}: expected another name than that of a call in flight, "
+                f"got {self.names[0]!r}"
+            )
         future = self.group.transport.submit(self.run)
         _begun[handle] = future, lambda arrays: returned(self.finish(arrays))
+        _in_flight[handle] = own
         return handle
+
+
+def _together(calls: Sequence[_Call]) -> _Call:
+    """Several calls as one."""
+
+    def finish(arrays: Sequence[Any]) -> list[Tensor]:
+        return [y for call, one in zip(calls, arrays, strict=True) for y in call.finish(one)]
+
+    return calls[0]._replace(
+        names=[name for call in calls for name in call.names], finish=finish, pull=None,
+        work=lambda: [call.work() for call in calls],
+    )  # fmt: skip
 
 
 class _Differentiable(Function):
     """A call as part of the graph. All ranks make the calls of the backward pass, too."""
 
     @staticmethod
-    def forward(ctx: Any, call: _Call, *tensors: Tensor) -> Any:
+    def forward(ctx: Any, call: _Call, arrays: Any, *tensors: Tensor) -> Any:
         """The results as tensors."""
-        ctx.call, ctx.arrays = call, call.run()
-        return tuple(call.finish(ctx.arrays))
+        ctx.call, ctx.arrays = call, arrays
+        return tuple(call.finish(arrays))
 
     @staticmethod
     def backward(ctx: Any, *gs: Tensor) -> Any:
         """The gradients of the tensors."""
-        return (None, *ctx.call.pull(ctx.arrays, gs))
+        return (None, None, *ctx.call.pull(ctx.arrays, gs))
 
 
 _begun: Final[dict[int, tuple[Future[Any], Callable[[Any], Any]]]] = {}
+_in_flight: Final[dict[int, tuple[Any, ...]]] = {}
+"""Names of calls whose end the program has not seen yet, which is the same on all ranks."""
 _numbers: Final = itertools.count()
 _unnamed: Final[dict[str, itertools.count[int]]] = {}
 
@@ -90,7 +114,10 @@ def poll(handle: int) -> bool:
     Raises:
         DistributedError: `synchronize` has been called for it, or there is no such handle.
     """
-    return _of(handle, "poll")[0].done()
+    done = _of(handle, "poll")[0].done()
+    if done:
+        _in_flight.pop(handle, None)
+    return done
 
 
 def synchronize(handle: int) -> Any:
@@ -104,6 +131,7 @@ def synchronize(handle: int) -> Any:
     """
     future, finish = _of(handle, "synchronize")
     del _begun[handle]
+    _in_flight.pop(handle, None)
     return finish(future.result())
 
 
@@ -152,7 +180,10 @@ def _functions(
             call = prepare(tensors, names, form.in_place, **options)
             return call.later(returned) if form.later else returned(call.now())
         pairs = zip(tensors, names, strict=True)
-        return [y for x, n in pairs for y in prepare([x], [n], form.in_place, **options).now()]
+        calls = (prepare([x], [n], form.in_place, **options) for x, n in pairs)
+        if form.later:
+            return _together(list(calls)).later(returned)
+        return [y for call in calls for y in call.now()]
 
     return functions(TORCH, collective_name, perform)
 
@@ -267,8 +298,12 @@ def _exchange(
     allreduce, allreduce_, allreduce_async, allreduce_async_,
     grouped_allreduce, grouped_allreduce_, grouped_allreduce_async, grouped_allreduce_async_,
 ) = _functions("allreduce", _all_reduce, together=True)  # fmt: skip
-reducescatter, reducescatter_async, grouped_reducescatter = _functions("reducescatter", _scatter)
-allgather, allgather_async, grouped_allgather = _functions("allgather", _gather)
+(
+    reducescatter, reducescatter_async, grouped_reducescatter, grouped_reducescatter_async,
+) = _functions("reducescatter", _scatter)  # fmt: skip
+allgather, allgather_async, grouped_allgather, grouped_allgather_async = _functions(
+    "allgather", _gather
+)
 broadcast, broadcast_, broadcast_async, broadcast_async_ = _functions("broadcast", _broadcast)
 alltoall, alltoall_async = _functions("alltoall", _exchange)
 
@@ -286,7 +321,8 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
 __all__ = [
     "allgather", "allgather_async", "allreduce", "allreduce_", "allreduce_async",
     "allreduce_async_", "alltoall", "alltoall_async", "barrier", "broadcast", "broadcast_",
-    "broadcast_async", "broadcast_async_", "grouped_allgather", "grouped_allreduce",
-    "grouped_allreduce_", "grouped_allreduce_async", "grouped_allreduce_async_",
-    "grouped_reducescatter", "poll", "reducescatter", "reducescatter_async", "synchronize",
+    "broadcast_async", "broadcast_async_", "grouped_allgather", "grouped_allgather_async",
+    "grouped_allreduce", "grouped_allreduce_", "grouped_allreduce_async",
+    "grouped_allreduce_async_", "grouped_reducescatter", "grouped_reducescatter_async", "poll",
+    "reducescatter", "reducescatter_async", "synchronize",
 ]  # fmt: skip

@@ -48,6 +48,7 @@ class _Setting:
     process_set: ProcessSet
     by_rows: bool
     skip: bool = False
+    reduced: bool = False
     _large: Large | None = None
     _checked: bool = False
 
@@ -140,9 +141,14 @@ class _Distributed:
 
     _hvd: _Setting
 
+    @property
+    def _parameter_names(self) -> dict[Any, str]:
+        return dict(zip(self._hvd.parameters, self._hvd.names, strict=True))
+
     def synchronize(self) -> None:
         """Reduce gradients now, for example to clip them before `step`; see `skip_synchronize`."""
         self._hvd.reduce()
+        self._hvd.reduced = True
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
@@ -161,7 +167,11 @@ class _Distributed:
         """Reduce the gradients over ranks, then update."""
         self._hvd.check_start()
         if not self._hvd.skip:
+            if self._hvd.reduced:
+                text = "optimizer.step() called without optimizer.skip_synchronize() context"
+                warnings.warn(f"{text} after optimizer.synchronize()", stacklevel=2)
             self.synchronize()
+        self._hvd.reduced = False
         return super().step(closure)  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -60,13 +60,15 @@ def allgather_object(
 
 
 def broadcast_optimizer_state(
-    optimizer: Optimizer, root_rank: int, process_set: ProcessSet = global_process_set
-) -> None:
+    optimizer: Optimizer, root_rank: int, model: Any = None,
+    process_set: ProcessSet = global_process_set,
+) -> None:  # fmt: skip
     """Broadcast one rank's optimizer state to all ranks, in place.
 
     Args:
         optimizer: the optimizer.
         root_rank: the rank in the job that sends.
+        model: ignored.
         process_set: the ranks that take part.
     """
     state = broadcast_object(optimizer.state_dict(), root_rank, process_set=process_set)

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from fnmatch import fnmatch
 from functools import update_wrapper
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
-from weft.mirror.supplied import vision
-from weft.mirror.supplied.absent import absent
 from weft.mirror.supplied.same import given, no, nothing, same
 
 __all__ = [
@@ -27,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 DisableTorchFunctionSubclass = nullcontext
+_LIBRARIES: Final = "_C", "image"
 _made: dict[str, CustomOp] = {}
 
 
@@ -85,11 +84,6 @@ class CustomOp:
         self._gradient: Any = None
         update_wrapper(self, function)
 
-    @property
-    def default(self) -> CustomOp:
-        """Its only overload."""
-        return self
-
     def __call__(self, *arguments: Any) -> Any:
         if self._gradient is None:
             return self._function(*arguments)
@@ -111,6 +105,11 @@ class CustomOp:
 
     register_fake = register_kernel = staticmethod(given)
 
+    @property
+    def default(self) -> CustomOp:
+        """Its only overload."""
+        return self
+
 
 class _Namespace:
     """The operators of a program whose names begin alike: `torch.ops.NAMESPACE`."""
@@ -118,11 +117,8 @@ class _Namespace:
     def __init__(self, name: str) -> None:
         self._name = name
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> CustomOp:
         op = _made.get(f"{self._name}::{name}")
-        if op is None and self._name == "torchvision":
-            missing = absent(f"torch.ops.torchvision.{name}")
-            return CustomOp(getattr(vision, name.lstrip("_"), missing))
         if op is None:
             raise AttributeError(f"torch.ops.{self._name}.{name}: there is no such operator")
         return op
@@ -151,7 +147,7 @@ wrap_triton = same
 
 
 def __getattr__(name: str) -> _Namespace:
-    if name != "torchvision" and not any(known.startswith(f"{name}::") for known in _made):
+    if not any(known.startswith(f"{name}::") for known in _made):
         raise AttributeError(f"torch.ops.{name}: there are no such operators")
     return _Namespace(name)
 
@@ -166,12 +162,13 @@ def get_ctx() -> NoReturn:
 
 
 def load_library(path: Any) -> None:
-    """Refused: compiled operators are PyTorch's, except torchvision's, some of which are here.
+    """Take torchvision's operators, which Weft has; others are compiled for PyTorch.
 
     Raises:
         OSError: it is another library.
     """
-    if fnmatch(str(path), "*torchvision/_C.*"):
+    library = Path(path)
+    if library.parent.name == "torchvision" and library.name.startswith(_LIBRARIES):
         return
     raise OSError(f"{path}: its operators are compiled for PyTorch, which is not loaded")
 

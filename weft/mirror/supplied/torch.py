@@ -6,6 +6,7 @@ from typing import Any
 
 import ml_dtypes
 
+from weft.distributions import Dirichlet
 from weft.eager.tensor.device import refuse_cuda
 from weft.eager.tensor.dtype.dtype_info import finfo as limits
 from weft.eager.tensor.dtype.dtype_name import dtype_meant
@@ -15,8 +16,8 @@ from weft.mirror.supplied.absent import Absent
 from weft.mirror.supplied.same import nothing, same
 
 __all__ = [
-    "check", "compile", "custom_fwd", "finfo", "get_num_interop_threads", "set_default_tensor_type",
-    "set_num_interop_threads", "set_warn_always", "typename",
+    "check", "compile", "custom_fwd", "finfo", "get_num_interop_threads", "sample_dirichlet",
+    "set_default_tensor_type", "set_num_interop_threads", "set_warn_always", "typename",
 ]  # fmt: skip
 
 compile = same
@@ -32,6 +33,11 @@ def typename(obj: Any, /) -> str:
     kind = obj if isinstance(obj, type) else type(obj)
     place = kind.__module__
     return kind.__qualname__ if place == "builtins" else f"{place}.{kind.__qualname__}"
+
+
+def sample_dirichlet(input: Any) -> Any:
+    """Draws of a Dirichlet distribution with these concentrations."""
+    return Dirichlet(input).sample()
 
 
 def check(condition: Any, message: Any = "") -> None:

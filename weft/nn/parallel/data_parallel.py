@@ -19,10 +19,12 @@ from weft.eager.tensor.autograd.hook import watch_backward
 from weft.errors import ArgumentError, DistributedError
 from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
+from weft.nn.parallel.bucket import Hook, hooked
 from weft.nn.parallel.large import Exchanged, Large
 from weft.nn.parallel.shard import Streams, check_shards, in_shards
 from weft.transport import collective
 from weft.transport.group import Group
+from weft.transport.join import join_all
 
 BUCKET_MB: Final = 8.0
 
@@ -46,7 +48,10 @@ class DistributedDataParallel(Module):
         static_graph: as `find_unused_parameters`.
         bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
             its bucket is complete, during the backward pass.
-        device_ids, output_device, dim, gradient_as_bucket_view: accepted if they change nothing.
+        device_ids, output_device, dim, gradient_as_bucket_view, delay_all_reduce_named_params,
+            param_to_hook_all_reduce, skip_all_reduce_unused_params: have no effect.
+        mixed_precision: must be `None`: write `autocast`.
+        device_mesh: with one dimension, instead of `process_group`.
         shards: a power of two: in training the global batch is split into this many shards, which
             are computed one by one; their gradients are added in a fixed tree. Then parameters are
             bitwise equal on 1, 2, 4, ... ranks, up to that number. Each rank's batch size must be a
@@ -74,11 +79,21 @@ class DistributedDataParallel(Module):
         broadcast_buffers: bool = True, init_sync: bool = True, process_group: Group | None = None,
         bucket_cap_mb: float | None = None, find_unused_parameters: bool = False,
         gradient_as_bucket_view: bool = False, static_graph: bool = False,
-        shards: int | None = None,
+        delay_all_reduce_named_params: Any = None, param_to_hook_all_reduce: Any = None,
+        mixed_precision: None = None, device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False, shards: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.module = module
-        self.process_group = member(process_group, "DistributedDataParallel")
+        if mixed_precision is not None:
+            raise ArgumentError.here(
+                "DistributedDataParallel: expected mixed_precision=None: call the model in "
+                'torch.autocast("cpu", torch.bfloat16)'
+            )
+        chosen = process_group if device_mesh is None else device_mesh.get_group()
+        self.process_group = member(chosen, "DistributedDataParallel")
+        self._hook: tuple[Hook, Any] | None = None
+        self._joining = False
         self.broadcast_buffers = broadcast_buffers
         self.find_unused_parameters = find_unused_parameters or static_graph
         self.require_backward_grad_sync = True
@@ -102,7 +117,7 @@ class DistributedDataParallel(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The module's own output."""
         if self.training and is_grad_enabled() and self.require_backward_grad_sync:
-            if self.broadcast_buffers:
+            if self.broadcast_buffers and not self._joining:
                 self._broadcast_buffers()
             if self._large.may_exchange:
                 run_pending_collectives()  # before this step begins, so that it becomes one program
@@ -130,6 +145,60 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
+    def register_comm_hook(self, state: Any, hook: Hook) -> None:
+        """Let a function reduce gradients, instead of their mean over ranks.
+
+        Args:
+            state: the function's first argument.
+            hook: called with it and each `GradBucket`, in the same order on all ranks; returns a
+                future of the vector that replaces the bucket's. `torch.distributed.algorithms.
+                ddp_comm_hooks.default_hooks` has some.
+
+        Raises:
+            ArgumentError: there is one already, or the batch is split into `shards`.
+        """
+        if self._hook is not None or self._shards:
+            raise ArgumentError.here(
+                "register_comm_hook: expected a DistributedDataParallel without a hook and shards"
+            )
+        self._hook = hook, state
+
+    @contextlib.contextmanager
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Iterator[None]:  # fmt: skip
+        """Context in which ranks may have different numbers of batches.
+
+        A rank that leaves it contributes zeros to the others' gradients until all have left it;
+        then all take the parameters and buffers of the last one. Inside, buffers are not broadcast.
+
+        Args:
+            divide_by_initial_world_size: must be true: means are over all ranks.
+            enable: `False` for a context without effect.
+            throw_on_early_termination: must be false.
+
+        Raises:
+            ArgumentError: another option, or a group of some ranks.
+        """
+        if not divide_by_initial_world_size or throw_on_early_termination:
+            raise ArgumentError.here(
+                "DistributedDataParallel.join: expected divide_by_initial_world_size=True and "
+                "throw_on_early_termination=False"
+            )
+        if enable and self.process_group.number:
+            raise ArgumentError.here("DistributedDataParallel.join: expected a group of all ranks")
+        self._joining = enable
+        try:
+            yield
+        finally:
+            self._joining = False
+        if enable:
+            run_pending_collectives()
+            last = join_all("DistributedDataParallel.join")
+            tensors = [*self.module.parameters(), *self.module.buffers()]
+            take_from_first(tensors, self.process_group, last)
+
     # -- gradients
 
     def after_backward(self, leaves: Sequence[Lazy]) -> None:
@@ -148,6 +217,9 @@ class DistributedDataParallel(Module):
         for p in chosen:
             if p.grad is None:
                 p.grad = p.detach().new_zeros(p.shape)
+        if self._hook is not None:
+            hooked(*self._hook, chosen, self._bucket_bytes)
+            return
         tables, products = Exchanged({}, set()) if self._shards else self._large.exchanged()
         group = self.process_group
         low = [p.grad for p in chosen if id(p) in products]

@@ -172,10 +172,10 @@ def Print(
     with name_scope(name, "Print", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
         items = [convert_to_tensor(d) for d in data]
-        return _passed_through("Print", tensor, items, show, scope)
+        return passed_through("Print", tensor, items, show, scope)
 
 
-def _passed_through(
+def passed_through(
     kind: str, tensor: Tensor, data: Sequence[Tensor], function: Callable[..., Any], scope: str
 ) -> Tensor:
     """An operation that passes its first input on after calling Python; gradients flow through."""

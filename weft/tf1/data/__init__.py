@@ -10,6 +10,7 @@ import numpy as np
 from weft.documentation import arguments_of
 from weft.pipeline import AUTOTUNE
 from weft.pipeline.pipeline import Pipeline
+from weft.tf1.data import experimental as experimental
 from weft.tf1.data.capture import argument
 from weft.tf1.data.dataset import Dataset
 from weft.tf1.data.iterator import Iterator
@@ -18,9 +19,23 @@ from weft.tf1.framework.convert import is_tensor
 from weft.tf1.framework.dtypes import string
 
 __all__ = [
-    "AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "Iterator", "TFRecordDataset",
-    "TextLineDataset",
+    "AUTOTUNE", "Dataset", "FixedLengthRecordDataset", "Iterator", "Options", "TFRecordDataset",
+    "TextLineDataset", "experimental", "make_initializable_iterator", "make_one_shot_iterator",
 ]  # fmt: skip
+
+
+class Options:
+    """Options of pipelines: any can be set, and none changes the elements."""
+
+
+def make_one_shot_iterator(dataset: Dataset) -> Iterator:
+    """See `Dataset.make_one_shot_iterator`."""
+    return dataset.make_one_shot_iterator()
+
+
+def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
+    """See `Dataset.make_initializable_iterator`."""
+    return dataset.make_initializable_iterator(shared_name)
 
 
 def _files(filenames: Any, read: Callable[[Any], Pipeline]) -> Dataset:

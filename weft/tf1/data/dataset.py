@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from weft.ops.resource.host_value import text_array
 from weft.pipeline.file.files import matching_files
 from weft.pipeline.pipeline import Pipeline
 from weft.pipeline.structure import leaves, map_leaves
-from weft.tf1.data.capture import argument, filled, is_input, values_at_start
+from weft.tf1.data.capture import argument, filled, is_input, plain, values_at_start
 from weft.tf1.data.generated import Generated
 from weft.tf1.data.iterator import Initializable, Iterator
 from weft.tf1.data.seed import order_seed
@@ -24,6 +24,7 @@ from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import is_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, string
 from weft.tf1.framework.host import is_text
+from weft.tf1.framework.tensor_shape import as_shape
 
 Make = Callable[[Sequence[Any]], Pipeline]
 _range = range
@@ -161,13 +162,17 @@ class Dataset(Specified):
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
         """`map_func` of each element: a function of tensors, which is traced once."""
         traced = Traced(map_func, self.spec)
-        change = lambda p, threads: p.map(traced.begun(), threads)  # noqa: E731
-        return self._then(change, traced.spec, [num_parallel_calls])
+
+        def change(p: Pipeline, threads: Any, *outside: Any) -> Pipeline:
+            return p.map(traced.given(outside).begun(), threads)
+
+        return self._then(change, traced.spec, [num_parallel_calls, *traced.captured])
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which `predicate` returns true, a boolean tensor."""
         traced = Traced(predicate, self.spec)
-        return self._then(lambda p: p.filter(traced.begun()))
+        change = lambda p, *outside: p.filter(traced.given(outside).begun())  # noqa: E731
+        return self._then(change, None, list(traced.captured))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that `map_func` returns, one after the other."""
@@ -206,8 +211,11 @@ class Dataset(Specified):
         wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
 
+        shapes = _per_leaf(self.spec, padded_shapes, lambda s: as_shape(s).as_list())
+        values = None if padding_values is None else _per_leaf(self.spec, padding_values, plain)
+
         def change(p: Pipeline, size: int, whole: bool) -> Pipeline:
-            return p.padded_batch(size, padded_shapes, padding_values, whole)
+            return p.padded_batch(size, shapes, values, whole)
 
         return self._then(change, spec, [batch_size, drop_remainder])
 
@@ -284,6 +292,11 @@ class Dataset(Specified):
         """`transformation_func(self)`."""
         return transformation_func(self)
 
+    def with_options(self, options: Any) -> Dataset:
+        """Itself: options of pipelines change no elements."""
+        del options
+        return self
+
     # iterators
 
     def make_one_shot_iterator(self) -> Iterator:
@@ -349,6 +362,20 @@ def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[
         ]
 
     return make, [x for part in parts for x in part.inputs]
+
+
+def _per_leaf(spec: Any, given: Any, leaf: Callable[[Any], Any]) -> Any:
+    """What is given for each leaf of elements, nested as they are; one for all is given again."""
+
+    def each(part: Any, value: Any) -> list[Any]:
+        if isinstance(part, Spec):
+            return [leaf(value)]
+        if isinstance(part, Mapping):
+            return [x for key in part for x in each(part[key], value[key])]
+        return [x for p, v in zip(part, value, strict=True) for x in each(p, v)]
+
+    found = each(spec, given)
+    return found[0] if len(found) == 1 else tuple(found)
 
 
 class Nested:

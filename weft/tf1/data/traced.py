@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -38,6 +38,9 @@ class Traced:
         self.__name__ = title(function)
         self.graph = Graph()
         self.graph.seed = get_default_graph().seed
+        self.captured: dict[Any, Any] = {}  # tensors outside -> placeholders
+        self.known: dict[Any, Any] = {}  # placeholders -> the values of those tensors
+        self.graph.capture = self._capture
         self.local = threading.local()
         with self.graph.as_default():
             self.feeds = [placeholder(s.dtype, s.dims, name="arg") for s in spec_leaves(spec)]
@@ -50,6 +53,21 @@ class Traced:
             self.result = result if keep else map_leaves(_tensor, result)
         self.spec: Any = None if keep else map_leaves(of_value, self.result)
         self.session = BaseSession(graph=self.graph)
+
+    def _capture(self, outside: Any) -> Any:
+        """What stands for a tensor of the graph in which the dataset is."""
+        if outside not in self.captured:
+            dims = outside.shape.as_dims()
+            self.captured[outside] = placeholder(outside.dtype.base_dtype, dims, name="captured")
+        return self.captured[outside]
+
+    def given(self, values: Sequence[Any]) -> Traced:
+        """The function with the values of what it captured."""
+        if not self.captured:
+            return self
+        found = copy(self)
+        found.known = dict(zip(self.captured.values(), values, strict=True))
+        return found
 
     def begun(self) -> Traced:
         """The function for a new pass, in which operations with seeds draw the same numbers."""
@@ -70,7 +88,8 @@ class Traced:
     def enter(self, parts: tuple[Any, ...]) -> None:
         """Make this the current element of the thread."""
         element = parts if self.takes_parts else parts[0]
-        self.local.feeds = dict(zip(self.feeds, leaves(element), strict=True))
+        feeds = dict(zip(self.feeds, leaves(element), strict=True))
+        self.local.feeds = feeds | self.known if self.known else feeds
 
     def values(self, structure: Any) -> Any:
         """The values of the graph's tensors for the call's element."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from weft.errors import DTypeError, WeftError
 from weft.tf1.data_flow.handle import Handle, resource
 from weft.tf1.data_flow.table_initializer import TableInitializerBase, Typed
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.dtypes import as_dtype, int64
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.dtypes import as_dtype, int64, string
+from weft.tf1.framework.graph import control_dependencies, fail, get_default_graph, name_scope
+from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -94,12 +97,36 @@ class LookupInterface(Typed):
             tensor = self.keys_of(given, self._mismatch)
         batch = tensor.shape.as_dims()
         shape = None if batch is None else (*batch[: len(batch) - key_rank], *value_shape)
-        found = self._handle.tensor_of(
-            "LookupTableFindV2", "lookup", self._value_dtype, shape, scope, [tensor, default]
-        )
+        if (
+            get_default_graph().capture is not None
+        ):  # a dataset's function, whose graph has no table
+            found = self._found_in_contents(tensor, default, shape, scope)
+        else:
+            found = self._handle.tensor_of(
+                "LookupTableFindV2", "lookup", self._value_dtype, shape, scope, [tensor, default]
+            )
         if not isinstance(keys, SparseTensor):
             return found
         return SparseTensor(keys.indices, found, keys.dense_shape)
+
+    def _found_in_contents(self, keys: Tensor, default: Tensor, shape: Any, scope: str) -> Tensor:
+        """The values of keys by the table's contents as they are when an iterator starts."""
+        with self._handle.tensor.graph.as_default(), control_dependencies(None):
+            contents = self.exported((), (), f"{self.name}_Export")
+        held: list[Any] = [None, {}]  # the array of keys, and the places of keys in it
+
+        def find(x: Any, missing: Any, names: Any, values: Any) -> Any:
+            if held[0] is not names:
+                held[:] = [names, {key: i for i, key in enumerate(names.tolist())}]
+            at = [held[1].get(key, -1) for key in np.ravel(x).tolist()]
+            others = np.ravel(np.broadcast_to(missing, x.shape))
+            rows = [others[n] if i < 0 else values[i] for n, i in enumerate(at)]
+            kind = object if self._value_dtype is string else self._value_dtype.as_numpy_dtype
+            return np.array(rows, kind).reshape(x.shape)
+
+        return host_tensor(
+            "LookupTableFindV2", [keys, default, *contents], find, self._value_dtype, shape, scope
+        )
 
     def exported(
         self, key_shape: Sequence[Any], value_shape: Sequence[Any], name: str

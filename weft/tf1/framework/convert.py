@@ -415,4 +415,6 @@ def _nested(items: Any) -> Any:
     return tuple([_nested(v) if isinstance(v, list) else v for v in items])
 
 
-__all__ = ["constant", "convert_n_to_tensor", "convert_to_tensor", "is_tensor"]
+get_static_value = static_value
+
+__all__ = ["constant", "convert_n_to_tensor", "convert_to_tensor", "get_static_value", "is_tensor"]

@@ -40,6 +40,7 @@ class Graph(Names, Collections, Devices):
         self.variable_scopes: Any = None  # the VariableStore of weft.tf1.variable.variable_scope
         self.keys: dict[str, Any] = {}  # variables by their key in a session's state
         self._op_seeds = 0
+        self.capture: Callable[[Tensor], Tensor] | None = None  # of tensors of other graphs
 
     # queries
     @property
@@ -223,6 +224,8 @@ class Graph(Names, Collections, Devices):
             options: keyword arguments of `build`.
         """
         make: Op | Callable[..., Any] = getattr(ops, build) if isinstance(build, str) else build
+        if self.capture is not None:
+            inputs = [t if t.graph is self else self.capture(t) for t in inputs]
         with self._lock:
             op, full = self._begin(kind, inputs, name, attrs or {}, into)
             leaders = self._place(op, [t.op for t in inputs if t.is_ref] if ref else ())
@@ -480,13 +483,16 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
         GraphError: two of them belong to different graphs.
     """
     found: Any = None
+    here = get_default_graph()
+    if here.capture is not None:
+        return here
     for value in values or ():
         if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
             if found is None:
                 found = value
             elif value.graph is not found.graph:
                 raise fail(GraphError, f"{value.name} and {found.name} belong to different graphs")
-    return get_default_graph() if found is None else found.graph
+    return here if found is None else found.graph
 
 
 __all__ = [

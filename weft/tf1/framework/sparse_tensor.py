@@ -72,16 +72,21 @@ class SparseTensor:
 
 
 def spread_feeds(feeds: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Feeds with those of sparse tensors replaced by feeds of their parts.
+    """Feeds with those of sparse tensors and of tuples replaced by feeds of their parts.
 
     Raises:
         FeedError: a sparse tensor's feed does not have three parts.
     """
-    if not any([isinstance(key, SparseTensor) for key in feeds]):
+    if not any([isinstance(key, SparseTensor | tuple) for key in feeds]):
         return feeds
     found: dict[Any, Any] = {}
     for key, value in feeds.items():
-        if not isinstance(key, SparseTensor):
+        if isinstance(key, tuple):
+            if len(key) != len(value):
+                text = f"expected {len(key)} values for a tuple of tensors, got {len(value)}"
+                raise FeedError(f"feed_dict: {text}")
+            found.update(spread_feeds(dict(zip(key, value, strict=True))))
+        elif not isinstance(key, SparseTensor):
             found[key] = value
         elif isinstance(value, tuple | list) and len(value) == 3:
             shapes = [(-1, np.size(value[2])), (-1,), (-1,)]

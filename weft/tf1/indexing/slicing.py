@@ -34,11 +34,13 @@ def tf_slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Ten
     with name_scope(name, "Slice", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
         start, extent = convert_to_tensor(begin, name="begin"), convert_to_tensor(size, name="size")
-        items = zip(_entries(start, begin), _entries(extent, size), strict=True)
-        key = tuple([_block(b, s) for b, s in items])
+        sizes = _entries(extent, size)
+        key = tuple([_block(b, s) for b, s in zip(_entries(start, begin), sizes, strict=True)])
         for axis, (item, dim) in enumerate(zip(key, tensor.shape.dims or key, strict=False)):
             _check_block(item, dim, axis)
-        return emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
+        block = emit("Slice", [tensor, start, extent], _subscripted(key), name=scope)
+        block.set_shape([n if isinstance(n, int) and n >= 0 else None for n in sizes])
+        return block
 
 
 slice = tf_slice
@@ -207,13 +209,15 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """`x` where `condition` is true, else `y`; a vector condition selects whole rows.
 
+    Without x and y, the indices of true elements, int64, [number, rank].
+
     Raises:
-        GraphError: x and y are missing; the result's shape would depend on data.
+        GraphError: one of x and y is missing.
     """
+    if x is None and y is None:
+        return OPERATORS["positions"](condition, name)
     if x is None or y is None:
-        raise fail(
-            GraphError, "where: expected x and y; positions alone have a shape that data decides"
-        )
+        raise fail(GraphError, "where: expected x and y, or neither of them")
     with name_scope(name, "Select", [condition, x, y]) as scope:
         flags = convert_to_tensor(condition, name="condition", dtype=dtypes.bool_)
         a, b = same_type("where", x, y)

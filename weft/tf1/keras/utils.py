@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,41 @@ from weft.tf1.keras.storage.serialization import (
 
 __all__ = [
     "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "normalize",
-    "serialize_keras_object", "to_categorical",
+    "plot_model", "register_keras_serializable", "serialize_keras_object", "to_categorical",
 ]  # fmt: skip
 
 CustomObjectScope = custom_object_scope
 serialize_keras_object = serialize
+
+
+def register_keras_serializable(
+    package: str = "Custom", name: str | None = None
+) -> Callable[[Any], Any]:
+    """A decorator: models with the class or function can be loaded.
+
+    Args:
+        package: a prefix of the name in files.
+        name: in files; the class's own by default.
+    """
+
+    def register(thing: Any) -> Any:
+        objects = get_custom_objects()
+        objects[thing.__name__] = objects[f"{package}>{name or thing.__name__}"] = thing
+        return thing
+
+    return register
+
+
+def plot_model(model: Any, to_file: str = "model.png", **options: Any) -> None:
+    """Says what to write instead: as in TensorFlow without Graphviz, no image is drawn.
+
+    Args:
+        model: a model, whose `summary()` lists its layers.
+        to_file, options: without effect.
+    """
+    del options
+    print(f"plot_model: {to_file} is not drawn; {model.name}.summary() lists the layers",
+          file=sys.stderr)  # fmt: skip
 
 
 def to_categorical(y: Any, num_classes: int | None = None, dtype: Any = "float32") -> Any:

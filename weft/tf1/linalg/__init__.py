@@ -13,6 +13,7 @@ from weft.tf1.linalg.diagonal import (
     trace,
 )  # fmt: skip
 from weft.tf1.linalg.factorization import cholesky, matrix_determinant, matrix_inverse, matrix_solve
+from weft.tf1.linalg.operator import LinearOperatorLowerTriangular
 from weft.tf1.nn.normalization import l2_normalize
 from weft.tf1.reduction import norm
 
@@ -26,6 +27,6 @@ solve = matrix_solve
 transpose = matrix_transpose
 
 __all__ = [
-    "band_part", "cholesky", "det", "diag", "diag_part", "einsum", "eye", "global_norm", "inv",
-    "l2_normalize", "matmul", "norm", "set_diag", "solve", "tensordot", "trace", "transpose",
+    "LinearOperatorLowerTriangular", "band_part", "cholesky", "det", "diag", "diag_part", "einsum", "eye",
+    "global_norm", "inv", "l2_normalize", "matmul", "norm", "set_diag", "solve", "tensordot", "trace", "transpose",
 ]  # fmt: skip

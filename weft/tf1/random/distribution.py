@@ -16,7 +16,13 @@ from weft.documentation import named
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Value
 from weft.tf1.framework import dtypes
-from weft.tf1.framework.convert import convert_to_tensor, is_tensor, shape_operand, static_value
+from weft.tf1.framework.convert import (
+    convert_to_tensor,
+    is_tensor,
+    shape_operand,
+    static_value,
+    unary,
+)
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
@@ -190,6 +196,9 @@ def multinomial(
     """`num_samples` class numbers per row, drawn from softmax(logits)."""
     with name_scope(name, "multinomial", [logits]):
         tensor = convert_to_tensor(logits, name="logits")
+        if tensor.shape.ndims is None:  # as where a temperature is fed
+            tensor = unary("Identity", "identity", tensor, None)
+            tensor.set_shape([None, None])
         kind = as_dtype(output_dtype or dtypes.int64).ir
         key, stream = key_of(seed), stream_name("Multinomial", seed)
 

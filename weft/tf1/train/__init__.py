@@ -32,5 +32,6 @@ from weft.tf1.train.replicated.sync_replicas_optimizer import (
 )
 from weft.tf1.train.saver import *
 from weft.tf1.train.server import *
+from weft.tf1.train.warm_start import init_from_checkpoint as init_from_checkpoint
 
 _exports.gather(globals(), "queue_runner")

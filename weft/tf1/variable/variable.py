@@ -187,6 +187,12 @@ class Variable(Overloads):
         """The operation that assigns the initial value."""
         return self._initializer_op
 
+    def start_from(self, value: Any) -> None:
+        """Let `initializer` assign this value instead."""
+        with name_scope(""):
+            given = convert_to_tensor(value, self._dtype, name=f"{self.op.name}/restored")
+            self._initializer_op = _assign(self, given, "Assign").op
+
     @property
     def initial_value(self) -> Tensor:
         """The tensor that it is initialized with."""

@@ -353,7 +353,13 @@ def full_like(
 class Methods(Handle):
     """The constructor, and methods for new tensors with the dtype of a tensor."""
 
-    def __init__(self, *given: Any, size: Any = None, device: Any = None) -> None:
+    def __init__(
+        self, *given: Any, size: Any = None, device: Any = None, **options: Any
+    ) -> None:  # fmt: skip
+        if hasattr(self, "lazy"):
+            return  # a subclass has made it in `__new__`, and these are its arguments
+        if options:
+            raise TypeError(f"Tensor: unexpected arguments {', '.join(options)}")
         like = given[0].lazy.type.dtype if given and isinstance(given[0], Handle) else None
         made: Any = of_type(like or promotion.get_default_dtype(), given, size, device)
         self.adopt(made.lazy, made.view_of)

@@ -22,6 +22,7 @@ class _Typed(type):
     """A tensor type: constructs tensors of one dtype, and recognizes them in `isinstance`."""
 
     dtype: DType
+    is_cuda = is_sparse = False
 
     def __call__(cls, *given: Any, size: Any = None, device: Any = None) -> Tensor:
         """A tensor from a list, or an uninitialized one with a shape."""

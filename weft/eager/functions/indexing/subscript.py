@@ -121,6 +121,16 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
     x.replace(_updated.record(inputs, {"key": static, "combine": "add"})[0])
 
 
+def updated(x: Handle, key: Any, value: Any, combine: str = "set") -> Tensor:
+    """`x` after `x[key] = value`, or after `+=` and the like, as a new tensor.
+
+    Args:
+        combine: `set`, `add`, `multiply`, `max` or `min`; equal positions are combined, too.
+    """
+    arrays, static = _advanced(x.lazy, _entries(key, False))
+    return _updated.on(x, x, _update(x, value), *arrays, key=static, combine=combine)
+
+
 # Reading keys
 
 

@@ -1,0 +1,191 @@
+"""JAX's names: numbers and texts that JAX 0.10 gives, and what its programs rely on."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import weft.jax as jax
+import weft.jax.numpy as jnp
+from weft.jax import lax, nn, random, tree_util
+from weft.jax.example_libraries import optimizers, stax
+from weft.jax.experimental.ode import odeint
+from weft.jax.scipy.special import logsumexp
+
+KEY = random.PRNGKey(3)
+
+
+def test_keys_give_the_numbers_of_jax():
+    key = random.PRNGKey(0)
+    assert random.split(key).tolist() == [[1797259609, 2579123966], [928981903, 3453687069]]
+    assert random.randint(key, (5,), 0, 10).tolist() == [9, 0, 2, 3, 1]
+    assert random.permutation(key, 10).tolist() == [0, 1, 8, 5, 6, 4, 3, 2, 7, 9]
+    np.testing.assert_allclose(random.normal(key, (3,)), [1.6226422, 2.0252647, -0.43359444], 1e-6)
+    drawn = random.uniform(key, (2, 2)).array
+    wanted = np.array([[0.947667, 0.9785799], [0.33229148, 0.46866846]], np.float32)
+    assert drawn.tobytes() == wanted.tobytes()
+    np.testing.assert_allclose(
+        random.gamma(random.PRNGKey(3), 2.0, (3,)), [0.63361293, 0.80836165, 5.8484917], 1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda k: random.split(k, 3),
+        lambda k: random.fold_in(k, 7),
+        lambda k: random.randint(k, (5,), -3, 1000),
+        lambda k: random.permutation(k, 7),
+        lambda k: random.normal(k, (4,)),
+    ],
+)
+def test_draws_are_the_same_in_traced_functions(draw):
+    wanted = draw(KEY).array
+    assert jax.jit(draw)(KEY).array.tobytes() == wanted.tobytes()
+    both = jax.vmap(draw)(jnp.stack([KEY, KEY]))
+    assert both[1].array.tobytes() == wanted.tobytes()
+
+
+def test_arrays_are_immutable_and_have_32_bits():
+    x = jnp.arange(3.0)
+    with pytest.raises(TypeError, match=r"JAX arrays are immutable"):
+        x[0] = 1
+    y = x
+    y += 1
+    assert x.tolist() == [0, 1, 2] and y.tolist() == [1, 2, 3]
+    assert repr(np.arange(3) * x) == "Array([0., 1., 4.], dtype=float32)"
+    assert repr(jnp.array(2)) == "Array(2, dtype=int32, weak_type=True)"
+    assert jnp.sum(jnp.arange(3)).dtype is jnp.int32
+    with jax.enable_x64():
+        assert jnp.ones(2).dtype is jnp.float64
+
+
+def test_python_numbers_are_weak():
+    half = jnp.ones(2, jnp.bfloat16)
+    assert (half * 2.5).dtype is jnp.bfloat16
+    assert (jnp.array(2.5) * half).dtype is jnp.bfloat16
+    assert (half * jnp.array(2.5)).dtype is jnp.bfloat16
+    assert jnp.where(half > 0, half, 0.0).dtype is jnp.bfloat16
+    assert jax.jit(lambda a, b: a * b)(2.0, half).dtype is jnp.bfloat16
+    assert (half * jnp.float32(2)).dtype is jnp.float32
+    assert (jnp.array([1], jnp.int8) + 1.5).dtype is jnp.float32
+
+
+def test_updates_outside_are_dropped_and_reads_clamped():
+    x = jnp.arange(3)
+    assert x.at[jnp.array([0, 9])].set(5).tolist() == [5, 1, 2]
+    assert x.at[7].set(5).tolist() == [0, 1, 2] and int(x[7]) == 2
+    assert x[jnp.array([1, 9])].tolist() == [1, 2]
+    assert x.at[jnp.array([0, 9])].get(mode="fill", fill_value=-1).tolist() == [0, -1]
+    assert x.at[jnp.array([0, 0])].add(2).tolist() == [4, 1, 2]
+    slope = jax.grad(lambda x: jnp.sum(x.at[0].set(1.0) * x))(jnp.arange(3.0))
+    assert slope.tolist() == [1, 2, 4]
+
+
+def test_trees_have_sorted_keys_registered_classes_and_paths():
+    @tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Point:
+        x: object
+        name: str = dataclasses.field(metadata={"static": True})
+
+    tree = {"b": 1.0, "a": (2.0, None, Point(3.0, "p"))}
+    leaves, treedef = jax.tree.flatten(tree)
+    assert leaves == [2.0, 3.0, 1.0] and list(treedef.unflatten(leaves)) == ["a", "b"]
+    paths = [tree_util.keystr(p) for p, _ in tree_util.tree_flatten_with_path(tree)[0]]
+    assert paths == ["['a'][0]", "['a'][2].x", "['b']"]
+    slopes = jax.jit(jax.grad(lambda t: t["a"][2].x ** 2 * t["b"]))(tree)
+    assert slopes["a"][2].name == "p" and float(slopes["a"][2].x) == 6.0
+    assert jax.tree.map(lambda a, b: (a, b), {"k": 1}, {"k": [2, 3]}) == {"k": (1, [2, 3])}
+    with pytest.raises(ValueError, match="pytree"):
+        jax.tree.map(lambda a, b: a, [1, 2], [1])
+
+
+def test_rules_of_ones_own():
+    @jax.custom_jvp
+    def f(x, y):
+        return jnp.sin(x) * y
+
+    @f.defjvp
+    def _(primals, tangents):
+        (x, y), (dx, dy) = primals, tangents
+        return f(x, y), 10 * jnp.cos(x) * dx * y + jnp.sin(x) * dy
+
+    wanted = 20 * np.cos(0.5)
+    assert float(jax.grad(f)(0.5, 2.0)) == pytest.approx(wanted)
+    assert float(jax.jvp(f, (0.5, 2.0), (1.0, 0.0))[1]) == pytest.approx(wanted)
+
+    @jax.custom_vjp
+    def clipped(x):
+        return x
+
+    clipped.defvjp(lambda x: (clipped(x), None), lambda _, g: (jnp.clip(g, -1, 1),))
+    assert float(jax.grad(lambda x: clipped(x) * 5)(2.0)) == 1.0
+    with pytest.raises(TypeError, match=r"Output had shape: \(3,\)"):
+        jax.grad(lambda x: x)(jnp.ones(3))
+    with pytest.raises(TypeError, match="requires real- or complex-valued inputs"):
+        jax.grad(lambda x: x * 1.0)(1)
+
+
+def test_loops_keep_weak_carries_and_give_gradients():
+    total, running = lax.scan(lambda c, x: (c + x, c * x), 0, jnp.arange(1.0, 4.0))
+    assert float(total) == 6.0 and running.tolist() == [0, 2, 9]
+    assert int(jax.jit(lambda n: lax.fori_loop(0, n, lambda i, s: s + i, 0))(5)) == 10
+    power = jax.grad(lambda t: lax.fori_loop(0, 3, lambda i, s: s * t, 1.0))
+    assert float(power(2.0)) == 12.0
+
+
+def test_ode_and_its_adjoint():
+    def end(a):
+        return odeint(lambda y, t, a: -a * y, jnp.array([1.0, 2.0]), jnp.array([0.0, 1.0]), a)[
+            -1
+        ].sum()
+
+    assert float(end(1.5)) == pytest.approx(3 * np.exp(-1.5), rel=1e-5)
+    assert float(jax.grad(end)(1.5)) == pytest.approx(-3 * np.exp(-1.5), rel=1e-5)
+
+
+def test_windows_and_convolutions_train():
+    init, apply = stax.serial(
+        stax.Conv(4, (3, 3), padding="SAME"), stax.Relu, stax.MaxPool((2, 2), (2, 2)), stax.Flatten,
+        stax.Dense(3), stax.LogSoftmax,
+    )  # fmt: skip
+    shape, params = init(KEY, (-1, 6, 6, 1))
+    x, y = random.normal(KEY, (8, 6, 6, 1)), nn.one_hot(jnp.arange(8) % 3, 3)
+    start, update, read = optimizers.adam(1e-2)
+
+    def loss(params):
+        return -jnp.mean(jnp.sum(apply(params, x) * y, 1))
+
+    @jax.jit
+    def step(i, state):
+        value, slopes = jax.value_and_grad(loss)(read(state))
+        return value, update(i, slopes, state)
+
+    state, values = start(params), []
+    for i in range(30):
+        value, state = step(i, state)
+        values.append(float(value))
+    assert shape[-1] == 3 and values[-1] < 0.7 * values[0]
+
+
+def test_programs_import_jax():
+    code = (
+        "import weft.as_jax, jax, jax.numpy as jnp\n"
+        "from jax import random, lax\n"
+        "from jax.scipy.stats import norm\n"
+        "import jax.scipy.special, jax.example_libraries.stax\n"
+        "assert jax.__version__ == '0.10.2' and jax.devices()[0].platform == 'cpu'\n"
+        "print(jax.jit(lambda k: random.normal(k, ()))(random.key(1)), norm.logpdf(0.0))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split()[1] == "-0.9189385"
+
+
+def test_logsumexp_of_weights():
+    x = jnp.array([[1.0, 2.0], [3.0, -jnp.inf]])
+    np.testing.assert_allclose(logsumexp(x, axis=1), [2.3132617, 3.0], 1e-6)
+    value, sign = logsumexp(x, b=jnp.array([[1.0, -2.0], [0.0, 1.0]]), return_sign=True)
+    assert float(sign) == -1.0 and float(value) == pytest.approx(np.log(2 * np.e**2 - np.e))

@@ -1,0 +1,51 @@
+"""Estimators: trained, evaluated, resumed, asked for predictions."""
+
+import numpy as np
+import pytest
+
+import weft.tf1 as tf
+
+X = np.linspace(-1, 1, 32, dtype=np.float32)[:, None]
+Y = (X[:, 0] > 0).astype(np.int32)
+WORDS = np.where(Y > 0, "up", "down")
+
+
+def inputs(epochs, shuffle=False):
+    return tf.estimator.inputs.numpy_input_fn({"x": X, "w": WORDS}, Y, 8, epochs, shuffle)
+
+
+def test_a_classifier_learns_and_continues_from_its_folder(tmp_path):
+    column = tf.feature_column
+    words = column.categorical_column_with_vocabulary_list("w", ["up", "down"])
+    columns = [column.numeric_column("x"), column.embedding_column(words, 2)]
+    made = lambda: tf.estimator.DNNClassifier([8], columns, str(tmp_path), optimizer="Adam")  # noqa: E731
+    made().train(inputs(None), max_steps=30)
+    estimator = made()
+    spec = tf.estimator.TrainSpec(inputs(None), max_steps=60)
+    found, _ = tf.estimator.train_and_evaluate(
+        estimator, spec, tf.estimator.EvalSpec(inputs(1), steps=None)
+    )
+    assert found["global_step"] == 60 and found["accuracy"] > 0.9
+    predicted = list(estimator.predict(inputs(1), predict_keys=["class_ids"]))
+    assert [int(p["class_ids"][0]) for p in predicted] == Y.tolist()
+    assert "dnn/logits/kernel" in estimator.get_variable_names()
+
+
+def test_linear_model_begins_at_zero_and_counts_categories():
+    with tf.Graph().as_default(), tf.Session() as session:
+        column = tf.feature_column
+        buckets = column.bucketized_column(column.numeric_column("x"), [-0.5, 0.5])
+        features = {"x": tf.constant(X[::8]), "w": tf.constant(WORDS[::8])}
+        words = column.categorical_column_with_vocabulary_list("w", ["up", "down"])
+        y = column.linear_model(features, [buckets, words])
+        layer = column.input_layer(features, [column.indicator_column(buckets)])
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        assert session.run(y).tolist() == [[0.0]] * 4
+        assert session.run(layer).argmax(1).tolist() == [0, 1, 1, 2]
+
+
+def test_a_model_function_must_fit_its_mode():
+    with pytest.raises(ValueError, match="Missing train_op"):
+        tf.estimator.EstimatorSpec("train", loss=1.0)
+    with pytest.raises(ValueError, match="shuffle"):
+        tf.estimator.inputs.numpy_input_fn(X, Y)

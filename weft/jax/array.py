@@ -1,0 +1,362 @@
+"""JAX's array: immutable, float32 and int32 by default, with weak types of Python numbers."""
+
+# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+# JAX's methods take other arguments than PyTorch's of the same name.
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NoReturn
+
+import numpy as np
+
+from weft.eager.record.memory.array_value import leaf
+from weft.eager.record.pending.lazy import Tracer
+from weft.eager.tensor.dispatch import cast, wrap
+from weft.eager.tensor.dtype.promotion import complex_of, promote
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.tensor import Tensor
+from weft.errors import DTypeError, nameless
+from weft.ir import dtype as types
+from weft.ir.dtype import DType, as_dtype, is_number
+from weft.ir.node import TensorType
+from weft.ir.shape import known
+from weft.jax.config import config
+from weft.numpy.array import ndarray
+from weft.numpy.promotion import NumpyRules
+
+_NARROW: Final = {
+    types.float64: types.float32, types.int64: types.int32, types.uint64: types.uint32,
+    types.complex128: types.complex64,
+}  # fmt: skip
+NUMBERS: Final = (bool, int, float, complex)
+
+
+def canonical(dtype: Any) -> DType:
+    """The dtype that an array has when this one is asked for: 32 bits unless x64 is enabled.
+
+    >>> canonical("float64"), canonical(int)
+    (float32, int32)
+    """
+    found = as_dtype(dtype)
+    return found if config.jax_enable_x64 else _NARROW.get(found, found)
+
+
+class JaxRules(NumpyRules):
+    """JAX's rules: 32 bits by default, and floats keep their width beside integers."""
+
+    def promote(self, a: DType, b: DType) -> DType:
+        """The common dtype of two."""
+        return promote(a, b)
+
+    def result(self, operands: Sequence[TensorType]) -> DType:
+        """The common dtype of arrays."""
+        return canonical(functools.reduce(promote, [t.dtype for t in operands]))
+
+    def number(self, number: Any, beside: DType) -> DType:
+        """The common dtype of an array and a bare Python number."""
+        if isinstance(number, bool):
+            return beside
+        if isinstance(number, int):
+            return canonical(types.int64) if beside is types.bool_ else beside
+        if isinstance(number, float):
+            return self.floating(beside)
+        return beside if beside.is_complex else complex_of(self.floating(beside))
+
+    def floating(self, dtype: DType) -> DType:
+        """`dtype`, or the default floating-point dtype for integers and booleans."""
+        return dtype if dtype.is_inexact else canonical(types.float64)
+
+
+class Array(ndarray):
+    """An immutable array whose operations are recorded, and computed when a value is read."""
+
+    __slots__ = ()
+    __module__ = "jax"
+    rules = JaxRules()
+    weak = False
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether its dtype gives way to that of others, as a Python number's does."""
+        return self.weak
+
+    @property
+    def aval(self) -> Any:
+        """The shape and dtype."""
+        return self
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process holds all of it: it does."""
+        return True
+
+    def block_until_ready(self) -> Array:
+        """The array itself, computed."""
+        if not isinstance(self.lazy, Tracer):
+            _ = self.array
+        return self
+
+    def copy_to_host_async(self) -> None:
+        """Nothing: values are on the host."""
+
+    def devices(self) -> set[Any]:
+        """The devices that hold it."""
+        return {self.device}
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of its memory."""
+        return self.array.ctypes.data
+
+    def __iter__(self) -> Any:
+        if not self.ndim:
+            raise nameless(TypeError("iteration over a 0-d array"))
+        return iter([self[i] for i in range(self.shape[0])])
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise TypeError(
+            "JAX arrays are immutable and do not support in-place item assignment. Instead of "
+            "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method: "
+            "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
+        )
+
+    def __hash__(self) -> NoReturn:
+        raise nameless(TypeError(f"unhashable type: '{type(self).__name__}'"))
+
+    def __repr__(self) -> str:
+        if _is_traced(self):
+            return self._traced()
+        x = self.array
+        inner = np.array2string(x, separator=", ", prefix="Array(")
+        weak = ", weak_type=True" if self.weak else ""
+        shape = f", shape={x.shape}" if not x.size else ""
+        return f"Array({inner}{shape}, dtype={self.dtype}{weak})"
+
+    def __str__(self) -> str:
+        return self._traced() if _is_traced(self) else str(self.array)
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim:
+            return format(self.array, spec)
+        return str(self) if _is_traced(self) else format(self.array[()], spec)
+
+    def _traced(self) -> str:
+        return f"JitTracer({self.dtype}[{','.join(map(str, self.shape))}])"
+
+
+def _is_traced(x: Array) -> bool:
+    try:
+        _ = x.array
+    except Exception:
+        return True
+    return False
+
+
+class Weak(Array):
+    """An array whose dtype gives way to that of others: of Python numbers only."""
+
+    __slots__ = ()
+    __module__ = "jax"
+    weak = True
+
+
+Array.kind = Array
+Weak.kind = Weak
+
+_BINARY: Final = (
+    "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne lshift rshift divmod matmul"
+)
+_REFLECTED: Final = "add sub mul truediv floordiv mod pow and or xor lshift rshift divmod matmul"
+
+
+def _operator(name: str) -> Callable[[Any, Any], Any]:
+    plain = getattr(ndarray, name)
+
+    def method(self: Weak, other: Any) -> Any:
+        if isinstance(other, Weak | bool | int | float | complex):
+            found = plain(self, other)
+            return found if found is NotImplemented else _comparison(name, found)
+        if isinstance(other, Array):
+            return plain(beside(self, other.lazy.type.dtype), other)
+        return plain(strong(self), other)
+
+    method.__name__ = name
+    return method
+
+
+def _comparison(name: str, found: Any) -> Any:
+    return (
+        strong(found)
+        if name in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__")
+        else found
+    )
+
+
+for _name in _BINARY.split():
+    setattr(Weak, f"__{_name}__", _operator(f"__{_name}__"))
+for _name in _REFLECTED.split():
+    setattr(Weak, f"__r{_name}__", _operator(f"__r{_name}__"))
+Weak.__hash__ = Array.__hash__  # type: ignore[method-assign]
+
+
+def _changed(name: str) -> Callable[[Any, Any], Any]:
+    """`x += y` as `x = x + y`: no array changes."""
+    plain = f"__{name}__"
+
+    def method(self: Any, other: Any) -> Any:
+        return getattr(self, plain)(other)
+
+    method.__name__ = f"__i{name}__"
+    return method
+
+
+for _name in [
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "and",
+    "or",
+    "xor",
+    "lshift",
+    "rshift",
+    "matmul",
+]:
+    setattr(Array, f"__i{_name}__", _changed(_name))
+
+
+def strong(x: Any) -> Any:
+    """An array whose type does not give way."""
+    return wrap(x.lazy, _STRONG) if isinstance(x, Weak) else x
+
+
+class _Kind:
+    """Stands for an array where only the class of results matters."""
+
+    def __init__(self, kind: type[Any]) -> None:
+        self.kind = kind
+
+
+_STRONG: Final = _Kind(Array)
+_WEAK: Final = _Kind(Weak)
+
+
+def beside(x: Weak, dtype: DType) -> Array:
+    """A weak array as it takes part in an operation with a strong one of a dtype."""
+    own = x.lazy.type.dtype
+    if "biufc".index(own.kind.replace("u", "i")) <= "biufc".index(dtype.kind.replace("u", "i")):
+        to = dtype
+    elif own.is_complex:
+        to = complex_of(Array.rules.floating(dtype))
+    else:
+        to = own
+    return wrap(cast(x.lazy, to), _STRONG)
+
+
+def of_number(x: Any) -> Weak:
+    """A Python number as a weak array."""
+    if isinstance(x, bool):
+        return wrap(leaf(np.array(x)), _STRONG)
+    dtype = canonical(np.result_type(type(x)) if type(x) is not int else np.int64)
+    try:
+        return wrap(leaf(np.array(x, dtype.numpy)), _WEAK)
+    except OverflowError:
+        text = f"Python int {x} too large to convert to {dtype}"
+        raise nameless(OverflowError(text)) from None
+
+
+def of_array(x: Any) -> Array:
+    """A NumPy array, scalar, or another tensor as an array of 32 bits unless x64 is enabled."""
+    if isinstance(x, Handle):
+        y = cast(x.lazy, canonical(x.lazy.type.dtype))
+        return wrap(y, _STRONG)
+    if not is_number(x.dtype.newbyteorder("=")):
+        text = f"Value '{x}' with dtype {x.dtype} is not a valid JAX array type. Only arrays of "
+        raise nameless(DTypeError(text + "numeric types are supported by JAX."))
+    dtype = canonical(x.dtype.newbyteorder("="))
+    return wrap(leaf(np.array(x, dtype.numpy)), _STRONG)
+
+
+def taken(x: Any) -> Any:
+    """An argument of a function: NumPy's arrays and other tensors as arrays, others as they are."""
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, np.ndarray | np.generic) and not isinstance(x, np.flexible):
+        return x if isinstance(x, np.ndarray) and x.dtype == object else of_array(x)
+    if isinstance(x, Handle):
+        return of_array(x)
+    if hasattr(x, "__jax_array__"):
+        return x.__jax_array__()
+    return x
+
+
+def as_array(x: Any) -> Any:
+    """A leaf of a pytree as an array: numbers are weak; no numbers stay as they are."""
+    return of_number(x) if type(x) in (int, float, complex) else taken(x)
+
+
+def given(x: Any) -> Any:
+    """A result of a function: tensors as arrays; in tuples, lists and named tuples, too."""
+    if isinstance(x, Handle):
+        if isinstance(x, Array) and (config.jax_enable_x64 or x.lazy.type.dtype not in _NARROW):
+            return x
+        return of_array(x)
+    if isinstance(x, np.ndarray):
+        return of_array(x)
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*map(given, x))  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(x, tuple | list):
+        return type(x)(map(given, x))  # pyright: ignore
+    return x
+
+
+def _several(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_several, x))
+    return taken(x)
+
+
+def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any]:
+    """A function of arrays of `weft.numpy` or of tensors as one of JAX's arrays.
+
+    Args:
+        weak: whether the result of weak arguments is weak.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        xs = list(map(_several, args))
+        if kwargs:
+            kwargs = {k: _several(v) for k, v in kwargs.items()}
+        soft = any([isinstance(x, Weak) for x in xs])
+        if soft:
+            firm = [x for x in xs if isinstance(x, Array) and not x.weak]
+            if firm:
+                dtype = Array.rules.result([x.lazy.type for x in firm])
+                xs = [beside(x, dtype) if isinstance(x, Weak) else x for x in xs]
+            elif not weak:
+                xs = [strong(x) for x in xs]
+        found = given(function(*xs, **kwargs))
+        if weak and not soft and isinstance(found, Array) and "dtype" not in kwargs:
+            soft = bool(args) and all([type(x) in NUMBERS for x in args])
+            return wrap(found.lazy, _WEAK) if soft and found.dtype is not types.bool_ else found
+        return found
+
+    return run
+
+
+def shape_of(x: Any) -> tuple[int, ...]:
+    """The shape of an array."""
+    return known(x.lazy.type.shape)
+
+
+__all__ = ["Array", "Tensor"]

@@ -1,0 +1,180 @@
+"""`x.at[key]`: updates of an immutable array, each a new array."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.functions.indexing import subscript
+from weft.eager.functions.shape.joining import cat
+from weft.eager.tensor.dispatch import wrap
+from weft.errors import ArgumentError
+from weft.ir.dtype import bool_
+from weft.jax.array import Array, as_array, shape_of, strong, taken
+from weft.numpy.elementwise import clip
+from weft.numpy.searching import where
+
+__all__ = ["At"]
+
+_MODES: Final = (None, "clip", "drop", "fill", "wrap", "promise_in_bounds", "one_hot")
+
+
+def _is_index(entry: Any) -> bool:
+    return isinstance(entry, Array) and entry.dtype.is_integer
+
+
+def inside(shape: Sequence[int], key: Any) -> Any:
+    """A subscript whose index arrays are clamped to the array, as in JAX."""
+    entries = [taken(e) for e in (key if isinstance(key, tuple) else (key,))]
+    if not any([_is_index(e) or isinstance(e, list | int) for e in entries]):
+        return tuple(entries) if isinstance(key, tuple) else entries[0]
+    taking = [_axes(e) for e in entries]
+    axis = 0
+    found: list[Any] = []
+    for e, count in zip(entries, taking, strict=True):
+        if e is Ellipsis:
+            axis += len(shape) - sum(taking)
+        if isinstance(e, list) and e:
+            e = as_array(np.asarray([int(v) if not isinstance(v, bool) else v for v in e]))
+        if type(e) is int and axis < len(shape) and shape[axis]:
+            e = min(max(e, -shape[axis]), shape[axis] - 1)
+        limited = _is_index(e) and axis < len(shape) and shape[axis]
+        found.append(clip(strong(e), -shape[axis], shape[axis] - 1) if limited else e)
+        axis += count
+    return tuple(found) if isinstance(key, tuple) else found[0]
+
+
+def _axes(entry: Any) -> int:
+    """How many axes a subscript consumes."""
+    if entry is None or entry is Ellipsis or isinstance(entry, bool):
+        return 0
+    return entry.ndim if isinstance(entry, Array) and entry.dtype is bool_ else 1
+
+
+class _Place:
+    """The elements at a subscript."""
+
+    def __init__(self, x: Array, key: Any) -> None:
+        self.x, self.key = x, key
+
+    def get(
+        self, *, mode: Any = None, fill_value: Any = None, indices_are_sorted: bool = False,
+        unique_indices: bool = False, wrap_negative_indices: bool = True, out_sharding: Any = None,
+    ) -> Array:  # fmt: skip
+        """The elements; outside the array the nearest ones, or `fill_value` with mode "fill"."""
+        found = self.x[self.key]
+        if mode != "fill":
+            return found
+        outside = self._outside()
+        if outside is None:
+            return found
+        value = fill_value if fill_value is not None else np.nan if found.dtype.is_inexact else 0
+        rest = found.ndim - outside.ndim
+        return where(outside.reshape((*outside.shape, *(1,) * rest)), value, found)
+
+    def set(self, values: Any, **options: Any) -> Array:
+        """The array with other elements there."""
+        return self._updated(values, "set", **options)
+
+    def add(self, values: Any, **options: Any) -> Array:
+        """The array with values added, once for each time that a position occurs."""
+        return self._updated(values, "add", **options)
+
+    def subtract(self, values: Any, **options: Any) -> Array:
+        """The array with values subtracted."""
+        return self._updated(-as_array(values), "add", **options)
+
+    def multiply(self, values: Any, **options: Any) -> Array:
+        """The array with elements multiplied."""
+        return self._updated(values, "multiply", **options)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Any) -> Array:
+        """The array with elements divided."""
+        return self._updated(1 / as_array(values), "multiply", **options)
+
+    def min(self, values: Any, **options: Any) -> Array:
+        """The array with the smaller of each element and value."""
+        return self._updated(values, "min", **options)
+
+    def max(self, values: Any, **options: Any) -> Array:
+        """The array with the larger of each element and value."""
+        return self._updated(values, "max", **options)
+
+    def power(self, values: Any, **options: Any) -> Array:
+        """The array with elements raised to powers."""
+        return self._updated(self.x[self.key] ** values, "set", **options)
+
+    def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
+        """The array with a function applied to elements."""
+        return self._updated(func(self.x[self.key]), "set", **options)
+
+    def _updated(
+        self, values: Any, combine: str, *, mode: Any = None, indices_are_sorted: bool = False,
+        unique_indices: bool = False, wrap_negative_indices: bool = True, out_sharding: Any = None,
+    ) -> Array:  # fmt: skip
+        if mode is not None and str(mode).rpartition(".")[2].lower() not in _MODES:
+            raise ArgumentError.here(f"at: expected a mode of {_MODES[1:]}, got {mode!r}")
+        x, values = self.x, as_array(values)
+        key = taken(self.key)
+        if type(key) is int and not -shape_of(x)[0] <= key < shape_of(x)[0]:
+            return x
+        if isinstance(key, Array) and key.dtype is bool_ and np.ndim(values) == 0:
+            return self._masked(key, values, combine)
+        outside = None if mode in ("clip", "promise_in_bounds") else self._outside()
+        if outside is None or not isinstance(values, Array | int | float | complex):
+            return subscript.updated(x, inside(shape_of(x), self.key), values, combine)  # type: ignore[return-value]
+        # One more row takes what lies outside
+        rows = shape_of(x)[0]
+        whole = cat([x, x[:1]] if rows else [x], 0)
+        entries = self.key if isinstance(self.key, tuple) else (self.key,)
+        first = taken(entries[0])
+        places = where(outside, rows, where(first < 0, first + rows, first))
+        found = subscript.updated(whole, (places, *map(taken, entries[1:])), values, combine)
+        return found[:rows]  # type: ignore[return-value]
+
+    def _masked(self, mask: Array, values: Any, combine: str) -> Array:
+        x = self.x
+        wide = mask.reshape((*mask.shape, *(1,) * (x.ndim - mask.ndim)))
+        if combine == "set":
+            new = values
+        elif combine in ("add", "multiply"):
+            new = x + values if combine == "add" else x * values
+        else:
+            new = where(x < values if combine == "max" else x > values, values, x)
+        return where(wide, new, x).astype(x.dtype)
+
+    def _outside(self) -> Any:
+        """Where a leading index array lies outside its axis; `None` if there is none."""
+        entries = self.key if isinstance(self.key, tuple) else (self.key,)
+        first = taken(entries[0]) if entries else None
+        if not _is_index(first) or any([_is_index(taken(e)) for e in entries[1:]]):
+            return None
+        size = shape_of(self.x)[0]
+        if first.lazy.array is not None:
+            known = first.array
+            if ((known >= -size) & (known < size)).all():
+                return None
+        return (first < -size) | (first >= size)
+
+
+class At:
+    """`x.at`: subscripted, it gives updates."""
+
+    def __init__(self, x: Array) -> None:
+        self.x = x
+
+    def __getitem__(self, key: Any) -> _Place:
+        return _Place(self.x, key)
+
+
+def _get(self: Array, key: Any) -> Any:
+    found: Any = subscript.get(self, inside(shape_of(self), key))
+    return found if found.kind is self.kind else wrap(found.lazy, self)
+
+
+setattr(Array, "at", property(At, doc="Updates: `x.at[key].set(y)` is a new array."))  # noqa: B010
+setattr(Array, "__getitem__", _get)  # noqa: B010

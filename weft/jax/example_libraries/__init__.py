@@ -1,0 +1,8 @@
+"""`jax.example_libraries`: layers and optimizers as pairs and triples of functions."""
+
+from __future__ import annotations
+
+from weft import exports as _exports
+
+__all__ = ["optimizers", "stax"]
+_exports.lazy(globals(), {"weft.jax.example_libraries": ("optimizers", "stax")})

@@ -1,0 +1,324 @@
+"""`jax.example_libraries.optimizers`: optimizers as (init, update, get_params)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft.jax import numpy as jnp
+from weft.jax.transform import arrays
+from weft.jax.tree_util import (
+    register_pytree_node,
+    tree_flatten,
+    tree_leaves,
+    tree_map,
+    tree_unflatten,
+)
+
+__all__ = [
+    "JoinPoint", "Optimizer", "OptimizerState", "Params", "adagrad", "adam", "adamax",
+    "clip_grads", "constant", "exponential_decay", "inverse_time_decay", "l2_norm", "make_schedule",
+    "momentum", "nesterov", "optimizer", "pack_optimizer_state", "piecewise_constant",
+    "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
+]  # fmt: skip
+
+Params = Any
+Step = Any
+Schedule = Callable[[Any], Any]
+
+
+class OptimizerState(NamedTuple):
+    """The states of all parameters, and the structures of parameters and states."""
+
+    packed_state: Any
+    tree_def: Any
+    subtree_defs: Any
+
+
+register_pytree_node(
+    OptimizerState,
+    lambda xs: ((xs.packed_state,), (xs.tree_def, xs.subtree_defs)),
+    lambda data, xs: OptimizerState(xs[0], *data),
+)
+
+
+class Optimizer(NamedTuple):
+    """An optimizer: `init_fn(params)`, `update_fn(i, grads, state)`, `params_fn(state)`."""
+
+    init_fn: Callable[[Any], Any]
+    update_fn: Callable[[Any, Any, Any], Any]
+    params_fn: Callable[[Any], Any]
+
+
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+    """An optimizer of pytrees from one of single arrays."""
+
+    @functools.wraps(opt_maker)
+    def made(*args: Any, **kwargs: Any) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def tree_init(x0_tree: Any) -> OptimizerState:
+            leaves, tree = tree_flatten(arrays(x0_tree))
+            pairs = [tree_flatten(init(x)) for x in leaves]
+            return OptimizerState(
+                tuple([tuple(s) for s, _ in pairs]), tree, tuple([t for _, t in pairs])
+            )
+
+        def tree_update(i: Any, grad_tree: Any, opt_state: OptimizerState) -> OptimizerState:
+            states, tree, subtrees = opt_state
+            grads, structure = tree_flatten(grad_tree)
+            if structure != tree:
+                raise TypeError(
+                    "optimizer update function was passed a gradient tree that did not match the "
+                    f"parameter tree structure with which it was initialized: parameter tree "
+                    f"{tree} and grad tree {structure}."
+                )
+            rows = zip(grads, states, subtrees, strict=True)
+            new = [tree_flatten(update(i, g, tree_unflatten(t, s))) for g, s, t in rows]
+            return OptimizerState(tuple([tuple(s) for s, _ in new]), tree, subtrees)
+
+        def tree_params(opt_state: OptimizerState) -> Any:
+            states, tree, subtrees = opt_state
+            rows = zip(states, subtrees, strict=True)
+            return tree_unflatten(tree, [get_params(tree_unflatten(t, s)) for s, t in rows])
+
+        return Optimizer(tree_init, tree_update, tree_params)
+
+    return made
+
+
+# Schedules
+
+
+def constant(step_size: Any) -> Schedule:
+    """The same step size always."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """`step_size * decay_rate ** (i / decay_steps)`."""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """`step_size / (1 + decay_rate * i / decay_steps)`, in stairs if told."""
+    if staircase:
+        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
+    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+
+
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
+) -> Schedule:
+    """From one step size to another within some steps."""
+
+    def schedule(i: Any) -> Any:
+        done = 1 - jnp.minimum(i, decay_steps) / decay_steps
+        return final_step_size + (step_size - final_step_size) * done**power
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """A step size between each two boundaries."""
+    limits, sizes = jnp.array(boundaries), jnp.array(values)
+    if limits.ndim != 1 or sizes.shape != (limits.shape[0] + 1,):
+        raise ValueError("boundaries length must be one shorter than values length")
+    return lambda i: sizes[jnp.sum(i > limits)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A schedule, or a constant one for a number.
+
+    Raises:
+        TypeError: neither.
+    """
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(type(scalar_or_schedule))
+
+
+# Optimizers
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """Gradient descent."""
+    rate = make_schedule(step_size)
+    return (lambda x0: x0), (lambda i, g, x: x - rate(i) * g), (lambda x: x)
+
+
+@optimizer
+def momentum(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with momentum."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - rate(i) * velocity, velocity
+
+    return _zeros(1), update, _first
+
+
+@optimizer
+def nesterov(step_size: Any, mass: Any) -> Any:
+    """Nesterov's accelerated gradient."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, velocity = state
+        velocity = mass * velocity + g
+        return x - rate(i) * (mass * velocity + g), velocity
+
+    return _zeros(1), update, _first
+
+
+def _zeros(count: int) -> Callable[[Any], Any]:
+    return lambda x0: (x0, *[jnp.zeros_like(x0)] * count)
+
+
+def _first(state: Any) -> Any:
+    return state[0]
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
+    """AdaGrad with momentum (Duchi et al., 2011)."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, total, moved = state
+        total = total + jnp.square(g)
+        scale = jnp.where(total > 0, 1 / jnp.sqrt(jnp.where(total > 0, total, 1)), 0.0)
+        moved = (1 - momentum) * (g * scale) + momentum * moved
+        return x - rate(i) * moved, total, moved
+
+    return _zeros(2), update, _first
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
+    """RMSProp."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean = state
+        mean = mean * gamma + jnp.square(g) * (1 - gamma)
+        return x - rate(i) * g / jnp.sqrt(mean + eps), mean
+
+    return _zeros(1), update, _first
+
+
+@optimizer
+def rmsprop_momentum(
+    step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> Any:
+    """RMSProp with momentum."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, mean, moved = state
+        mean = mean * gamma + jnp.square(g) * (1 - gamma)
+        moved = momentum * moved + rate(i) * g / jnp.sqrt(mean + eps)
+        return x - moved, mean, moved
+
+    return _zeros(2), update, _first
+
+
+@optimizer
+def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """Adam (Kingma and Ba, 2014)."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * jnp.square(g) + b2 * v
+        turn = jnp.asarray(i, m.dtype) + 1
+        step = (m / (1 - b1**turn)) / (jnp.sqrt(v / (1 - b2**turn)) + eps)
+        return x - rate(i) * step, m, v
+
+    return _zeros(2), update, _first
+
+
+@optimizer
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """AdaMax (Kingma and Ba, 2014)."""
+    rate = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, u = state
+        m = (1 - b1) * g + b1 * m
+        u = jnp.maximum(b2 * u, jnp.abs(g))
+        turn = jnp.asarray(i, m.dtype) + 1
+        return x - (rate(i) / (1 - b1**turn)) * m / (u + eps), m, u
+
+    return _zeros(2), update, _first
+
+
+@optimizer
+def sm3(step_size: Any, momentum: float = 0.9) -> Any:
+    """SM3 (Anil et al., "Memory-Efficient Adaptive Optimization", 2019)."""
+    rate = make_schedule(step_size)
+
+    def lifted(row: Any, rank: int, axis: int) -> Any:
+        return row.reshape(tuple([-1 if i == axis else 1 for i in range(rank)]))
+
+    def init(x0: Any) -> Any:
+        rows = [jnp.zeros(n, x0.dtype) for n in x0.shape]
+        return x0, jnp.zeros_like(x0), tuple(rows)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, moved, rows = state
+        least = functools.reduce(jnp.minimum, [lifted(r, x.ndim, a) for a, r in enumerate(rows)])
+        total = least + jnp.square(g)
+        scale = jnp.where(total > 0, 1 / jnp.sqrt(jnp.where(total > 0, total, 1)), 0.0)
+        moved = (1 - momentum) * (g * scale) + momentum * moved
+        kept = [jnp.max(total, tuple([b for b in range(x.ndim) if b != a])) for a in range(x.ndim)]
+        return x - rate(i) * moved, moved, tuple(kept)
+
+    return init, update, _first
+
+
+# Gradients
+
+
+def l2_norm(tree: Any) -> Any:
+    """The root of the sum of squares of all leaves."""
+    return jnp.sqrt(sum([jnp.vdot(x, x) for x in tree_leaves(tree)]))
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """Gradients scaled down to a norm."""
+    norm = l2_norm(grad_tree)
+    return tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+class JoinPoint:
+    """A state among states, for files."""
+
+    def __init__(self, subtree: Any) -> None:
+        self.subtree = subtree
+
+    def __iter__(self) -> Any:
+        yield self.subtree
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """A pytree like the parameters with the state of each."""
+    states, tree, subtrees = opt_state
+    rows = zip(states, subtrees, strict=True)
+    return tree_unflatten(tree, [JoinPoint(tree_unflatten(t, s)) for s, t in rows])
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state of such a pytree."""
+    points, tree = tree_flatten(marked_pytree)
+    pairs = [tree_flatten(p.subtree) for p in points]
+    return OptimizerState(tuple([tuple(s) for s, _ in pairs]), tree, tuple([t for _, t in pairs]))

@@ -1,0 +1,162 @@
+"""`jax.nn.initializers`: functions of (key, shape, dtype)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.errors import ArgumentError
+from weft.jax import numpy as jnp
+from weft.jax import random
+
+__all__ = [
+    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
+    "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones",
+    "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
+    "xavier_uniform", "zeros",
+]  # fmt: skip
+
+Initializer = Callable[..., Any]
+
+
+def zeros(key: Any, shape: Any, dtype: Any = float, out_sharding: Any = None) -> Any:
+    """Zeros."""
+    return jnp.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Any, dtype: Any = float, out_sharding: Any = None) -> Any:
+    """Ones."""
+    return jnp.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = float) -> Initializer:
+    """An initializer that gives a number."""
+    usual = dtype
+    return lambda key, shape, dtype=usual: jnp.full(shape, value, dtype)
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = float) -> Initializer:
+    """An initializer of numbers in [0, scale)."""
+    usual = dtype
+    return lambda key, shape, dtype=usual: random.uniform(key, shape, dtype) * scale
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = float) -> Initializer:
+    """An initializer of normal numbers."""
+    usual = dtype
+    return lambda key, shape, dtype=usual: random.normal(key, shape, dtype) * stddev
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = float, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer of truncated normal numbers."""
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = usual) -> Any:
+        return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
+
+    return init
+
+
+def _fans(
+    shape: Sequence[int], in_axis: Any, out_axis: Any, batch_axis: Any
+) -> tuple[float, float]:
+    if len(shape) <= 1:
+        raise ArgumentError.here(
+            f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. "
+            "Must be at least 2D."
+        )
+
+    def total(axes: Any) -> int:
+        return math.prod([shape[a] for a in ((axes,) if isinstance(axes, int) else axes)])
+
+    fan_in, fan_out = total(in_axis), total(out_axis)
+    field = math.prod(shape) / fan_in / fan_out / total(batch_axis)
+    return fan_in * field, fan_out * field
+
+
+# The deviation of a normal distribution that is truncated at 2
+_TRUNCATED = 0.87962566103423978
+
+
+def variance_scaling(
+    scale: Any, mode: str, distribution: str, in_axis: Any = -2, out_axis: Any = -1,
+    batch_axis: Any = (), dtype: Any = float,
+) -> Initializer:  # fmt: skip
+    """An initializer whose variance is `scale` over the mean number of inputs, outputs or both.
+
+    Args:
+        mode: `fan_in`, `fan_out`, `fan_avg` or `fan_geo_avg`.
+        distribution: `truncated_normal`, `normal` or `uniform`.
+    """
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = usual, out_sharding: Any = None) -> Any:
+        fan_in, fan_out = _fans(tuple(shape), in_axis, out_axis, batch_axis)
+        counts = {
+            "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": (fan_in * fan_out) ** 0.5,
+        }  # fmt: skip
+        if mode not in counts:
+            raise ArgumentError.here(f"invalid mode for variance scaling initializer: {mode}")
+        kind = jnp.zeros((), dtype).dtype
+        variance = jnp.array(scale / counts[mode], kind)
+        if distribution == "truncated_normal":
+            stddev = jnp.sqrt(variance) / jnp.array(_TRUNCATED, kind)
+            return random.truncated_normal(key, -2, 2, shape, kind) * stddev
+        if distribution == "normal":
+            return random.normal(key, shape, kind) * jnp.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, kind, -1) * jnp.sqrt(3 * variance)
+        raise ArgumentError.here(
+            f"invalid distribution for variance scaling initializer: {distribution}"
+        )
+
+    return init
+
+
+def _scaled(scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+    def made(
+        in_axis: Any = -2, out_axis: Any = -1, batch_axis: Any = (), dtype: Any = float
+    ) -> Any:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    made.__doc__ = f"`variance_scaling` with {scale}, {mode}, {distribution}."
+    return made
+
+
+glorot_uniform = xavier_uniform = _scaled(1.0, "fan_avg", "uniform")
+glorot_normal = xavier_normal = _scaled(1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _scaled(1.0, "fan_in", "uniform")
+lecun_normal = _scaled(1.0, "fan_in", "truncated_normal")
+he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform")
+he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal")
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = float) -> Initializer:
+    """An initializer of orthogonal matrices."""
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = usual, out_sharding: Any = None) -> Any:
+        cols = shape[column_axis]
+        rows = math.prod(shape) // cols
+        q = random.orthogonal(key, rows, (), dtype, cols)
+        rest = list(shape)
+        del rest[column_axis]
+        return scale * jnp.moveaxis(q.reshape((*rest, cols)), -1, column_axis)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = float) -> Initializer:
+    """An initializer of convolutions that are orthogonal at the center and 0 elsewhere."""
+    usual = dtype
+
+    def init(key: Any, shape: Any, dtype: Any = usual, out_sharding: Any = None) -> Any:
+        square = orthogonal(scale, column_axis, dtype)(key, (shape[-1], shape[-1]))[: shape[-2]]
+        center = tuple([(n - 1) // 2 for n in shape[:-2]])
+        return jnp.zeros(shape, square.dtype).at[center].set(square)
+
+    return init

@@ -1,0 +1,116 @@
+"""Entries removed, inserted and put."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import weft.numpy as plain
+from weft.jax.array import Array, given, of_array, taken
+from weft.jax.numpy import creation
+from weft.jax.numpy.common import _array, _floating, _public, _values, _where
+
+__all__: list[str] = []
+
+# Insertion and removal
+
+
+@_public
+def delete(
+    arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """The array without entries along an axis."""
+    x = _array(arr)
+    x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+    kept = np.delete(np.arange(x.shape[axis]), _values(obj))
+    return given(plain.take(x, kept, axis))
+
+
+@_public
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """The array with entries inserted along an axis."""
+    x = _array(arr)
+    x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+    return given(np.insert(_values(x), _values(taken(obj)), _values(_array(values)), axis))
+
+
+@_public
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements, repeated, in another shape."""
+    x = plain.ravel(_array(a))
+    dims = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    if not x.shape[0]:
+        return creation.zeros(dims, x.dtype)
+    return given(plain.take(x, np.arange(math.prod(dims)) % x.shape[0], 0).reshape(dims))
+
+
+@_public
+def diagflat(v: Any, k: int = 0) -> Array:
+    """A matrix with the elements on a diagonal."""
+    return given(plain.diag(plain.ravel(_array(v)), k))
+
+
+@_public
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """A copy with another diagonal; `inplace` must be False."""
+    if inplace:
+        raise NotImplementedError(
+            "JAX arrays are immutable, must use inplace=False. fill_diagonal returns a new array"
+        )
+    x = _array(a)
+    i = np.arange(x.shape[0] if x.shape[0] < x.shape[1] else x.shape[1])
+    return x.at[tuple([i] * x.ndim)].set(val)
+
+
+@_public
+def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Array:
+    """A copy with values at positions of the flattened array; `inplace` must be False."""
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    x = _array(a)
+    return (
+        plain.ravel(x)
+        .at[plain.ravel(_array(ind))]
+        .set(resize(v, _array(ind).size))
+        .reshape(x.shape)
+    )
+
+
+@_public
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """A copy with values where a mask is true; `inplace` must be False."""
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    found = np.array(_values(_array(arr)))
+    np.place(found, _values(_array(mask)), _values(_array(vals)))
+    return of_array(found)
+
+
+@_public
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: Any = None
+) -> Array:
+    """A copy with values at indices along an axis; `inplace` must be False."""
+    if inplace:
+        raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
+    x, places = _array(arr), _array(indices)
+    if axis is None:
+        x, axis = plain.ravel(x), 0
+    grid = list(np.ogrid[tuple([slice(n) for n in places.shape])])
+    grid[axis] = places
+    return x.at[tuple(grid)].set(values)
+
+
+@_public
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
+    """Phases without jumps of more than half a period."""
+    x = plain.moveaxis(_floating(p), axis, -1)
+    steps = x[..., 1:] - x[..., :-1]
+    half = period / 2
+    wrapped = (steps + half) % period - half
+    wrapped = _where((wrapped == -half) & (steps > 0), half, wrapped)
+    fix = _where(plain.abs(steps) < (half if discont is None else discont), 0, wrapped - steps)
+    total = plain.pad(plain.cumsum(fix, axis=-1), [(0, 0)] * (x.ndim - 1) + [(1, 0)])
+    return given(plain.moveaxis(x + total, -1, axis))

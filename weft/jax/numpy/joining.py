@@ -1,0 +1,289 @@
+"""Choices by conditions and indices, joined arrays, products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import weft.numpy as plain
+from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.numpy import creation
+from weft.jax.numpy.common import _array, _public, _where, dtype_promoted
+from weft.jax.numpy.mapping import unravel_index
+from weft.jax.numpy.reduction import all
+
+__all__: list[str] = []
+
+# Choices
+
+
+@_public
+def where(
+    condition: Any, x: Any = None, y: Any = None, /, *, size: Any = None, fill_value: Any = None
+) -> Any:
+    """`x` where the condition is true, `y` elsewhere; without them, the indices."""
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    return _where(_array(condition), x, y)
+
+
+def _filled(found: Any, size: int, fill: Any, axis: int = 0) -> Any:
+    """Results whose number depends on values, cut or filled to a size."""
+    count = found.shape[axis]
+    if count >= size:
+        return plain.take(found, np.arange(size), axis)
+    pads = [(0, size - count if i == axis else 0) for i in range(found.ndim)]
+    return plain.pad(found, pads, constant_values=0 if fill is None else fill)
+
+
+@_public
+def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
+    """The indices of nonzero elements: a vector for each axis.
+
+    With a `size`, the function may be traced.
+    """
+    x = _array(a)
+    if size is None:
+        return given(plain.nonzero(x))
+    flat = plain.ravel(x) != 0
+    rank = plain.cumsum(flat) - 1
+    n = x.size
+    places = plain.where(flat, rank, size)
+    order = creation.full((int(size) + 1,), n, int).at[places].set(creation.arange(n), mode="clip")
+    order = order[: int(size)]
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
+    parts = unravel_index(plain.minimum(order, _larger(n - 1, 0)), x.shape)
+    pairs = zip(parts, fills, strict=True)
+    return tuple([_where(order < n, p, 0 if f is None else f) for p, f in pairs])
+
+
+def _larger(a: int, b: int) -> int:
+    """The larger of two sizes."""
+    return a if a > b else b
+
+
+@_public
+def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Array:
+    """The indices of nonzero elements: a row for each."""
+    return given(plain.stack(nonzero(a, size=size, fill_value=fill_value), -1))
+
+
+@_public
+def flatnonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Array:
+    """The positions of nonzero elements in the flattened array."""
+    return nonzero(plain.ravel(_array(a)), size=size, fill_value=fill_value)[0]
+
+
+@_public
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
+    fill_value: Any = None, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """The distinct values, sorted; they are read, so the function cannot be traced."""
+    found = given(plain.unique(_array(ar), return_index, return_inverse, return_counts, axis))
+    if size is None:
+        return found
+    parts = found if isinstance(found, tuple) else (found,)
+    first = _filled(parts[0], size, parts[0].min() if fill_value is None else fill_value)
+    return (first, *parts[1:]) if isinstance(found, tuple) else first
+
+
+@_public
+def clip(
+    arr: Any = None,
+    /,
+    min: Any = None,
+    max: Any = None,
+    *,
+    a: Any = None,
+    a_min: Any = None,
+    a_max: Any = None,
+) -> Array:
+    """Values within limits."""
+    x = _array(a if arr is None else arr)
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    return jaxed(plain.clip)(x, low, high)
+
+
+@_public
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Array:  # fmt: skip
+    """The elements at indices along an axis; NaN, or the smallest number, outside it."""
+    x, places = _array(a), _array(indices)
+    if axis is None:
+        x, axis = plain.ravel(x), 0
+    size = x.shape[axis]
+    if mode == "wrap":
+        places = places % size
+    found = given(plain.take(x, plain.clip(places, -size, size - 1), axis))
+    if mode in ("clip", "wrap") or (places.lazy.array is not None and _within(places.array, size)):
+        return found
+    outside = (places < -size) | (places >= size)
+    wide = outside.reshape((*outside.shape, *(1,) * (x.ndim - axis % x.ndim - 1)))
+    fill = (
+        np.nan
+        if x.dtype.is_inexact
+        else int(np.iinfo(x.dtype.numpy).min)
+        if x.dtype.kind == "i"
+        else 0
+    )
+    return _where(wide, fill if fill_value is None else fill_value, found)
+
+
+def _within(x: Any, size: int) -> bool:
+    return bool(((x >= -size) & (x < size)).all())
+
+
+@_public
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None
+) -> Array:
+    """The elements at indices along an axis, position by position on the others."""
+    x, places = _array(arr), _array(indices)
+    if axis is None:
+        x, axis = plain.ravel(x), 0
+    shape = list(
+        np.broadcast_shapes(
+            *[(*s[: axis % x.ndim], 1, *s[axis % x.ndim + 1 :]) for s in (x.shape, places.shape)]
+        )
+    )
+    at = axis % x.ndim
+    x = plain.broadcast_to(x, tuple([*shape[:at], x.shape[at], *shape[at + 1 :]]))
+    places = plain.broadcast_to(places, tuple([*shape[:at], places.shape[at], *shape[at + 1 :]]))
+    return given(plain.take_along_axis(x, places, axis=at))
+
+
+@_public
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Arrays joined along an axis."""
+    parts = list(arrays)
+    found = jaxed(plain.concat)([_array(x) for x in parts], axis=axis)
+    return found if dtype is None else creation.astype(found, dtype)
+
+
+concat = concatenate
+__all__.append("concat")
+
+
+@_public
+def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
+    """Arrays joined along a new axis."""
+    found = given(plain.stack(dtype_promoted(*arrays), axis=axis))
+    return found if dtype is None else creation.astype(found, dtype)
+
+
+def _stacked(name: str) -> Callable[..., Any]:
+    face = getattr(plain, name)
+
+    def joined(tup: Any, dtype: Any = None) -> Any:
+        return given(face(dtype_promoted(*tup)))
+
+    joined.__name__ = joined.__qualname__ = name
+    joined.__doc__ = face.__doc__
+    return joined
+
+
+vstack, hstack, dstack, column_stack = map(_stacked, ("vstack", "hstack", "dstack", "column_stack"))
+__all__ += ["column_stack", "dstack", "hstack", "vstack"]
+
+
+@_public
+def repeat(
+    a: Any,
+    repeats: Any,
+    axis: int | None = None,
+    *,
+    total_repeat_length: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Elements repeated along an axis."""
+    counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
+    counts = int(counts) if isinstance(counts, np.ndarray) and counts.size == 1 else counts
+    return given(plain.repeat(_array(a), counts, axis=axis))
+
+
+@_public
+def squeeze(a: Any, axis: Any = None) -> Array:
+    """The array without axes of size 1."""
+    x = as_array(a)
+    if axis is None:
+        axis = tuple([i for i, n in enumerate(x.shape) if n == 1])
+    return given(plain.squeeze(x, tuple(axis) if isinstance(axis, list) else axis))
+
+
+@_public
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and elements."""
+    x, y = _array(a1), _array(a2)
+    if x.shape != y.shape:
+        return creation.array(False)
+    same = x == y
+    return all(same | (plain.isnan(x) & plain.isnan(y)) if equal_nan else same)
+
+
+@_public
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    **_: Any,
+) -> Array:
+    """Sums of products by indices."""
+    if not isinstance(subscripts, str):
+        return given(plain.einsum(*_lettered(subscripts, *operands)))
+    return given(plain.einsum(subscripts, *dtype_promoted(*operands)))
+
+
+def _lettered(*given_: Any) -> list[Any]:
+    """The form with lists of numbers as the form with letters."""
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    arrays, axes = list(given_[0::2]), list(given_[1::2])
+    out = arrays.pop() if len(arrays) > len(axes) else None
+    name = ",".join(["".join([letters[i] for i in row]) for row in axes])
+    name += "" if out is None else "->" + "".join([letters[i] for i in out])
+    return [name, *dtype_promoted(*arrays)]
+
+
+def _product(name: str) -> Callable[..., Any]:
+    face = jaxed(getattr(plain, name))
+
+    def product(
+        a: Any,
+        b: Any,
+        *args: Any,
+        precision: Any = None,
+        preferred_element_type: Any = None,
+        **options: Any,
+    ) -> Any:
+        found = face(*dtype_promoted(a, b), *args, **options)
+        return found if preferred_element_type is None else found.astype(preferred_element_type)
+
+    product.__name__ = product.__qualname__ = name
+    product.__doc__ = getattr(plain, name).__doc__
+    return product
+
+
+dot, matmul, inner, vdot, tensordot, outer, vecdot = (
+    _product(n) for n in ("dot", "matmul", "inner", "vdot", "tensordot", "outer", "vecdot")
+)
+__all__ += ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
+
+
+@_public
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """Matrices times vectors."""
+    return matmul(x1, _array(x2)[..., None])[..., 0]
+
+
+@_public
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """Conjugated vectors times matrices."""
+    return matmul(plain.conj(_array(x1))[..., None, :], x2)[..., 0, :]

@@ -1,0 +1,152 @@
+"""Methods of JAX's arrays: NumPy's, whose results have 32 bits by default."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from weft.ir.dtype import as_dtype
+from weft.jax.array import Array, canonical, jaxed
+from weft.jax.numpy import creation
+from weft.numpy import elementwise, manipulation, searching
+from weft.numpy.array import ndarray
+
+__all__: list[str] = []
+WEAK: Final = frozenset(
+    [
+        "abs",
+        "absolute",
+        "add",
+        "angle",
+        "arccos",
+        "arccosh",
+        "arcsin",
+        "arcsinh",
+        "arctan",
+        "arctan2",
+        "arctanh",
+        "cbrt",
+        "ceil",
+        "clip",
+        "conj",
+        "conjugate",
+        "copysign",
+        "cos",
+        "cosh",
+        "cumprod",
+        "cumsum",
+        "deg2rad",
+        "divide",
+        "exp",
+        "exp2",
+        "expm1",
+        "fabs",
+        "float_power",
+        "floor",
+        "floor_divide",
+        "fmax",
+        "fmin",
+        "fmod",
+        "hypot",
+        "imag",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "logaddexp",
+        "max",
+        "maximum",
+        "mean",
+        "min",
+        "minimum",
+        "mod",
+        "multiply",
+        "negative",
+        "positive",
+        "pow",
+        "power",
+        "prod",
+        "ravel",
+        "real",
+        "reciprocal",
+        "remainder",
+        "reshape",
+        "round",
+        "sign",
+        "sin",
+        "sinc",
+        "sinh",
+        "sqrt",
+        "square",
+        "squeeze",
+        "std",
+        "subtract",
+        "sum",
+        "tan",
+        "tanh",
+        "transpose",
+        "true_divide",
+        "trunc",
+        "var",
+        "where",
+    ]
+)
+"""Functions whose results are weak if all arguments are."""
+_NARROWED: Final = (
+    "all any argmax argmin argsort conj conjugate cumprod cumsum diagonal dot max mean min nonzero "
+    "prod ptp ravel repeat reshape round searchsorted squeeze std sum swapaxes take trace var"
+)
+
+for _name in _NARROWED.split():
+    setattr(Array, _name, jaxed(getattr(ndarray, _name), _name in WEAK))
+
+
+class _Methods:
+    """Methods that JAX's arrays have in their own way."""
+
+    def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Array:
+        """The array as another dtype."""
+        return creation.astype(self, dtype)
+
+    def sort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Array:
+        """The sorted array."""
+        return _sorted(self, axis, descending=descending)
+
+    def clip(self: Any, min: Any = None, max: Any = None, **old: Any) -> Array:
+        """The array within limits."""
+        return _clipped(self, min, max, **old)
+
+    def copy(self: Any) -> Array:
+        """The array: it never changes."""
+        return self
+
+    def flatten(self: Any, order: str = "C") -> Array:
+        """The elements in a row."""
+        return _flat(self, order)
+
+    def view(self: Any, dtype: Any = None) -> Array:
+        """The same bits as another dtype."""
+        return self if dtype is None else ndarray.view(self, canonical(as_dtype(dtype)))
+
+    def to_device(self: Any, device: Any, *, stream: Any = None) -> Array:
+        """The array itself: there is one device."""
+        return self
+
+    def addressable_data(self: Any, index: int) -> Array:
+        """The array itself."""
+        return self
+
+    def delete(self: Any) -> None:
+        """Nothing: memory is freed with the last reference."""
+
+    def is_deleted(self: Any) -> bool:
+        """Whether it was deleted: it was not."""
+        return False
+
+
+_sorted = jaxed(searching.sort)
+_clipped = jaxed(elementwise.clip, True)
+_flat = jaxed(manipulation.ravel)
+
+for _name, _member in vars(_Methods).items():
+    if not _name.startswith("__"):
+        setattr(Array, _name, _member)

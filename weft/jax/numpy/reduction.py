@@ -1,0 +1,190 @@
+"""Reductions, with `where` and `initial`, and of what is no NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+import weft.numpy as plain
+from weft.eager.functions import api
+from weft.errors import ArgumentError, nameless
+from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.numpy import creation
+from weft.jax.numpy.common import _array, _axes, _floating, _public, _where
+
+__all__: list[str] = []
+
+# Reductions with `where` and `initial`
+
+_NEUTRAL: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "max": None, "min": None}
+
+
+def _reduction(name: str) -> Callable[..., Any]:
+    face = jaxed(getattr(plain, name), True)
+
+    def reduced(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,
+        initial: Any = None, where: Any = None, promote_integers: bool = True, **options: Any,
+    ) -> Any:  # fmt: skip
+        if isinstance(a, list | tuple):
+            got = type(a).__name__
+            text = (
+                f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
+            )
+            raise nameless(TypeError(text))
+        axis = tuple(axis) if isinstance(axis, list) else axis
+        if where is not None:
+            neutral = _NEUTRAL[name] if initial is None else initial
+            if neutral is None:
+                raise nameless(ArgumentError(f"{name}: where= needs an initial value"))
+            a = _where(where, a, neutral)
+        if dtype is not None:
+            a = creation.astype(a, dtype)
+        elif name in ("sum", "prod") and as_array(a).dtype.size < 4:
+            dtype = as_array(a).dtype if as_array(a).dtype.is_inexact else None
+        found = face(a, axis, keepdims=keepdims, **options)
+        if initial is not None and name in _COMBINED:
+            found = _COMBINED[name](found, initial)
+        return found if dtype is None else creation.astype(found, dtype)
+
+    reduced.__name__ = reduced.__qualname__ = name
+    reduced.__doc__ = getattr(plain, name).__doc__
+    return reduced
+
+
+_COMBINED: Final = {
+    "sum": lambda x, y: x + y, "prod": lambda x, y: x * y, "max": jaxed(plain.maximum),
+    "min": jaxed(plain.minimum),
+}  # fmt: skip
+sum, prod, max, min = (_reduction(n) for n in ("sum", "prod", "max", "min"))
+any, all = _reduction("any"), _reduction("all")
+amax, amin = max, min
+__all__ += ["all", "amax", "amin", "any", "max", "min", "prod", "sum"]
+
+
+def _spread(name: str) -> Callable[..., Any]:
+    face = jaxed(getattr(plain, name), True)
+
+    def spread(
+        a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any,
+        keepdims: bool = False, where: Any = None, **options: Any,
+    ) -> Any:  # fmt: skip
+        if isinstance(a, list | tuple):
+            got = type(a).__name__
+            text = (
+                f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
+            )
+            raise nameless(TypeError(text))
+        if args:
+            options["ddof"] = args[0]
+        if where is not None:
+            a = _where(where, _floating(a), 0)
+            weights = creation.astype(where, float)
+            count = sum(weights + 0 * a, axis, keepdims=True)
+            mean_ = sum(a * weights, axis, keepdims=True) / count
+            if name == "mean":
+                return mean_ if keepdims else plain.squeeze(mean_, _axes(axis, mean_.ndim))
+            free = count - options.get("ddof", 0)
+            found = sum(weights * (a - mean_) ** 2, axis, keepdims=keepdims)
+            found = found / (free if keepdims else plain.squeeze(free, _axes(axis, free.ndim)))
+            return found if name == "var" else plain.sqrt(found)
+        axis = tuple(axis) if isinstance(axis, list) else axis
+        return face(
+            a if dtype is None else creation.astype(a, dtype), axis, keepdims=keepdims, **options
+        )
+
+    spread.__name__ = spread.__qualname__ = name
+    spread.__doc__ = getattr(plain, name).__doc__
+    return spread
+
+
+mean, std, var = (_spread(n) for n in ("mean", "std", "var"))
+__all__ += ["mean", "std", "var"]
+
+
+# NaN
+
+
+def _without_nan(name: str) -> Callable[..., Any]:
+    """A reduction of what is no NaN."""
+    reduce = globals()[name.removeprefix("nan")]
+
+    def reduced(
+        a: Any, axis: Any = None, *args: Any, keepdims: bool = False, **options: Any
+    ) -> Any:
+        x = _array(a)
+        if not x.dtype.is_inexact:
+            return reduce(x, axis, *args, keepdims=keepdims, **options)
+        bad = plain.isnan(x)
+        limit = {"nanmax": -np.inf, "nanmin": np.inf}.get(name, _NEUTRAL.get(name[3:]))
+        if limit is None:
+            return reduce(x, axis, *args, keepdims=keepdims, where=~bad, **options)
+        found = reduce(_where(bad, limit, x), axis, *args, keepdims=keepdims, **options)
+        if name in ("nanmax", "nanmin"):
+            return _where(all(bad, axis, keepdims=keepdims), np.nan, found)
+        return found
+
+    reduced.__name__ = reduced.__qualname__ = name
+    reduced.__doc__ = f"`{name.removeprefix('nan')}` of the elements that are no NaN."
+    return reduced
+
+
+nanmax, nanmin, nanprod, nanvar, nanstd, nansum, nanmean = (
+    _without_nan(n)
+    for n in ("nanmax", "nanmin", "nanprod", "nanvar", "nanstd", "nansum", "nanmean")
+)
+__all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
+
+
+@_public
+def nanargmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The index of the largest element that is no NaN."""
+    return jaxed(plain.argmax)(
+        _where(plain.isnan(_floating(a)), -np.inf, _floating(a)), axis, keepdims=keepdims
+    )
+
+
+@_public
+def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
+    """The index of the smallest element that is no NaN."""
+    return jaxed(plain.argmin)(
+        _where(plain.isnan(_floating(a)), np.inf, _floating(a)), axis, keepdims=keepdims
+    )
+
+
+@_public
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Running sums in which NaN count as 0."""
+    return jaxed(plain.cumsum)(_where(plain.isnan(_array(a)), 0, _array(a)), axis)
+
+
+@_public
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+    """Running products in which NaN count as 1."""
+    return jaxed(plain.cumprod)(_where(plain.isnan(_array(a)), 1, _array(a)), axis)
+
+
+@_public
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, **_: Any
+) -> Array:
+    """Quantiles of the elements that are no NaN."""
+    x = _floating(a)
+    x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+    return given(
+        api.nanquantile(x, _array(q).astype(x.dtype), axis, keepdim=keepdims, interpolation=method)
+    )
+
+
+@_public
+def nanpercentile(a: Any, q: Any, axis: Any = None, **options: Any) -> Array:
+    """`nanquantile` in percent."""
+    return nanquantile(a, _array(q) / 100, axis, **options)
+
+
+@_public
+def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False, **_: Any) -> Array:
+    """The median of the elements that are no NaN."""
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)

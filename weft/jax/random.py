@@ -1,0 +1,528 @@
+"""`jax.random`: keys of Threefry-2x32, and numbers that are the same as JAX's."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from weft.eager.record.memory.array_value import leaf
+from weft.eager.record.pending.lazy import Tracer
+from weft.eager.tensor.dispatch import recorded, wrap
+from weft.errors import ArgumentError, DTypeError, nameless
+from weft.ir.dtype import DType, as_dtype, bfloat16, float32, uint32
+from weft.jax import numpy as jnp
+from weft.jax.array import Array, as_array, canonical, of_array, strong
+from weft.jax.host import hosted, values
+from weft.jax.nn.activation import softmax
+from weft.numpy.promotion import finfo, iinfo
+from weft.ops.random import threefry
+
+__all__ = [
+    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
+    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
+    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_impl",
+    "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal",
+    "orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh",
+    "shuffle", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
+    "wrap_key_data",
+]  # fmt: skip
+
+KeyArray = Array
+_hashed: Final = recorded(threefry.hashed, differentiable=False)
+_bits: Final = recorded(threefry.bits, differentiable=False)
+_uniform: Final = recorded(threefry.uniform)
+_integers: Final = recorded(threefry.integers, differentiable=False)
+_bounds: Final = recorded(threefry.truncated_bounds)
+_truncated: Final = recorded(threefry.truncated_normal)
+_LIKE: Final = of_array(np.zeros(0, np.float32))
+
+
+def _new(x: Any) -> Any:
+    return wrap(leaf(x), _LIKE)
+
+
+# Keys
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
+    """A key: two uint32 words, the halves of a seed.
+
+    >>> PRNGKey(42)
+    Array([ 0, 42], dtype=uint32)
+    """
+    if impl not in (None, "threefry2x32"):
+        raise ArgumentError.here(f"PRNGKey: expected impl 'threefry2x32', got {impl!r}")
+    if isinstance(seed, Array) and isinstance(seed.lazy, Tracer):
+        return jnp.stack([jnp.zeros_like(seed), seed]).astype(uint32)
+    word = int(np.asarray(seed))
+    high = word >> 32 if canonical("int64") is as_dtype("int64") else 0
+    return _new(np.array([high & threefry_mask, word & threefry_mask], np.uint32))
+
+
+threefry_mask: Final = 0xFFFFFFFF
+
+
+def key(seed: Any, *, impl: Any = None) -> Array:
+    """`PRNGKey`: a key is an array of two words here, whichever of the names made it."""
+    return PRNGKey(seed, impl=impl)
+
+
+def clone(key: Any) -> Array:
+    """The same key."""
+    return key
+
+
+def key_data(keys: Any) -> Array:
+    """The words of keys: the keys themselves."""
+    return keys
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Array:
+    """Keys of these words: the words themselves."""
+    return as_array(key_bits_array)
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator."""
+    return "fry"
+
+
+def _checked(key: Any) -> Array:
+    """A key as an array.
+
+    Raises:
+        TypeError: it is none.
+    """
+    found = as_array(key)
+    kind = getattr(getattr(found, "lazy", None), "type", None)
+    if kind is None or kind.dtype is not uint32 or kind.shape[-1:] != (2,):
+        shown = type(key).__name__ if kind is None else kind
+        raise nameless(TypeError(f"Expected a PRNG key of two uint32 words, got {shown}"))
+    return found
+
+
+def _index(shape: Sequence[int]) -> Any:
+    size = math.prod(shape)
+    if size >> 32:
+        raise ArgumentError.here(f"random: expected at most 2**32 numbers, got {size}")
+    return np.arange(size, dtype=np.uint32).reshape(tuple(shape))
+
+
+def _pairs(key: Any, shape: Sequence[int], first: Any = None) -> Any:
+    """Two hashed words for each element of a shape."""
+    key = _checked(key)
+    low = _index(shape) if first is None else first
+    known = values([key]) if isinstance(low, np.ndarray | np.uint32) else None
+    if known is not None:
+        words = known[0]
+        return _new(np.stack(threefry.threefry2x32(words, (np.zeros_like(low), low)), -1))
+    return _hashed.on(_LIKE, key, np.zeros(np.shape(low), np.uint32), low)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    if isinstance(shape, int | np.integer):
+        return (int(shape),)
+    return tuple([int(n) for n in shape])
+
+
+def split(key: Any, num: Any = 2) -> Array:
+    """New keys from a key: an array with a row for each."""
+    return _pairs(key, _shape(num))
+
+
+def fold_in(key: Any, data: Any) -> Array:
+    """A new key from a key and an integer."""
+    known = values([data])
+    if known is not None:
+        return _pairs(key, (), np.array(int(known[0]) & threefry_mask, np.uint32))
+    return _pairs(key, (), as_array(data).astype(uint32))
+
+
+# Bits, uniform numbers and integers
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Uniform bits of an unsigned dtype, uint32 by default."""
+    kind = canonical(dtype or "uint")
+    return _of_width(key, _shape(shape), kind.size * 8)
+
+
+def _of_width(key: Any, shape: Sequence[int], width: int) -> Any:
+    return _bits.on(_LIKE, _pairs(key, shape), width=width)
+
+
+def _floating(dtype: Any, name: str) -> DType:
+    kind = canonical(dtype or float)
+    if not kind.is_floating:
+        raise nameless(DTypeError(f"dtype argument to `{name}` must be a float dtype, got {kind}"))
+    return kind
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+) -> Array:
+    """Uniform numbers in [minval, maxval)."""
+    kind = _floating(dtype, "uniform")
+    low, high = (jnp.asarray(x, kind) for x in (minval, maxval))
+    drawn = _of_width(key, _shape(shape), 8 if kind is bfloat16 else kind.size * 8)
+    return _uniform.on(_LIKE, drawn, low, high, dtype=kind)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
+    """Integers in [minval, maxval)."""
+    kind = canonical(dtype or int)
+    wide = kind if kind.size >= 4 else as_dtype("int32")
+    limits = iinfo(wide)
+    beyond = isinstance(maxval, int) and maxval > limits.max
+    ends = [
+        min(max(x, limits.min), limits.max) if isinstance(x, int) else x for x in (minval, maxval)
+    ]
+    low, high = (jnp.asarray(x).astype(wide) for x in ends)
+    first, second = split(key)
+    dims = _shape(shape)
+    words = [_of_width(k, dims, wide.size * 8) for k in (first, second)]
+    found = _integers.on(_LIKE, *words, low, high, dtype=wide, beyond=beyond)
+    return found.astype(kind)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
+    """A permutation of `range(x)`, or of an array along an axis."""
+    given_ = jnp.arange(x) if isinstance(x, int | np.integer) or not np.ndim(x) else as_array(x)
+    if independent or given_.ndim == 1:
+        return shuffle(key, given_, axis)
+    return jnp.take(given_, shuffle(key, jnp.arange(given_.shape[axis])), axis)
+
+
+def shuffle(key: Any, x: Any, axis: int = 0) -> Array:
+    """An array sorted by random numbers, so often that ties do not matter."""
+    x = as_array(x)
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(threefry_mask))
+    for _ in range(rounds):
+        key, subkey = split(key)
+        places = jnp.argsort(_of_width(subkey, x.shape, 32), axis)
+        x = jnp.take_along_axis(x, places, axis)
+    return x
+
+
+def choice(
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0
+) -> Array:
+    """Entries of an array, or of `range(a)`, with or without replacement.
+
+    Raises:
+        ValueError: more entries than there are, without replacement.
+    """
+    dims, whole = _shape(shape), isinstance(a, int | np.integer) or not np.ndim(a)
+    count = int(a) if whole else as_array(a).shape[axis]
+    draws = math.prod(dims)
+    if not replace and draws > count:
+        raise nameless(
+            ArgumentError(
+                f"Cannot take a larger sample (size {draws}) than population (size {count}) when "
+                "'replace=False'"
+            )
+        )
+    if p is None and not replace:
+        places = permutation(key, count)[:draws]
+        if not whole and as_array(a).ndim == 1:
+            return permutation(key, a)[:draws].reshape(dims)
+    elif p is None:
+        places = randint(key, dims, 0, count)
+    elif replace:
+        total = jnp.cumsum(jnp.asarray(p))
+        r = total[-1] * (1 - uniform(key, dims, dtype=total.dtype))
+        places = jnp.searchsorted(total, r)
+    else:
+        places = jnp.argsort(-gumbel(key, (count,)) - jnp.log(jnp.asarray(p)))[:draws]
+    if whole:
+        return places.reshape(dims)
+    found = jnp.take(as_array(a), places, axis)
+    rest = found.shape[:axis] + dims + found.shape[axis + places.ndim :]
+    return found.reshape(rest)
+
+
+# Distributions of one uniform number
+
+
+def _of_uniform(name: str, low: str | float, high: float = 1.0) -> Callable[..., Array]:
+    transform = recorded(getattr(threefry, name))
+
+    def draw(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+        kind = _floating(dtype, name)
+        limits = finfo(kind)
+        least = {"tiny": limits.tiny, "eps": limits.eps, "above -1": -1 + limits.eps / 2}
+        start = low if isinstance(low, float) else least[low]
+        return transform.on(_LIKE, uniform(key, shape, kind, start, high))
+
+    draw.__name__ = draw.__qualname__ = name
+    draw.__doc__ = f"Numbers of the {name} distribution."
+    return draw
+
+
+exponential: Final = _of_uniform("exponential", 0.0)
+laplace: Final = _of_uniform("laplace", "above -1")
+logistic: Final = _of_uniform("logistic", "tiny")
+cauchy: Final = _of_uniform("cauchy", "eps")
+_gumbel: Final = _of_uniform("gumbel", "tiny")
+_normal: Final = _of_uniform("normal", "above -1")
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> Array:
+    """Gumbel numbers; all modes are JAX's default one."""
+    return _gumbel(key, shape, dtype)
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Standard normal numbers.
+
+    >>> import numpy as np
+    >>> np.round(normal(PRNGKey(0), (3,)).array, 4).tolist()
+    [1.6226, 2.0253, -0.4336]
+    """
+    kind = canonical(dtype or float)
+    if not kind.is_complex:
+        return _normal(key, shape, dtype)
+    real, imag = (_normal(k, shape, kind.real) for k in split(key))
+    return (real + 1j * imag) / np.sqrt(2).astype(kind.real.numpy)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Normal numbers in (lower, upper)."""
+    kind = _floating(dtype, "truncated_normal")
+    ends = [jnp.asarray(x, kind) for x in (lower, upper)]
+    dims = np.broadcast_shapes(*[x.shape for x in ends]) if shape is None else shape
+    u = uniform(key, dims, kind, *[_bounds.on(_LIKE, x) for x in ends])
+    return _truncated.on(_LIKE, u, *ends)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Array:
+    """Booleans that are true with probability `p`."""
+    p = jnp.asarray(p, None if jnp.asarray(p).dtype.is_inexact else float)
+    return uniform(key, p.shape if shape is None else shape, p.dtype) < strong(p)
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """-1 and 1 with equal probability."""
+    return jnp.where(bernoulli(key, 0.5, shape), 1, -1).astype(canonical(dtype or int))
+
+
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: Any = None
+) -> Array:
+    """Indices drawn with probabilities `softmax(logits)` along an axis."""
+    logits = strong(jnp.asarray(logits))
+    batch = tuple(np.delete(logits.shape, axis).tolist())
+    dims = batch if shape is None else _shape(shape)
+    before = dims[: len(dims) - len(batch)]
+    if not replace:
+        scores = logits + gumbel(key, logits.shape, logits.dtype)
+        ranked = jnp.argsort(-jnp.moveaxis(scores, axis, -1), -1)[..., : math.prod(before)]
+        return jnp.moveaxis(ranked, -1, 0).reshape(dims)
+    back = axis - logits.ndim if axis >= 0 else axis
+    return jnp.argmax(logits + gumbel(key, (*before, *logits.shape), logits.dtype), axis=back)
+
+
+# Distributions of normal numbers, and of several draws
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Array:
+    """Normal numbers of a mean and covariance.
+
+    Raises:
+        ArgumentError: another method than `cholesky`, `eigh`, `svd`.
+    """
+    mean, cov = jnp.asarray(mean, float), jnp.asarray(cov, float)
+    dims = mean.shape[:-1] if shape is None else _shape(shape)
+    if method == "cholesky":
+        factor = jnp.linalg.cholesky(cov)
+    elif method == "eigh":
+        w, v = jnp.linalg.eigh(cov)
+        factor = v * jnp.sqrt(w[..., None, :])
+    elif method == "svd":
+        u, s, _ = jnp.linalg.svd(cov)
+        factor = u * jnp.sqrt(s[..., None, :])
+    else:
+        raise ArgumentError.here(f"multivariate_normal: expected a known method, got {method!r}")
+    z = normal(key, (*dims, mean.shape[-1]), dtype)
+    return mean + jnp.einsum("...ij,...j->...i", factor, z)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Logarithms of gamma numbers."""
+    return _gammas(key, a, shape, dtype)
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Gamma numbers of a shape parameter, with its gradient."""
+    return jnp.exp(_gammas(key, a, shape, dtype))
+
+
+def _gammas(key: Any, a: Any, shape: Any, dtype: Any) -> Any:
+    kind = _floating(dtype, "gamma")
+    alpha = jnp.asarray(a, kind)
+    dims = alpha.shape if shape is None else _shape(shape)
+    alpha = jnp.broadcast_to(alpha, dims)
+    keys = split(key, math.prod(dims))
+
+    def draw(keys: Any, alpha: Any) -> Any:
+        return threefry.log_gamma(keys, alpha.reshape(-1)).reshape(alpha.shape)
+
+    return hosted(draw, keys, alpha, kind=(kind, dims))
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Poisson numbers of a rate."""
+    rate = jnp.asarray(lam, float32)
+    dims = rate.shape if shape is None else _shape(shape)
+    kind = canonical(dtype or int)
+    return hosted(threefry.poisson, _checked(key), jnp.broadcast_to(rate, dims), kind=(kind, dims))
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Beta numbers."""
+    kind = _floating(dtype, "beta")
+    a, b = jnp.asarray(a, kind), jnp.asarray(b, kind)
+    dims = np.broadcast_shapes(a.shape, b.shape) if shape is None else shape
+    logs = [loggamma(k, x, dims, kind) for k, x in zip(split(key), (a, b), strict=True)]
+    return softmax(jnp.stack(logs), 0)[0]
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Dirichlet numbers."""
+    alpha = jnp.asarray(alpha, _floating(dtype, "dirichlet"))
+    dims = alpha.shape[:-1] if shape is None else _shape(shape)
+    return softmax(loggamma(key, alpha, (*dims, alpha.shape[-1]), dtype), -1)
+
+
+def t(key: Any, df: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Student's t numbers."""
+    df = jnp.asarray(df, _floating(dtype, "t"))
+    first, second = split(key)
+    n = normal(first, df.shape if shape is None else shape, dtype)
+    half = df / 2
+    return n * jnp.sqrt(half / gamma(second, half, n.shape, dtype))
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Chi-square numbers."""
+    return gamma(key, jnp.asarray(df, _floating(dtype, "chisquare")) / 2, shape, dtype) * 2
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """F numbers."""
+    den, num = split(key)
+    top, below = (jnp.asarray(x, _floating(dtype, "f")) for x in (dfnum, dfden))
+    return (chisquare(num, top, shape) / top) / (chisquare(den, below, shape) / below)
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Maxwell numbers."""
+    return jnp.linalg.norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
+
+
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Maxwell numbers with random signs."""
+    first, second = split(key)
+    dims = np.broadcast_shapes(np.shape(loc), np.shape(scale))
+    dims = (_shape(shape) or dims) + dims
+    return rademacher(second, dims, dtype) * maxwell(first, dims, dtype) * scale + loc
+
+
+def weibull_min(
+    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
+) -> Array:
+    """Weibull numbers."""
+    return jnp.power(exponential(key, shape, dtype), 1.0 / concentration) * scale
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Pareto numbers."""
+    b = jnp.asarray(b, _floating(dtype, "pareto"))
+    return jnp.exp(exponential(key, b.shape if shape is None else shape, dtype) / b)
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
+    """Exponentials of normal numbers."""
+    sigma = jnp.asarray(sigma, _floating(dtype, "lognormal"))
+    return jnp.exp(normal(key, sigma.shape if shape is None else shape, dtype) * sigma)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Rayleigh numbers."""
+    scale = jnp.asarray(scale, _floating(dtype, "rayleigh"))
+    u = uniform(key, scale.shape if shape is None else shape, dtype)
+    return scale * jnp.sqrt(jnp.log(u) * -2)
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """How many trials of probability `p` it takes until the first success."""
+    p = jnp.asarray(p, float)
+    u = uniform(key, p.shape if shape is None else shape)
+    turns = jnp.floor(jnp.log(jnp.where(u == 0, 1, u)) / jnp.log1p(-p)) + 1
+    return turns.astype(canonical(dtype or int))
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
+) -> Array:
+    """Triangular numbers."""
+    kind = _floating(dtype, "triangular")
+    a, c, b = (jnp.asarray(x, kind) for x in (left, mode, right))
+    dims = np.broadcast_shapes(a.shape, c.shape, b.shape) if shape is None else shape
+    u = uniform(key, dims, kind)
+    first = a + jnp.sqrt(u * (b - a) * (c - a))
+    return jnp.where(u < (c - a) / (b - a), first, b - jnp.sqrt((1 - u) * (b - a) * (b - c)))
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Inverse Gaussian numbers."""
+    mean = jnp.asarray(mean, _floating(dtype, "wald"))
+    first, second = split(key)
+    y = jnp.square(normal(first, mean.shape if shape is None else shape, dtype))
+    z = uniform(second, y.shape, dtype)
+    x = mean + mean**2 * y / 2 - mean / 2 * jnp.sqrt(4 * mean * y + mean**2 * y**2)
+    return jnp.where(z <= mean / (mean + x), x, mean**2 / x)
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers with density exp(-|x|**p)."""
+    first, second = split(key)
+    g = gamma(first, 1 / p, shape, dtype)
+    return rademacher(second, shape, dtype or float) * g ** (1 / p)
+
+
+def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Array:
+    """Points in the unit ball of the p-norm in `d` dimensions."""
+    first, second = split(key)
+    g = generalized_normal(first, p, (*_shape(shape), d), dtype)
+    e = exponential(second, shape, dtype)
+    return g / ((jnp.abs(g) ** p).sum(-1) + e)[..., None] ** (1 / p)
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
+    """Orthogonal matrices, uniformly distributed."""
+    m = n if m is None else m
+    q, r = jnp.linalg.qr(normal(key, (*_shape(shape), max(n, m), min(n, m)), dtype))
+    x = q * jnp.sign(jnp.linalg.diagonal(r))[..., None, :]
+    return x.mT if n < m else x
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Numbers of successes in `n` trials of probability `p`; not JAX's numbers for a key."""
+    n, p = jnp.asarray(n, float), jnp.asarray(p, float)
+    dims = np.broadcast_shapes(n.shape, p.shape) if shape is None else _shape(shape)
+    kind = _floating(dtype, "binomial")
+
+    def draw(key: Any, n: Any, p: Any) -> Any:
+        return np.random.default_rng(key).binomial(n.astype(np.int64), p, dims)
+
+    return hosted(draw, _checked(key), n, p, kind=(kind, dims))

@@ -1,0 +1,124 @@
+"""`jax.scipy.linalg`: `weft.scipy.linalg` on JAX's arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from weft import exports as _exports
+from weft import linalg as _wl
+from weft.eager.functions import api as _api
+from weft.jax import numpy as jnp
+from weft.jax.array import given as _given
+from weft.jax.array import jaxed as _jaxed
+from weft.jax.numpy.kind import promoted as _promoted
+from weft.scipy import linalg as _linalg
+
+__all__ = [
+    "cho_factor", "cho_solve", "cholesky", "expm", "hilbert", "lu", "lu_factor", "lu_solve", "qr",
+    "solve", "svd", "toeplitz",
+]  # fmt: skip
+
+
+def _of(x: Any) -> Any:
+    return jnp.asarray(x, None if jnp.asarray(x).dtype.is_inexact else float)
+
+
+def cholesky(
+    a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The triangular factor of a positive definite matrix: upper unless `lower`."""
+    factor = jnp.linalg.cholesky(_of(a))
+    return factor if lower else jnp.conj(jnp.swapaxes(factor, -1, -2))
+
+
+def cho_factor(a: Any, lower: bool = False, **_: Any) -> tuple[Any, bool]:
+    """The factor for `cho_solve`, and whether it is the lower one."""
+    return cholesky(a, lower), lower
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **_: Any) -> Any:
+    """The solution of a system from the factor of its matrix."""
+    c, lower = c_and_lower
+    first, second = ("N", "C") if lower else ("C", "N")
+    y = solve_triangular(c, b, trans=first, lower=lower)
+    return solve_triangular(c, y, trans=second, lower=lower)
+
+
+def solve_triangular(
+    a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
+) -> Any:
+    """The solution of a triangular system."""
+    x, y = _promoted(_of(a), b)
+    code = {"N": 0}.get(trans, trans)
+    return _given(_linalg.solve_triangular(x, y, code, lower, unit_diagonal))
+
+
+def solve(a: Any, b: Any, lower: bool = False, assume_a: str = "gen", **_: Any) -> Any:
+    """The solution of a linear system."""
+    return jnp.linalg.solve(*_promoted(_of(a), b))
+
+
+def lu_factor(a: Any, **_: Any) -> tuple[Any, Any]:
+    """The LU factors in one matrix, and the rows that were exchanged, from 0 on."""
+    lu_, pivots = _wl.lu_factor(_of(a))
+    return _given(lu_), _given(pivots) - 1
+
+
+def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, **_: Any) -> Any:
+    """The solution of a system from the LU factors of its matrix."""
+    factors, pivots = lu_and_piv
+    right = _of(b)
+    column = right[..., None] if right.ndim == 1 else right
+    found = _given(_wl.lu_solve(factors, pivots + 1, column))
+    return found[..., 0] if right.ndim == 1 else found
+
+
+def lu(a: Any, permute_l: bool = False, **_: Any) -> Any:
+    """The factors of an LU decomposition: a permutation, a lower and an upper matrix."""
+    p, low, up = map(_given, _api.lu_unpack(*_wl.lu_factor(_of(a))))
+    return (p @ low, up) if permute_l else (p, low, up)
+
+
+def qr(a: Any, mode: str = "full", **_: Any) -> Any:
+    """The factors of a QR decomposition."""
+    found = jnp.linalg.qr(_of(a), mode="complete" if mode == "full" else "reduced")
+    return found[1] if mode == "r" else tuple(found)
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, **_: Any) -> Any:
+    """The singular value decomposition."""
+    if not compute_uv:
+        return jnp.linalg.svdvals(_of(a))
+    return tuple(jnp.linalg.svd(_of(a), full_matrices=full_matrices))
+
+
+def expm(A: Any, **_: Any) -> Any:
+    """The exponential of a matrix."""
+    return _given(_api.matrix_exp(_of(A)))
+
+
+def toeplitz(c: Any, r: Any = None) -> Any:
+    """A matrix with constant diagonals."""
+    first = jnp.ravel(jnp.asarray(c))
+    row = jnp.conj(first) if r is None else jnp.ravel(jnp.asarray(r))
+    whole = jnp.concatenate([first[::-1], row[1:]])
+    n, m = first.shape[0], row.shape[0]
+    return whole[np.arange(n)[::-1][:, None] + np.arange(m)[None, :]]
+
+
+def hilbert(n: int) -> Any:
+    """The Hilbert matrix."""
+    i = np.arange(n)
+    return jnp.asarray(1.0 / (i[:, None] + i[None, :] + 1))
+
+
+def _face(name: str) -> Any:
+    found = None if name.startswith("_") else getattr(_linalg, name, None)
+    if found is None:
+        raise AttributeError(f"module 'jax.scipy.linalg' has no attribute {name!r}")
+    return _jaxed(found)
+
+
+_exports.lazy(globals(), {}, _face, lambda: _linalg.__all__)

@@ -1,0 +1,25 @@
+"""`jax.scipy.stats`: distributions, one a module."""
+
+from __future__ import annotations
+
+from weft import exports as _exports
+
+_NAMES = (
+    
+    "bernoulli",
+    "beta",
+    "cauchy",
+    "chi2",
+    "dirichlet",
+    "expon",
+    "gamma",
+    "laplace",
+    "logistic",
+    "multivariate_normal",
+    "norm",
+    "poisson",
+    "t",
+    "uniform",
+)
+__all__ = [*_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]
+_exports.lazy(globals(), {"weft.jax.scipy.stats": _NAMES})

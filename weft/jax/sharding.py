@@ -1,0 +1,25 @@
+"""`jax.sharding`: names for one device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.func import PartitionSpec as PartitionSpec
+from weft.jax.device import Mesh as Mesh
+
+
+class NamedSharding:
+    """A place on a mesh; all is on one device."""
+
+    def __init__(self, mesh: Any, spec: Any, **_: Any) -> None:
+        self.mesh, self.spec = mesh, spec
+
+
+class SingleDeviceSharding:
+    """The one device."""
+
+    def __init__(self, device: Any = None, **_: Any) -> None:
+        self.device = device
+
+
+__all__ = ["Mesh", "NamedSharding", "PartitionSpec", "SingleDeviceSharding"]

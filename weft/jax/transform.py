@@ -1,0 +1,427 @@
+"""JAX's transformations of functions: those of `weft.func`, on JAX's arrays."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from weft import func
+from weft.errors import GradientError, nameless
+from weft.func.checkpoint import checkpoint as _checkpoint
+from weft.func.custom import CustomVjp
+from weft.func.explanation import explain
+from weft.func.jit import Jitted as _Jitted
+from weft.func.tree import flatten
+from weft.jax.array import Array, as_array, given, taken
+from weft.jax.config import config
+
+__all__ = [
+    "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
+    "jacrev", "jit", "jvp", "linearize", "named_call", "pmap", "remat", "value_and_grad", "vjp",
+    "vmap",
+]  # fmt: skip
+
+Function = Callable[..., Any]
+
+
+def arrays(structure: Any) -> Any:
+    """A pytree with numbers and NumPy's arrays as arrays."""
+    leaves, tree = flatten(structure)
+    found = [x if isinstance(x, Array) else as_array(x) for x in leaves]
+    return structure if all(map(_same, found, leaves)) else tree.build(found)
+
+
+def _same(x: Any, y: Any) -> bool:
+    return x is y
+
+
+def results(structure: Any) -> Any:
+    """A pytree with tensors as arrays."""
+    leaves, tree = flatten(structure)
+    return tree.build([given(x) if not isinstance(x, Array) else x for x in leaves])
+
+
+class Jitted(_Jitted):
+    """A function that is traced once a signature; `jax.jit` makes it."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if config.jax_disable_jit:
+            return self.function(*args, **kwargs)
+        free = [x if i in self._positions else arrays(x) for i, x in enumerate(args)]
+        named = {k: v if k in self._names else arrays(v) for k, v in kwargs.items()}
+        return super().__call__(*free, **named)
+
+    def lower(self, *args: Any, **kwargs: Any) -> Any:
+        """The function traced for arguments; `compile()` gives it back."""
+        return Lowered(self, args, kwargs)
+
+    trace = eval_shape = lower
+
+    def clear_cache(self) -> None:
+        """Forget all traces."""
+        self._entries.clear()
+        self._last = None
+
+    @property
+    def __wrapped__(self) -> Function:
+        return self.function
+
+    @__wrapped__.setter
+    def __wrapped__(self, value: Function) -> None:
+        pass
+
+
+class Lowered:
+    """A function with arguments for which it is compiled when it is called."""
+
+    def __init__(self, function: Jitted, args: Sequence[Any], kwargs: dict[str, Any]) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+
+    def compile(self) -> Function:
+        """The function."""
+        return self.function
+
+    def as_text(self) -> str:
+        """The graph, as Weft prints it."""
+        whole = functools.partial(self.function.function, **self.kwargs)
+        return str(explain(whole, *arrays(self.args)))
+
+
+def jit(
+    fun: Function | None = None, *, static_argnums: int | Iterable[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None, donate_argnums: Any = None,
+    donate_argnames: Any = None, keep_unused: bool = False, device: Any = None,
+    backend: str | None = None, inline: bool = False, in_shardings: Any = None,
+    out_shardings: Any = None, abstracted_axes: Any = None, compiler_options: Any = None,
+) -> Any:  # fmt: skip
+    """Trace a function once for each signature of its arguments, then call it as one node.
+
+    Args:
+        static_argnums, static_argnames: arguments that are no arrays, whose values count.
+        donate_argnums, donate_argnames, keep_unused, device, backend, inline, in_shardings,
+            out_shardings, abstracted_axes, compiler_options: no effect: there is one device, and
+            memory is planned.
+    """
+    if fun is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames
+        )
+    if isinstance(fun, type) and not callable(fun):
+        raise nameless(TypeError(f"Expected a callable value, got {fun}"))
+    numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums or ())
+    names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
+    positions, names = _both(fun, numbers, names)
+    return Jitted(fun, positions, names)
+
+
+def _both(fun: Function, numbers: list[int], names: list[str]) -> tuple[list[int], list[str]]:
+    """Static arguments by position and by name, whichever way they are said and passed."""
+    if not numbers and not names:
+        return [], []
+    try:
+        known = list(inspect.signature(fun).parameters)
+    except (TypeError, ValueError):
+        return numbers, names
+    numbers = [n % len(known) if n < 0 else n for n in numbers]
+    more = [known[n] for n in numbers if n < len(known)]
+    places = [known.index(n) for n in names if n in known]
+    return sorted({*numbers, *places}), sorted({*names, *more})
+
+
+def _differentiated(args: Sequence[Any], argnums: Any) -> list[Any]:
+    """The arguments with those to differentiate by as arrays."""
+    chosen = {argnums % len(args)} if isinstance(argnums, int) else {i % len(args) for i in argnums}
+    return [arrays(x) if i in chosen else _quiet(x) for i, x in enumerate(args)]
+
+
+def _quiet(x: Any) -> Any:
+    return x if isinstance(x, Array | int | float | str | bool) else taken(x)
+
+
+def _real_inputs(what: str, error: GradientError, args: Sequence[Any], argnums: Any) -> TypeError:
+    chosen = [argnums] if isinstance(argnums, int) else argnums
+    for x in flatten([args[i] for i in chosen])[0]:
+        kind = getattr(getattr(x, "lazy", None), "type", None)
+        if kind is None or not kind.dtype.is_inexact:
+            got = type(x).__name__ if kind is None else kind.dtype
+            return TypeError(
+                f"{what} requires real- or complex-valued inputs (input dtype that is a sub-dtype "
+                f"of np.inexact), but got {got}. If you want to use Boolean- or integer-valued "
+                f"inputs, use vjp or set allow_int to True."
+            )
+    return TypeError(str(error))
+
+
+def value_and_grad(
+    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+) -> Function:  # fmt: skip
+    """A function that returns both the result of a function and its gradient."""
+    return _gradient("value_and_grad", func.value_and_grad, fun, argnums, has_aux, allow_int)
+
+
+def grad(
+    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+    allow_int: bool = False, reduce_axes: Sequence[Any] = (),
+) -> Function:  # fmt: skip
+    """The gradient of a function that returns a scalar, as a function of the same arguments.
+
+    >>> float(grad(lambda x: x**3)(2.0))
+    12.0
+    """
+    return _gradient("grad", func.grad, fun, argnums, has_aux, allow_int)
+
+
+def _gradient(
+    what: str, of: Function, fun: Function, argnums: Any, has_aux: bool, allow_int: bool
+) -> Function:
+    shapes: list[Any] = []
+
+    @functools.wraps(fun)
+    def scalar(*args: Any, **kwargs: Any) -> Any:
+        found = fun(*args, **kwargs)
+        value = found[0] if has_aux else found
+        shapes[:] = [getattr(value, "shape", ())]
+        value = as_array(value)
+        return (value, found[1]) if has_aux else value
+
+    inner = of(scalar, argnums, has_aux)
+
+    @functools.wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(argnums, int) and argnums >= len(args):
+            raise nameless(
+                TypeError(
+                    f"differentiating with respect to argnums={argnums} requires at least "
+                    f"{argnums + 1} positional arguments to be passed by the caller, but got only "
+                    f"{len(args)} positional arguments."
+                )
+            )
+        given_ = _differentiated(args, argnums)
+        try:
+            return inner(*given_, **kwargs)
+        except GradientError as error:
+            if shapes and shapes[0] != ():
+                text = "Gradient only defined for scalar-output functions. Output had shape: "
+                raise TypeError(f"{text}{tuple(shapes[0])}.") from None
+            if "expected floating arguments" not in str(error):
+                raise
+            raise _real_inputs(what, error, given_, argnums) from None
+
+    return gradient
+
+
+def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
+    """The result of a function, and a function from its cotangents to those of the arguments."""
+    y, pull, *aux = func.vjp(fun, *arrays(primals), has_aux=has_aux)
+    return (y, lambda g: pull(arrays(g)), *aux)
+
+
+def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+    """The result of a function, and its tangent."""
+    return func.jvp(fun, tuple(arrays(primals)), tuple(arrays(tangents)), has_aux)
+
+
+def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+    """The result of a function, and its derivative as a function of tangents."""
+    y, push = func.linearize(fun, *arrays(primals))
+    return y, lambda *tangents: push(*arrays(tangents))
+
+
+def _matrices(of: Function) -> Function:
+    def made(
+        fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False,
+        allow_int: bool = False,
+    ) -> Function:  # fmt: skip
+        inner = of(fun, argnums, has_aux)
+
+        @functools.wraps(fun)
+        def matrix(*args: Any, **kwargs: Any) -> Any:
+            return inner(*_differentiated(args, argnums), **kwargs)
+
+        return matrix
+
+    made.__doc__ = f"`weft.func.{of.__name__}` of JAX's arrays."
+    return made
+
+
+jacfwd = _matrices(func.jacfwd)
+jacrev = jacobian = _matrices(func.jacobian)
+
+
+def hessian(
+    fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """The matrix of second derivatives."""
+    return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
+
+
+def vmap(
+    fun: Function, in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+    axis_size: int | None = None, spmd_axis_name: Any = None,
+) -> Function:  # fmt: skip
+    """Vectorize a function over an axis of its arguments."""
+    axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+
+    @functools.wraps(fun)
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        return arrays(fun(*args, **kwargs))
+
+    inner = func.vmap(whole, axes, out_axes, "different")
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        return inner(*arrays(args), **arrays(kwargs))
+
+    return mapped
+
+
+def pmap(
+    fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any
+) -> Function:
+    """`func.pmap` over ranks; on one rank, `vmap` over the only device."""
+    return func.pmap(fun, axis_name, in_axes=in_axes, out_axes=out_axes)
+
+
+def checkpoint(
+    fun: Function | None = None, *, prevent_cse: bool = True, policy: Any = None,
+    static_argnums: Any = (), concrete: bool = False,
+) -> Any:  # fmt: skip
+    """Recompute a function in the backward pass instead of keeping its values.
+
+    Args:
+        static_argnums: arguments that are no arrays.
+        prevent_cse, policy, concrete: no effect: all values inside are recomputed.
+    """
+    if fun is None:
+        return functools.partial(checkpoint, static_argnums=static_argnums)
+    fixed = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
+
+    @functools.wraps(fun)
+    def again(*args: Any, **kwargs: Any) -> Any:
+        free = [arrays(x) for i, x in enumerate(args) if i not in fixed]
+
+        def inner(*rest: Any, **named: Any) -> Any:
+            parts = iter(rest)
+            whole = [x if i in fixed else next(parts) for i, x in enumerate(args)]
+            return fun(*whole, **named)
+
+        return _checkpoint(inner)(*free, **arrays(kwargs))
+
+    return again
+
+
+remat = checkpoint
+
+
+def named_call(fun: Function, *, name: str | None = None) -> Function:
+    """The function: names have no effect."""
+    return fun
+
+
+class PlainInside:
+    """Whether a rule of a function runs, in which the function is called without its rule."""
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def of(self, rule: Function) -> Function:
+        """The rule, with the mark set while it runs."""
+
+        def run(*args: Any) -> Any:
+            before, self.inside = self.inside, True
+            try:
+                return rule(*args)
+            finally:
+                self.inside = before
+
+        return run
+
+
+class custom_vjp:
+    """A function with the gradient set by `defvjp`.
+
+    Args:
+        nondiff_argnums: arguments that are no arrays: `bwd` takes them first.
+    """
+
+    def __init__(
+        self, fun: Function, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Any = ()
+    ) -> None:
+        functools.update_wrapper(self, fun)
+        self.fun, self.fixed = fun, tuple(nondiff_argnums)
+        self.fwd: Function | None = None
+        self.bwd: Function | None = None
+        self.plain = PlainInside()
+
+    def defvjp(
+        self, fwd: Function, bwd: Function, symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the functions of the forward and the backward pass."""
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            name = getattr(self.fun, "__name__", str(self.fun))
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        if self.plain.inside:
+            return self.fun(*args, **kwargs)
+        whole = bound(self.fun, args, kwargs)
+        fixed = [whole[i] for i in self.fixed]
+        free = [arrays(x) for i, x in enumerate(whole) if i not in self.fixed]
+        made = CustomVjp(self._with(self.fun, whole))
+        bwd = self.bwd
+
+        def back(residuals: Any, g: Any) -> Any:
+            return bwd(*fixed, residuals, g)
+
+        made.defvjp(self._with(self.plain.of(self.fwd), whole), back)
+        return made(*free)
+
+    def _with(self, fun: Function, whole: Sequence[Any]) -> Function:
+        fixed = self.fixed
+
+        def inner(*free: Any) -> Any:
+            rest = iter(free)
+            args = [x if i in fixed else next(rest) for i, x in enumerate(whole)]
+            return arrays(fun(*args))
+
+        return inner
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def bound(fun: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments by position."""
+    if not kwargs:
+        try:
+            bound = inspect.signature(fun).bind(*args)
+        except (TypeError, ValueError):
+            return list(args)
+    else:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return list(bound.args)
+
+
+def custom_gradient(fun: Function) -> Function:
+    """A function that returns its result and a function from cotangents to gradients."""
+
+    @functools.wraps(fun)
+    def plain(*args: Any) -> Any:
+        return fun(*args)[0]
+
+    made = custom_vjp(plain)
+
+    def back(args: Any, g: Any) -> Any:
+        found = fun(*args)[1](g)
+        return found if isinstance(found, tuple) else (found,)
+
+    made.defvjp(lambda *args: (fun(*args)[0], args), back)
+    return made

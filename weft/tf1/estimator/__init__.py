@@ -1,0 +1,16 @@
+"""`tf.estimator`: model functions, trained, evaluated and asked for predictions."""
+
+from weft import exports as _exports
+from weft.tf1.estimator.modes import *
+
+_exports.gather(globals(), "inputs")
+_exports.lazy(
+    globals(),
+    {
+        "weft.tf1.estimator": ["inputs"],
+        "weft.tf1.estimator.estimator": ["Estimator", "train_and_evaluate"],
+        "weft.tf1.estimator.canned": [
+            "DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor",
+        ],
+    },
+)  # fmt: skip

@@ -1,0 +1,10 @@
+"""Made by `python -m tools.package_stubs`."""
+
+from weft.tf1.estimator.modes import *
+from weft.tf1.estimator import inputs as inputs
+from weft.tf1.estimator.estimator import Estimator as Estimator
+from weft.tf1.estimator.estimator import train_and_evaluate as train_and_evaluate
+from weft.tf1.estimator.canned import DNNClassifier as DNNClassifier
+from weft.tf1.estimator.canned import DNNRegressor as DNNRegressor
+from weft.tf1.estimator.canned import LinearClassifier as LinearClassifier
+from weft.tf1.estimator.canned import LinearRegressor as LinearRegressor

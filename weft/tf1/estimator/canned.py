@@ -1,0 +1,210 @@
+"""Estimators of linear models and of fully connected networks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import weft.tf1 as tf
+from weft.tf1.data_flow.id_table import index_table_from_tensor
+from weft.tf1.estimator.estimator import Estimator
+from weft.tf1.estimator.modes import EstimatorSpec, ModeKeys
+from weft.tf1.feature_column import input_layer, linear_model
+
+__all__ = ["DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor"]
+
+
+def _optimizer(given: Any, rate: float) -> Any:
+    if not isinstance(given, str):
+        return given() if callable(given) else given
+    kinds = {"Adagrad": tf.train.AdagradOptimizer, "Adam": tf.train.AdamOptimizer,
+             "Ftrl": tf.train.FtrlOptimizer, "RMSProp": tf.train.RMSPropOptimizer,
+             "SGD": tf.train.GradientDescentOptimizer}  # fmt: skip
+    return kinds[given](rate)
+
+
+def _classes(
+    logits: Any, labels: Any, mode: str, count: int, vocabulary: Any, minimize: Any
+) -> EstimatorSpec:
+    """What follows from the logits of classes; one logit for two of them."""
+    both = tf.concat([tf.zeros_like(logits), logits], 1) if count == 2 else logits
+    ids = tf.argmax(both, 1)
+    names = tf.as_string(ids) if vocabulary is None else tf.gather(tf.constant(vocabulary), ids)
+    predictions = {
+        "logits": logits, "probabilities": tf.nn.softmax(both), "class_ids": ids[:, None],
+        "classes": names[:, None],
+    }  # fmt: skip
+    if count == 2:
+        predictions["logistic"] = tf.sigmoid(logits)
+    if mode == ModeKeys.PREDICT:
+        return EstimatorSpec(mode, predictions)
+    flat = tf.cast(tf.reshape(labels, [-1]), tf.int64)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=flat, logits=both)
+    loss = tf.reduce_sum(losses)
+    metrics = {"accuracy": tf.metrics.accuracy(flat, ids),
+               "average_loss": tf.metrics.mean(losses)}  # fmt: skip
+    if count == 2:
+        metrics["auc"] = tf.metrics.auc(flat, predictions["probabilities"][:, 1])
+    train = minimize(loss) if mode == ModeKeys.TRAIN else None
+    return EstimatorSpec(mode, predictions, loss, train, metrics)
+
+
+def _numbers(logits: Any, labels: Any, mode: str, minimize: Any) -> EstimatorSpec:
+    """What follows from predicted numbers."""
+    predictions = {"predictions": logits}
+    if mode == ModeKeys.PREDICT:
+        return EstimatorSpec(mode, predictions)
+    wanted = tf.reshape(tf.cast(labels, tf.float32), tf.shape(logits))
+    losses = tf.squared_difference(logits, wanted)
+    loss = tf.reduce_sum(losses)
+    metrics = {"average_loss": tf.metrics.mean(losses),
+               "label/mean": tf.metrics.mean(wanted),
+               "prediction/mean": tf.metrics.mean(logits)}  # fmt: skip
+    train = minimize(loss) if mode == ModeKeys.TRAIN else None
+    return EstimatorSpec(mode, predictions, loss, train, metrics)
+
+
+def _canned(
+    logits: Callable[[Any, int, str], Any], classes: int | None, dimension: int, vocabulary: Any,
+    optimizer: Any, rate: float,
+) -> Callable[..., EstimatorSpec]:  # fmt: skip
+    """A model function.
+
+    Args:
+        logits: a function of features, the number of outputs and the mode.
+        classes: the number of classes; `None` for numbers.
+        dimension: of the numbers.
+        vocabulary: the classes' names.
+        optimizer: a name or an optimizer.
+        rate: the learning rate of a named one.
+    """
+
+    def model(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+        count = dimension if classes is None else 1 if classes == 2 else classes
+        found = logits(features, count, mode)
+
+        def minimize(loss: Any) -> Any:
+            step = tf.train.get_global_step()
+            return _optimizer(optimizer, rate).minimize(loss, global_step=step)
+
+        if classes is None:
+            return _numbers(found, labels, mode, minimize)
+        if vocabulary is not None and labels is not None:
+            table = index_table_from_tensor(tf.constant(vocabulary))
+            labels = table.lookup(labels)
+        return _classes(found, labels, mode, classes, vocabulary, minimize)
+
+    return model
+
+
+def _network(
+    columns: Sequence[Any], units: Sequence[int], activation: Any, dropout: float | None,
+    batch_norm: bool,
+) -> Callable[[Any, int, str], Any]:  # fmt: skip
+    def logits(features: Any, count: int, mode: str) -> Any:
+        training = mode == ModeKeys.TRAIN
+        with tf.variable_scope("dnn"):
+            with tf.variable_scope("input_from_feature_columns"):
+                x = input_layer(features, columns)
+            for n, width in enumerate(units):
+                x = tf.layers.dense(x, width, activation, name=f"hiddenlayer_{n}")
+                if dropout is not None and training:
+                    x = tf.layers.dropout(x, dropout, training=True)
+                if batch_norm:
+                    x = tf.layers.batch_normalization(x, momentum=0.999, training=training)
+            return tf.layers.dense(x, count, name="logits")
+
+    return logits
+
+
+def _linear(columns: Sequence[Any]) -> Callable[[Any, int, str], Any]:
+    def logits(features: Any, count: int, mode: str) -> Any:
+        del mode
+        with tf.variable_scope("linear"):
+            return linear_model(features, columns, units=count)
+
+    return logits
+
+
+class DNNClassifier(Estimator):
+    """A classifier by a fully connected network.
+
+    Args:
+        hidden_units: the widths of the layers.
+        feature_columns: of `tf.feature_column`.
+        model_dir, config: as in `Estimator`.
+        n_classes: the number of classes.
+        label_vocabulary: the classes' names, if labels are texts.
+        optimizer: a name or an optimizer; Adagrad by default, with a rate of 0.05.
+        activation_fn: of the layers.
+        dropout: the fraction of units that are dropped in training.
+        batch_norm: whether layers are normalized.
+    """
+
+    def __init__(
+        self, hidden_units: Sequence[int], feature_columns: Sequence[Any],
+        model_dir: str | None = None, n_classes: int = 2, label_vocabulary: Any = None,
+        optimizer: Any = "Adagrad", activation_fn: Any = tf.nn.relu, dropout: float | None = None,
+        config: Any = None, batch_norm: bool = False,
+    ) -> None:  # fmt: skip
+        network = _network(feature_columns, hidden_units, activation_fn, dropout, batch_norm)
+        model = _canned(network, n_classes, 1, label_vocabulary, optimizer, 0.05)
+        super().__init__(model, model_dir, config)
+
+
+class DNNRegressor(Estimator):
+    """Numbers predicted by a fully connected network.
+
+    Args:
+        label_dimension: how many numbers.
+        hidden_units, feature_columns, model_dir, config, optimizer, activation_fn, dropout,
+            batch_norm: as in `DNNClassifier`.
+    """
+
+    def __init__(
+        self, hidden_units: Sequence[int], feature_columns: Sequence[Any],
+        model_dir: str | None = None, label_dimension: int = 1, optimizer: Any = "Adagrad",
+        activation_fn: Any = tf.nn.relu, dropout: float | None = None, config: Any = None,
+        batch_norm: bool = False,
+    ) -> None:  # fmt: skip
+        network = _network(feature_columns, hidden_units, activation_fn, dropout, batch_norm)
+        model = _canned(network, None, label_dimension, None, optimizer, 0.05)
+        super().__init__(model, model_dir, config)
+
+
+class LinearClassifier(Estimator):
+    """A linear classifier.
+
+    Args:
+        optimizer: a name or an optimizer; FTRL by default, with a rate of
+            min(0.2, 1 / sqrt(number of columns)).
+        feature_columns, model_dir, config, n_classes, label_vocabulary: as in `DNNClassifier`.
+    """
+
+    def __init__(
+        self, feature_columns: Sequence[Any], model_dir: str | None = None, n_classes: int = 2,
+        label_vocabulary: Any = None, optimizer: Any = "Ftrl", config: Any = None,
+    ) -> None:  # fmt: skip
+        columns = list(feature_columns)
+        rate = min(0.2, 1 / len(columns) ** 0.5)
+        linear = _linear(columns)
+        model = _canned(linear, n_classes, 1, label_vocabulary, optimizer, rate)
+        super().__init__(model, model_dir, config)
+
+
+class LinearRegressor(Estimator):
+    """Numbers predicted by a linear model.
+
+    Args:
+        label_dimension: how many numbers.
+        feature_columns, model_dir, config, optimizer: as in `LinearClassifier`.
+    """
+
+    def __init__(
+        self, feature_columns: Sequence[Any], model_dir: str | None = None,
+        label_dimension: int = 1, optimizer: Any = "Ftrl", config: Any = None,
+    ) -> None:  # fmt: skip
+        columns = list(feature_columns)
+        rate = min(0.2, 1 / len(columns) ** 0.5)
+        model = _canned(_linear(columns), None, label_dimension, None, optimizer, rate)
+        super().__init__(model, model_dir, config)
