@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "keras.md"
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "keras_tests.md"
 HEAD = """# Keras 3's own tests
 
 Made by `python -m tools.keras_tests CHECKOUT FOLDER` and
@@ -42,7 +42,7 @@ def page(folder: Path) -> str:
     total, passed = 0, 0
     for path in sorted((folder / "torch").glob("*.jsonl")):
         ours = folder / "weft" / path.name
-        if not ours.exists():
+        if not ours.exists() or not ours.stat().st_size:
             continue
         theirs, mine = outcomes(path), outcomes(ours)
         wanted = [test for test, row in theirs.items() if row["outcome"] == "passed"]

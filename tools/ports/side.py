@@ -113,7 +113,8 @@ def results(network: Any, order: Order, torch: Any) -> dict[str, Any]:
         if type(module).__name__.startswith(("Drop", "StochasticDepth")):
             module.eval()  # random layers differ between frameworks
     outputs = list(floating(network(*given, **named), torch))
-    sum(y.mean() + (y**2).mean() for y in outputs).backward()
+    total: Any = sum(y.mean() + (y**2).mean() for y in outputs)
+    total.backward()
     found |= {f"output {i} in training": y.detach().numpy() for i, y in enumerate(outputs)}
     for name, parameter in network.named_parameters():
         if parameter.grad is not None:
