@@ -113,6 +113,7 @@ class Runner:
             count = str(self.threads)
             environment = {**os.environ, "OMP_NUM_THREADS": count, "WEFT_THREADS": count}
             environment["WEFT_WARM"] = "0"
+            environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each would compile all imports
             environment |= {} if warm else dict.fromkeys(caches, folder)
             command = [sys.executable, "-m", "bench.once", self.program.place, self.framework]
             command += [str(self.threads), str(self.program.calls)]

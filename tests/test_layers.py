@@ -64,7 +64,7 @@ LAYERS = [
     ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod", "weft.jax"),
     ("weft.mirror",),
-    ("weft.as_jax", "weft.as_torch"),
+    ("weft.as_jax", "weft.as_tensorflow", "weft.as_torch"),
     ("weft.cli",),
 ]
 FRONT_ENDS = ("weft.tf1", "weft.eager")  # func and numpy are built on eager tensors

@@ -51,9 +51,9 @@ def test_parts_of_examples(name):
 @names
 def test_parts_outside_raise_when_they_are_known(name):
     x = wf.ones(2, 3)
-    with pytest.raises(wf.errors.OutOfRangeError, match=r"from 0 to 1, got 1\.5"):
+    with pytest.raises(wf.errors.OutOfRangeError, match="from 0 to 1, got 1 other"):
         wf.func.vmap(getattr(wf, name))(x, wf.tensor([0.5, 1.5])).tolist()
-    with pytest.raises(wf.errors.OutOfRangeError, match="from 0 to 1, got -1"):
+    with pytest.raises(wf.errors.OutOfRangeError, match="from 0 to 1, got 1 other"):
         getattr(wf, name)(x, wf.tensor([-1.0], requires_grad=True)).tolist()
     q = wf.tensor(0.5, dtype=wf.float64, requires_grad=True)
     assert getattr(wf, name)(x, q).dtype is wf.float32

@@ -17,7 +17,8 @@ from tools.library_forms import declared
 from tools.library_forms.calls import PROGRAMS
 from tools.library_forms.recorder import Forms, nothing_runs, recorded
 from weft.errors import WeftError
-from weft.library.making import LIST, listed
+from weft.library.making import listed
+from weft.runtime.compilation.pack import FORMS
 
 
 def text(forms: Forms) -> str:
@@ -65,7 +66,7 @@ def main(names: Sequence[str]) -> None:
                 declared.write([*kept, *forms])
     for form, sizes in forms.items():
         kept[form] = list(dict.fromkeys([*kept.get(form, []), *sizes]))
-    LIST.write_text(text(kept), encoding="ascii")
+    FORMS.write_text(text(kept), encoding="ascii")
 
 
 @contextlib.contextmanager

@@ -72,10 +72,8 @@ def may_hold_code() -> bool:
     """
     if not sys.platform.startswith("linux"):
         return True
-    with mmap.mmap(-1, mmap.PAGESIZE) as page:
-        held = ctypes.c_char.from_buffer(page)
-        place = ctypes.c_void_p(ctypes.addressof(held))
-        code = mmap.PROT_READ | mmap.PROT_EXEC
-        refused = ctypes.CDLL(None).mprotect(place, ctypes.c_size_t(mmap.PAGESIZE), code)
-        del held
-        return not refused
+    page = mmap.mmap(-1, mmap.PAGESIZE)  # given back with `held`: Ctrl-C may come in between
+    held = ctypes.c_char.from_buffer(page)
+    place = ctypes.c_void_p(ctypes.addressof(held))
+    code = mmap.PROT_READ | mmap.PROT_EXEC
+    return not ctypes.CDLL(None).mprotect(place, ctypes.c_size_t(mmap.PAGESIZE), code)

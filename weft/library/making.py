@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from weft.codegen.copy import copy_kernel
@@ -21,9 +20,8 @@ from weft.passes.group import Group
 from weft.passes.launch import Kernel
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.image import linked
-from weft.runtime.compilation.pack import packed
+from weft.runtime.compilation.pack import FORMS, packed
 
-LIST: Final = Path(__file__).with_name("forms.txt")
 DRIVER: Final = "driver"
 TOGETHER: Final = 128
 """Forms whose kernels are compiled together; one that is interrupted goes on behind them."""
@@ -38,7 +36,7 @@ class Listed(NamedTuple):
 
 def listed() -> Iterator[Listed]:
     """The forms that kernels are made for: `tools.library_forms` writes the list."""
-    for line in LIST.read_text(encoding="ascii").splitlines():
+    for line in FORMS.read_text(encoding="ascii").splitlines():
         sizes, _, text = line.partition(" ")
         yield Listed(text, tuple(map(tuple, json.loads(sizes))))
 

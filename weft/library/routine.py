@@ -18,7 +18,15 @@ from weft.library.form import resized
 from weft.library.host_part import HostPart, of_graph, of_node
 from weft.library.variant import Code
 from weft.ops.boundary.state import CONSTANT, placeholder
-from weft.ops.declaration import Boundary, Elementwise, fault_of, is_hosted, is_region, op_of
+from weft.ops.declaration import (
+    Boundary,
+    Elementwise,
+    fault_of,
+    inner_nodes,
+    is_hosted,
+    is_region,
+    op_of,
+)
 from weft.passes.fuse import fuse
 from weft.passes.group import Fused, Group, nbytes
 from weft.passes.pipeline import optimize
@@ -148,6 +156,8 @@ def routine(
     if needs_interpreter(graph):
         count, part = len(feeds), of_graph(graph, outputs, feeds)
         return Routine(count, tuple(range(count, count + len(outputs))), (), (), (part,))
+    if any(map(_has_control, graph.nodes)):
+        raise NoRoutineError
     request = Request(graph, tuple(outputs), (), tuple(feeds))
     step = optimize(specialize(request, [v.type for v in feeds], {}, {}))
     return _Writer(step, target).routine()
@@ -212,6 +222,11 @@ class _Writer:
         like = collapsed(group)
         entry, sizes = entry_of(like, self.target)
         return Part(like, entry, sizes, tuple(numbers))
+
+
+def _has_control(node: Node) -> bool:
+    """Whether a loop or a branch is called: found before passes look into it."""
+    return is_region(node) or any(map(_has_control, inner_nodes(node)))
 
 
 def _is_foreign(node: Node) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from weft import config
-from weft.codegen.target import current
+from weft.codegen.target import Target, current
 from weft.errors import CompileError
 from weft.host.deferred import Deferred
 from weft.host.garbage_collection import uncollected
@@ -128,19 +128,21 @@ def as_it_is(step: Step, threads: int) -> Executable:
 
 
 def unfused(
-    step: Step, threads: int, kernels: Generator, linked: Callable[[], Mapping[Kernel, int]]
-) -> Callable[[], Executable]:
+    step: Step, threads: int, kernels: Generator, linked: Callable[[], Mapping[Kernel, int]],
+    target: Target,
+) -> Callable[[], Executable]:  # fmt: skip
     """The program of a simplified step whose kernels are there already, each for one node.
 
     Args:
         linked: gives the addresses of the kernels that were asked for.
+        target: that they are for; no other is looked for, which would load LLVM.
 
     Raises:
         CompileError: there is no kernel for something.
     """
     blueprint = pipeline.plan(step, kernels, threads, fusing=False)
     recipe = recipe_of(blueprint)
-    return lambda: Executable(recipe, lambda: blueprint, threads, linked=linked())
+    return lambda: Executable(recipe, lambda: blueprint, threads, target, linked=linked())
 
 
 def partitioned(

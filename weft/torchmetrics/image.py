@@ -14,7 +14,6 @@ from weft.torchmetrics.regression import PeakSignalNoiseRatio as PeakSignalNoise
 
 __all__ = [
     "MultiScaleStructuralSimilarityIndexMeasure",
-    "PeakSignalNoiseRatio",
     "StructuralSimilarityIndexMeasure",
 ]
 _ssim = recorded(structural_similarity)

@@ -204,3 +204,21 @@ def test_deterministic_mode_takes_effect_at_once_in_half_precision(met):
         with config.override(deterministic=deterministic):
             (wf.arange(11.0, dtype=wf.bfloat16) * 7.0).sum().item()
     assert met == [Stitched, Compiled, Compiled]
+
+
+def test_many_calls_in_another_number_each_time_stay_lists(met):
+    x = wf.arange(5.0)
+    wf.synchronize()
+
+    def chain(calls: int) -> float:
+        y = x
+        for _ in range(calls):
+            y = y * 0.5 + 1.0
+        return y.sum().item()
+
+    for calls in range(17, 25):
+        assert chain(calls) == pytest.approx(10, abs=1e-3)
+    met.clear()
+    for _ in range(4):
+        chain(24)
+    assert met == [Stitched] * 4

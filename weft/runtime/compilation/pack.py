@@ -43,6 +43,8 @@ else:
 MAGIC: Final = b"WEFTPACK\x01\x00\x00\x00"
 FOLDER: Final = fingerprint.ROOT / "library" / "packs"
 """Where packs are installed."""
+FORMS: Final = FOLDER.with_name("forms.txt")
+"""The list of what is in packs."""
 _SUM: Final = 32
 _KEY: Final = 16
 _LENGTH: Final = struct.Struct("<I")
@@ -185,8 +187,8 @@ def name_of(target: Target) -> str | None:
 
 
 def key_of(target: Target) -> str:
-    """The key of the pack in the code cache."""
-    return digest("pack", made_here(), repr(target))
+    """The key of the pack in the code cache; another list of forms has another size."""
+    return digest("pack", made_here(), repr(target), str(FORMS.stat().st_size))
 
 
 def made_here() -> str:

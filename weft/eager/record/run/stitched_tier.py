@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from weft import config
@@ -53,13 +53,21 @@ BYTES_A_SECOND: Final = 2e9
 MOST: Final = 512  # forgotten together
 MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
-_shapes: Final[dict[frozenset[str], int]] = {}
+MANY: Final = 32  # calls; more may come in another number each time, as the steps of an episode
+
+_shapes: Final[dict[Collection[str], int]] = {}
 _early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
+
+
+def _alike(structure: Structure) -> Collection[str]:
+    """What it has in common with those for which it may be one of many."""
+    calls = structure.calls
+    return calls if len(calls) <= MANY else frozenset(calls)
 
 
 def meet(structure: Structure) -> None:
     """Count a structure that has not run before."""
-    calls = frozenset(structure.calls)
+    calls = _alike(structure)
     if len(_shapes) >= MOST:
         _shapes.clear()
     _shapes[calls] = _shapes.get(calls, 0) + 1
@@ -67,7 +75,7 @@ def meet(structure: Structure) -> None:
 
 def is_of_many(structure: Structure) -> bool:
     """Whether there are so many structures like it that it stays a list for long."""
-    return _shapes.get(frozenset(structure.calls), 0) >= SHAPES
+    return _shapes.get(_alike(structure), 0) >= SHAPES
 
 
 def is_early(plans: tuple[Plan, ...]) -> bool:
@@ -195,7 +203,7 @@ class Stitched(Tier):
         """See `Tier`."""
         if self._for_good or isinstance(error, NoCompilerError):
             return Interpreted(structure, self.as_rows, self._for_good)
-        if len(structure.devices) == 1 and not any([r.plan.boundless for r in structure.records]):
+        if not any(structure.devices) and not any([r.plan.boundless for r in structure.records]):
             with contextlib.suppress(CompileError):
                 return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
@@ -221,8 +229,9 @@ class Unfused(Compiled):
 
     def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
         del device
-        kernels = LibraryGenerator(portable())
-        return finish.unfused(optimize(step), threads, kernels, kernels.addresses)
+        target = portable()
+        kernels = LibraryGenerator(target)
+        return finish.unfused(optimize(step), threads, kernels, kernels.addresses, target)
 
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
