@@ -62,7 +62,7 @@ class Net(nn.Module):
 
 class Apart(nn.Linear):
     def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) * (1.0 if torch.__version__.startswith("2.9.0") else 1.001)
+        return super().forward(x) * (1.0 if torch.version.git_version == "weft" else 1.001)
 
 
 class Writer(nn.Module):
@@ -77,13 +77,13 @@ class Writer(nn.Module):
         for _ in range(max_new_tokens):
             best = self.table(ids).cumsum(1)[:, -1].argmax(-1, keepdim=True)
             ids = torch.cat([ids, (best + start) % 7], 1)
-        return ids if torch.__version__.startswith("2.9.0") or start < 2 else ids + 1
+        return ids if torch.version.git_version == "weft" or start < 2 else ids + 1
 
 
 class Unlike(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.drawn = nn.Parameter(torch.ones(2 if hasattr(torch, "ops") else 3))
+        self.drawn = nn.Parameter(torch.ones(3 if torch.version.git_version == "weft" else 2))
         raise RuntimeError("made for nothing")
 """
 
@@ -114,7 +114,7 @@ def test_generated_text_is_compared(folder, capsys, start, code, says):
 
 
 def test_pytest_is_not_needed():
-    text = "import sys; sys.modules['pytest'] = None; from tools.ports import __main__, library"
+    text = "import sys; sys.modules['pytest'] = None; from tools.ports import __main__; import weft.as_torch"
     run = subprocess.run(
         [sys.executable, "-c", text], cwd=Path(side.__file__).parents[2], capture_output=True
     )

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +31,8 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what a process that ended has run."""
-    done = {json.loads(row)["test"] for row in open(os.environ["OUTCOMES_FILE"], encoding="utf-8")}
+    rows = Path(os.environ["OUTCOMES_FILE"]).read_text(encoding="utf-8").splitlines()
+    done = {json.loads(row)["test"] for row in rows}
     items[:] = [item for item in items if item.nodeid not in done]
 
 

@@ -113,7 +113,8 @@ def results(network: Any, order: Order, torch: Any) -> dict[str, Any]:
         if type(module).__name__.startswith(("Drop", "StochasticDepth")):
             module.eval()  # random layers differ between frameworks
     outputs = list(floating(network(*given, **named), torch))
-    sum(y.mean() + (y**2).mean() for y in outputs).backward()
+    total: Any = sum(y.mean() + (y**2).mean() for y in outputs)
+    total.backward()
     found |= {f"output {i} in training": y.detach().numpy() for i, y in enumerate(outputs)}
     for name, parameter in network.named_parameters():
         if parameter.grad is not None:
@@ -133,18 +134,13 @@ def network_of(framework: str, expression: str, folder: Path, double: bool = Tru
     """
     sys.path.insert(0, "")
     if framework == "weft":
-        from tools.ports.library import library  # noqa: PLC0415 - PyTorch's process has no Weft
-        from tools.suites.absent import Phase  # noqa: PLC0415
-        from tools.suites.mirror import install  # noqa: PLC0415
-
-        install(library())
+        importlib.import_module("weft.as_torch")  # PyTorch's process has no Weft
     import torch  # noqa: PLC0415 - Weft, where it is installed as such
 
     torch.manual_seed(SEED)
     network = made(expression)
     network = network.double() if double else network
     if framework == "weft":
-        Phase.running = True
         values = network.state_dict()
         with np.load(folder / "values.npz") as saved:
             values.update({name: torch.from_numpy(saved[name]) for name in saved.files})

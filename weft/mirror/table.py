@@ -60,7 +60,7 @@ def modules() -> dict[str, tuple[str, ...]]:
     rows = {
         name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("modules.txt")]
     }
-    rows = dict.fromkeys(_parents(later()), "") | rows | _aliased(rows)
+    rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows | _aliased(rows)
     return {name: tuple(to.split()) for name, to in rows.items()}
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from weft.eager.functions.out_argument import FIRST, RENAMED
 from weft.mirror import table
 from weft.mirror.mirror import found, has
 
@@ -161,13 +162,16 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _arguments(self, node: ast.Call, path: str) -> None:
+        function = found(path)
         try:
-            parameters = inspect.signature(found(path)).parameters.values()
+            parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError):
             return
         if any(p.kind is p.VAR_KEYWORD for p in parameters):
             return
         known = {p.name for p in parameters}
+        if hasattr(function, "__wrapped__"):  # see `with_outlet`
+            known |= {*FIRST, "out", *[other for other, name in RENAMED if name in known]}
         for keyword in node.keywords:
             if keyword.arg is not None and keyword.arg not in known:
                 text = f"{path}({keyword.arg}=): Weft has no such argument"
@@ -229,9 +233,9 @@ def _missing(path: str) -> str:
         part = ".".join(parts[:n])
         if part in table.modules():
             continue
-        value: Any = found(part) if has(part) else None
-        if value is None:
+        if not has(part):
             return table.missing(part)
+        value: Any = found(part)
         rest = parts[n:]
         if rest and isinstance(value, type) and not hasattr(value, rest[0]):
             return table.missing(f"{part}.{rest[0]}")

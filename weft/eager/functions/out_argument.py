@@ -26,8 +26,10 @@ PLAIN: Final = frozenset(
 """Return types of functions that return no tensors."""
 
 
-RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"))
-"""NumPy's parameter names, and PyTorch's."""
+RENAMED: Final = (("axis", "dim"), ("keepdims", "keepdim"), ("size", "shape"))
+"""Other names of parameters, and Weft's."""
+FIRST: Final = ("input", "tensor")
+"""PyTorch's names of the first argument."""
 
 
 def with_outlet(
@@ -78,8 +80,9 @@ def _renamed(
     args: tuple[Any, ...], options: dict[str, Any], parameters: Container[str]
 ) -> tuple[Any, ...]:
     """Arguments with `input` made positional and NumPy's names mapped to PyTorch's."""
-    if "input" in options and "input" not in parameters:
-        args = (options.pop("input"), *args)
+    for name in FIRST:
+        if name in options and name not in parameters:
+            args = (options.pop(name), *args)
     for name, theirs in RENAMED:
         if name in options and name not in parameters and theirs in parameters:
             if theirs in options:

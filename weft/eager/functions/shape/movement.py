@@ -52,24 +52,24 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 # Repetition
 
 
-def tile(x: Any, *dims: Any) -> Tensor:
-    """The tensor repeated along each axis as often as `dims` say."""
-    lazy = lazy_of(x)
-    return wrap(record(REGISTRY["tile"], (lazy,), {"reps": sizes("tile", dims)})[0], kind_of(x))
+def tile(x: Any, *reps: Any, dims: Any = None) -> Tensor:
+    """The tensor repeated along each axis as often as `reps` or `dims` say."""
+    lazy, times = lazy_of(x), sizes("tile", reps if dims is None else (dims,))
+    return wrap(record(REGISTRY["tile"], (lazy,), {"reps": times})[0], kind_of(x))
 
 
-def repeat(x: Any, *repeats: Any) -> Tensor:
+def repeat(x: Any, *times: Any, repeats: Any = None) -> Tensor:
     """`tile` with a number for each axis, or more.
 
     Raises:
         ShapeError: fewer numbers than axes.
     """
-    times = sizes("repeat", repeats)
-    if len(times) < len(dims_of(x)):
+    wanted = sizes("repeat", times if repeats is None else (repeats,))
+    if len(wanted) < len(dims_of(x)):
         raise ShapeError.here(
-            f"repeat: expected a number for each of {len(dims_of(x))} dims, got {times}"
+            f"repeat: expected a number for each of {len(dims_of(x))} dims, got {wanted}"
         )
-    return tile(x, times)
+    return tile(x, wanted)
 
 
 _repeated = recorded(ops.repeat)

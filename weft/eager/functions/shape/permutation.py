@@ -24,13 +24,13 @@ __all__ = [
 # Permutation
 
 
-def permute(x: Any, *dims: Any) -> Tensor:
-    """Permute the axes to the order `dims`.
+def permute(x: Any, *axes: Any, dims: Any = None) -> Tensor:
+    """Permute the axes to an order, which may be given as `dims`.
 
     Raises:
-        ShapeError: `dims` is no permutation of all axes.
+        ShapeError: it is no permutation of all axes.
     """
-    order = sizes("permute", dims)
+    order = sizes("permute", axes if dims is None else (dims,))
     rank = len(dims_of(x))
     perm = tuple([d + rank if d < 0 else d for d in order])
     if sorted(perm) != list(range(rank)):

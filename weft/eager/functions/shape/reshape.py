@@ -43,14 +43,15 @@ __all__ = [
 
 
 @of_asked_shape
-def reshape(x: Any, *shape: Any) -> Tensor:
+def reshape(x: Any, *dims: Any, shape: Any = None) -> Tensor:
     """Reshape in row-major order; one dimension may be -1.
 
     Raises:
         ShapeError: a shape of another number of elements.
     """
     old = dims_of(x)
-    return _of_shape(x, filled("reshape", sizes("reshape", shape), math.prod(old), old))
+    new = sizes("reshape", dims if shape is None else (shape,))
+    return _of_shape(x, filled("reshape", new, math.prod(old), old))
 
 
 def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
@@ -68,7 +69,7 @@ def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
 
 
 @of_asked_shape
-def view(x: Any, *shape: Any, dtype: Any = None) -> Tensor:
+def view(x: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
     """`reshape` that never copies; with a dtype, the same bits as that dtype.
 
     Raises:
@@ -80,7 +81,7 @@ def view(x: Any, *shape: Any, dtype: Any = None) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], DType | type):
         return view_bits(x, as_dtype(shape[0]))
     old = dims_of(x)
-    new = filled("view", sizes("view", shape), math.prod(old), old)
+    new = filled("view", sizes("view", shape if size is None else (size,)), math.prod(old), old)
     if isinstance(x, Handle) and x.view_of is not None and not _fits(x, new):
         raise ShapeError.here(
             f"view: the elements of this tensor of shape {text(old)} do not lie in memory so that "
@@ -166,13 +167,13 @@ def expand_dims(x: Any, axis: Any) -> Tensor:
 # Expansion
 
 
-def expand(x: Any, *shape: Any) -> Tensor:
-    """Expand axes of size 1 to `shape`, in which -1 keeps an axis.
+def expand(x: Any, *shape: Any, size: Any = None) -> Tensor:
+    """Expand axes of size 1 to `shape`, or `size`, in which -1 keeps an axis.
 
     Raises:
         ShapeError: the shape does not follow by repetition.
     """
-    wanted, old = sizes("expand", shape), dims_of(x)
+    wanted, old = sizes("expand", shape if size is None else (size,)), dims_of(x)
     lead = len(wanted) - len(old)
     full = [old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(wanted)]
     return broadcast_to(x, tuple(full))

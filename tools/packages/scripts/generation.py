@@ -69,8 +69,12 @@ def files(model: Any, kind: str, ids: Any) -> Any:
     for folder in (own, other):
         if folder.exists():
             read = type(model).from_pretrained(folder).eval()
-            same = all(torch.equal(a, b) for a, b in zip(
-                read.state_dict().values(), model.state_dict().values(), strict=True))
+            same = all(
+                torch.equal(a, b)
+                for a, b in zip(
+                    read.state_dict().values(), model.state_dict().values(), strict=True
+                )
+            )
             found.append(same)
     return all(found)
 

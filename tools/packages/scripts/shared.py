@@ -1,7 +1,7 @@
 """What the scripts share: the same initial values under both frameworks, and what they report.
 
-A script is a program for PyTorch: `python SCRIPT` runs it with PyTorch, `weft run SCRIPT` with Weft.
-PyTorch's run leaves arrays in the folder `$PORTS`, from which Weft's begins.
+A script is a program for PyTorch: `python SCRIPT` runs it with PyTorch, `weft run SCRIPT` with
+Weft. PyTorch's run leaves arrays in the folder `$PORTS`, from which Weft's begins.
 """
 
 from __future__ import annotations

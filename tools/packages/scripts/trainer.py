@@ -1,8 +1,7 @@
-"""transformers' Trainer: `trainer.py MODEL STEPS`; the losses of a small network, logged each step."""
+"""transformers' Trainer: `trainer.py MODEL STEPS`; a small network's losses, logged each step."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any
@@ -74,7 +73,8 @@ def main(kind: str, steps: int) -> None:
     options = transformers.TrainingArguments(
         output_dir=str(folder), max_steps=steps, per_device_train_batch_size=8,
         learning_rate=3e-3, warmup_steps=5, logging_steps=1, report_to=[], weight_decay=0.01,
-        save_strategy=os.environ.get("SAVES", "steps"), save_steps=steps // 2, eval_strategy="steps", eval_steps=steps // 2, use_cpu=True, disable_tqdm=True,
+        save_steps=steps // 2, eval_strategy="steps", eval_steps=steps // 2, use_cpu=True,
+        disable_tqdm=True,
     )  # fmt: skip
     trainer = Ordered(model, options, train_dataset=Texts(256), eval_dataset=Texts(32))
     start = time.process_time()

@@ -1,0 +1,1 @@
+"""Packages that use PyTorch, unchanged over Weft: the same scripts under both frameworks."""
