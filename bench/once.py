@@ -158,11 +158,8 @@ def function(place: str, framework: str) -> Callable[[Any], Callable[[], object]
 def library(framework: str, mirrored: bool, threads: int) -> Any:
     """The framework's module, told how many threads it has."""
     if mirrored and framework == "weft":
-        from tools.ports.library import library as ports
-        from tools.suites.mirror import install
-
+        importlib.import_module("weft.as_torch")
         sys.path.insert(0, "")
-        install(ports())
         module = importlib.import_module("torch")
         module.manual_seed(0)
         return module
@@ -173,13 +170,6 @@ def library(framework: str, mirrored: bool, threads: int) -> Any:
     module.set_num_threads(threads)
     module.manual_seed(0)
     return module
-
-
-def refuse_absent() -> None:
-    """From now on names that Weft lacks are errors; packages may name them while imported."""
-    from tools.suites.absent import Phase
-
-    Phase.running = True
 
 
 def _of_children() -> float:
@@ -227,8 +217,6 @@ def main() -> None:
     try:
         module = library(given.framework, given.mirrored, given.threads)
         turn = function(given.place, given.framework)(module)
-        if given.mirrored and given.framework == "weft":
-            refuse_absent()
         finish = importlib.import_module("weft").synchronize if given.framework == "weft" else int
         calls = [timed(turn, finish) for _ in range(given.calls)]
         answer: dict[str, Any] = {

@@ -114,7 +114,7 @@ def test_generated_text_is_compared(folder, capsys, start, code, says):
 
 
 def test_pytest_is_not_needed():
-    text = "import sys; sys.modules['pytest'] = None; from tools.ports import __main__; import weft.as_torch"
+    text = "import sys; sys.modules['pytest'] = None; import tools.ports.__main__, weft.as_torch"
     run = subprocess.run(
         [sys.executable, "-c", text], cwd=Path(side.__file__).parents[2], capture_output=True
     )

@@ -41,8 +41,9 @@ def dim_zero_cat(parts: Any) -> Any:
 
 
 REDUCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
-    "sum": lambda x: stack(list(x)).sum(0), "mean": lambda x: stack(list(x)).float().mean(0),
-    "cat": dim_zero_cat, "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
+    "cat": dim_zero_cat, "sum": lambda x: stack(list(x)).sum(0),
+    "mean": lambda x: stack(list(x)).float().mean(0),
+    "min": lambda x: stack(list(x)).amin(0), "max": lambda x: stack(list(x)).amax(0),
 }  # fmt: skip
 
 
