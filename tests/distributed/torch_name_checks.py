@@ -165,5 +165,8 @@ def check_horovods_names(rank: int, size: int) -> None:
         warnings.simplefilter("always")
         optimizer.step()
     assert "without optimizer.skip_synchronize()" in str(told[0].message)
+    entries = wf.tensor([0.0, rank + 1.0, 0.0]).to_sparse()
+    whole = hvd.sparse_allreduce_async(entries, op=hvd.Sum)()
+    assert whole.to_dense().tolist() == [0, size * (size + 1) / 2, 0]
     comm = __import__("mpi4py.MPI").MPI.COMM_SELF
     assert hvd.ProcessSet(comm).ranks == [rank]

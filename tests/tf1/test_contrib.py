@@ -1,5 +1,7 @@
 """Parts of `tf.contrib` beside NumPy, and the defaults of `arg_scope`."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -44,8 +46,8 @@ def test_batch_norm_moves_its_averages(in_place):
     data = np.random.default_rng(0).normal(2, 3, (16, 4)).astype(np.float32)
     training = tf.placeholder(tf.bool, [])
     x = tf.placeholder(tf.float32, [None, 4])
-    y = slim.batch_norm(x, decay=0.9, is_training=training,
-                        updates_collections=None if in_place else tf.GraphKeys.UPDATE_OPS)  # fmt: skip
+    where = None if in_place else tf.GraphKeys.UPDATE_OPS
+    y = slim.batch_norm(x, decay=0.9, is_training=training, updates_collections=where)
     updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
     assert len(updates) == (0 if in_place else 2)
     mean, variance = (slim.get_variables_by_name(f"moving_{k}")[0] for k in ("mean", "variance"))
@@ -67,7 +69,7 @@ def test_crf_sums_over_all_sequences_of_tags():
 
     def score(tags):
         total = sum(scores[t, k] for t, k in enumerate(tags))
-        return total + sum(table[a, b] for a, b in zip(tags, tags[1:], strict=False))
+        return total + sum(table[a, b] for a, b in itertools.pairwise(tags))
 
     every = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
     best = max(every, key=score)

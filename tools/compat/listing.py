@@ -38,8 +38,9 @@ LEFT_OUT = {
     "lightning": ("pytorch.cli_commands", "app", "data", "store", "fabric.cli", "pytorch.demos"),
     "torchmetrics": (),
     "jax": (
-        "extend", "interpreters", "experimental.pallas", "experimental.mosaic", "experimental.jax2tf",
-        "experimental.sparse", "experimental.array_serialization", "experimental.key_reuse",
+        "extend", "interpreters", "experimental.pallas", "experimental.mosaic",
+        "experimental.jax2tf", "experimental.sparse", "experimental.array_serialization",
+        "experimental.key_reuse",
         "experimental.compute_on", "experimental.custom_partitioning", "experimental.roofline",
         "experimental.export", "experimental.transfer", "experimental.topologies",
         "experimental.multihost_utils", "experimental.mesh_utils", "experimental.scheduling_groups",

@@ -1,4 +1,7 @@
-"""Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER`."""
+"""Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER [LATER]`.
+
+LATER is the folder of the programs of `later.json`.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +38,37 @@ def outcome(result: dict[str, Any] | None) -> str:
     return f"`{text[:160].replace('`', chr(39))}`"
 
 
-def page(folder: Path) -> str:
+def losses(result: dict[str, Any] | None) -> str:
+    """A cell of the table: how far losses are apart, the first and all."""
+    if not result or not result["losses"]:
+        return ""
+    return f"{result['losses']}: {result['first']:.0e}, {result['all']:.0e}"
+
+
+def later(folder: Path | None) -> list[str]:
+    """The rows of programs that were added."""
+    found = {} if folder is None else results(folder, "weft")
+    if not found:
+        return []
+    rows = [(p, found.get(f"{p['repository']}/{p['script']}")) for p in programs("later")]
+    run = sum([bool(r and r["code"] == 0) for _, r in rows])
+    head = (Path(__file__).parent / "later.md").read_text().rstrip("\n")
+    lines = [f"| {link_of(p)} | {outcome(r)} |" for p, r in rows]
+    told = head.format(run=run, all=len(rows))
+    return [told, "", "| program | Weft |", "|---|---|", *lines, ""]
+
+
+def link_of(program: dict[str, Any]) -> str:
+    """A program's name, with a link to its text."""
+    link = f"https://github.com/{program['repository']}/blob/{program['commit']}"
+    link += f"/{program['script'].replace(' ', '%20')}"
+    name = f"{program['repository'].partition('/')[2]}/{program['script'].rpartition('/')[2]}"
+    return f"[{name}]({link})"
+
+
+def page(folder: Path, added: Path | None = None) -> str:
     """The text of the page."""
-    weft = results(folder, "weft")
+    weft, values = results(folder, "weft"), results(folder, "values")
     peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows: list[str] = []
     count: Counter[str] = Counter()
@@ -48,10 +79,8 @@ def page(folder: Path) -> str:
         count[f"{kind} all"] += 1
         count[f"{kind} run"] += bool(ours and ours["code"] == 0)
         count[f"{kind} peer"] += bool(theirs and theirs["code"] == 0)
-        link = f"https://github.com/{program['repository']}/blob/{program['commit']}"
-        link += f"/{program['script'].replace(' ', '%20')}"
-        name = f"{program['repository'].partition('/')[2]}/{program['script'].rpartition('/')[2]}"
-        rows.append(f"| {kind} | [{name}]({link}) | {outcome(theirs)} | {outcome(ours)} |")
+        cells = (kind, link_of(program), outcome(theirs), outcome(ours), losses(values.get(key)))
+        rows.append(f"| {' | '.join(cells)} |")
     lines = [f"| {k} | {count[f'{k} all']} | {count[f'{k} peer']} | {count[f'{k} run']} |"
              for k in KINDS.values()]  # fmt: skip
     head = (Path(__file__).parent / "page.md").read_text().rstrip("\n")
@@ -61,10 +90,11 @@ def page(folder: Path) -> str:
             "| kind | drawn | run under the original | run under Weft |",
             "|---|---:|---:|---:|",
             *lines, "",
-            "| kind | program | the original | Weft |", "|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft | losses |", "|---|---|---|---|---|", *rows, "",
+            *later(added),
         ]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(Path(sys.argv[1])))
+    PAGE.write_text(page(*map(Path, sys.argv[1:3])))

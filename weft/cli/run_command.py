@@ -23,7 +23,11 @@ def declare(one: argparse.ArgumentParser) -> None:
         help="with --check: also look into an installed package",
     )  # fmt: skip
     one.add_argument("-m", dest="module", action="store_true", help="SCRIPT is a module's name")
-    one.add_argument("script", metavar="SCRIPT", help="a program for PyTorch, Lightning or Horovod")
+    one.add_argument(
+        "script",
+        metavar="SCRIPT",
+        help="a program for PyTorch, Lightning, Horovod, or TensorFlow 1",
+    )
     one.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
     one.set_defaults(run=_run)
 

@@ -153,7 +153,7 @@ def encoded(obj: Any, name: str) -> bytes:
     except DTypeError as error:
         raise DTypeError(str(error).replace("save", name, 1)) from None
     pairs = zip(arrays.items(), forms, strict=True)
-    kinds = [(k, str(as_dtype(a.dtype)), a.shape, form) for (k, a), form in pairs]
+    kinds = [(k, as_dtype(a.dtype).name, a.shape, form) for (k, a), form in pairs]
     header = json.dumps([tree, kinds, types]).encode()
     return b"".join(
         [len(header).to_bytes(8, "little"), header, *[a.tobytes() for a in arrays.values()]]

@@ -35,7 +35,11 @@ reduce_op = ReduceOp
 
 
 class Backend(str):
-    """The name of a backend, in lower case."""
+    """The name of a backend, in lower case.
+
+    Args:
+        name: in any case.
+    """
 
     UNDEFINED, GLOO, NCCL, UCC, MPI, XCCL = "undefined", "gloo", "nccl", "ucc", "mpi", "xccl"
     backend_list: Final = [UNDEFINED, GLOO, NCCL, XCCL, UCC, MPI]
@@ -78,12 +82,20 @@ is_ucc_available = is_xccl_available = is_torchelastic_launched = is_nccl_availa
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether a backend's name is taken."""
+    """Whether a backend's name is taken.
+
+    Args:
+        backend: the name, in any case.
+    """
     return backend.lower() in (Backend.GLOO, Backend.MPI)
 
 
 def supports_complex(reduceOp: ReduceOp) -> bool:
-    """Whether complex numbers have this reduction."""
+    """Whether complex numbers have this reduction.
+
+    Args:
+        reduceOp: the reduction.
+    """
     return reduceOp in (ReduceOp.SUM, ReduceOp.AVG, ReduceOp.PRODUCT)
 
 

@@ -57,7 +57,7 @@ class Tree:
             return self.kind(parts)
         if self.keys:
             return self.kind(**dict(zip(self.keys, parts, strict=True)))
-        return self.kind(parts)
+        return self.kind() if hasattr(self.kind, "_fields") else self.kind(parts)
 
     def _dictionary(self, parts: dict[Any, Any]) -> Any:
         ordered = {key: parts[key] for key in self.order}

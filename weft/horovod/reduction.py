@@ -131,7 +131,7 @@ def gather(group: Group, x: Array) -> Gathered:
     """
     if not x.ndim:
         raise ShapeError.here("allgather: expected a first dimension, got a scalar")
-    told = json.dumps([str(as_dtype(x.dtype)), x.shape]).encode()
+    told = json.dumps([as_dtype(x.dtype).name, x.shape]).encode()
     kinds = [json.loads(d) for d in collective.all_gather_bytes(group, told, "allgather: shapes")]
     for member, each in enumerate(kinds):
         if (each[0], each[1][1:]) != (kinds[0][0], kinds[0][1][1:]):

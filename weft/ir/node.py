@@ -35,7 +35,7 @@ class TensorType(NamedTuple):
     def __str__(self) -> str:
         if self.shape is None:
             return f"{self.dtype}[...]"
-        return f"{self.dtype}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
+        return f"{self.dtype.name}[{','.join('?' if d is None else str(d) for d in self.shape)}]"
 
 
 class Literal:

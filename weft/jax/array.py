@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -74,8 +74,9 @@ class Array(ndarray):
 
     __slots__ = ()
     __module__ = "jax"
-    rules = JaxRules()
-    weak = False
+    rules: ClassVar[JaxRules] = JaxRules()
+    weak: ClassVar[bool] = False
+    at: Any  # set by `weft.jax.at`
 
     @property
     def weak_type(self) -> bool:
@@ -116,7 +117,7 @@ class Array(ndarray):
 
     def __iter__(self) -> Any:
         if not self.ndim:
-            raise nameless(TypeError("iteration over a 0-d array"))
+            raise (TypeError("iteration over a 0-d array"))
         return iter([self[i] for i in range(self.shape[0])])
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -127,7 +128,7 @@ class Array(ndarray):
         )
 
     def __hash__(self) -> NoReturn:
-        raise nameless(TypeError(f"unhashable type: '{type(self).__name__}'"))
+        raise (TypeError(f"unhashable type: '{type(self).__name__}'"))
 
     def __repr__(self) -> str:
         if _is_traced(self):
@@ -216,21 +217,10 @@ def _changed(name: str) -> Callable[[Any, Any], Any]:
     return method
 
 
-for _name in [
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "pow",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-    "matmul",
-]:
+for _name in (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift",
+    "rshift", "matmul",
+):  # fmt: skip
     setattr(Array, f"__i{_name}__", _changed(_name))
 
 
@@ -271,7 +261,7 @@ def of_number(x: Any) -> Weak:
         return wrap(leaf(np.array(x, dtype.numpy)), _WEAK)
     except OverflowError:
         text = f"Python int {x} too large to convert to {dtype}"
-        raise nameless(OverflowError(text)) from None
+        raise (OverflowError(text)) from None
 
 
 def of_array(x: Any) -> Array:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from weft.errors import ArgumentError
+
 __all__ = ["config", "disable_jit", "enable_x64"]
 
 
@@ -72,3 +74,14 @@ def _context(name: str) -> Callable[..., Any]:
 
 enable_x64: Final = _context("jax_enable_x64")
 disable_jit: Final = _context("jax_disable_jit")
+
+
+def refuse_given(name: str, **given: Any) -> None:
+    """Refuse arguments that Weft does not follow.
+
+    Raises:
+        ArgumentError: one is given.
+    """
+    for argument, value in given.items():
+        if value is not None and value is not False and value not in ((), 0):
+            raise ArgumentError.here(f"{name}: expected no {argument}, got {value!r}")

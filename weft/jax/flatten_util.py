@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from weft.func.tree import flatten
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.jax.transform import arrays
+
+jnp: Any = _numpy
 
 __all__ = ["ravel_pytree"]
 

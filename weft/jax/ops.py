@@ -7,7 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
+
+jnp: Any = _numpy
 
 __all__ = [
     "index", "index_add", "index_mul", "index_update", "segment_max", "segment_min",

@@ -13,12 +13,14 @@ from weft.eager.record.pending.lazy import Tracer
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError, DTypeError, nameless
 from weft.ir.dtype import DType, as_dtype, bfloat16, float32, uint32
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, canonical, of_array, strong
 from weft.jax.host import hosted, values
 from weft.jax.nn.activation import softmax
 from weft.numpy.promotion import finfo, iinfo
 from weft.ops.random import threefry
+
+jnp: Any = _numpy
 
 __all__ = [
     "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
@@ -100,7 +102,7 @@ def _checked(key: Any) -> Array:
     kind = getattr(getattr(found, "lazy", None), "type", None)
     if kind is None or kind.dtype is not uint32 or kind.shape[-1:] != (2,):
         shown = type(key).__name__ if kind is None else kind
-        raise nameless(TypeError(f"Expected a PRNG key of two uint32 words, got {shown}"))
+        raise (TypeError(f"Expected a PRNG key of two uint32 words, got {shown}"))
     return found
 
 

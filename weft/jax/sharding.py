@@ -8,18 +8,25 @@ from weft.func import PartitionSpec as PartitionSpec
 from weft.jax.device import Mesh as Mesh
 
 
-class NamedSharding:
+class Sharding:
+    """Where an array lies: on the one device."""
+
+
+class NamedSharding(Sharding):
     """A place on a mesh; all is on one device."""
 
     def __init__(self, mesh: Any, spec: Any, **_: Any) -> None:
         self.mesh, self.spec = mesh, spec
 
 
-class SingleDeviceSharding:
+class SingleDeviceSharding(Sharding):
     """The one device."""
 
     def __init__(self, device: Any = None, **_: Any) -> None:
         self.device = device
 
 
-__all__ = ["Mesh", "NamedSharding", "PartitionSpec", "SingleDeviceSharding"]
+__all__ = [
+    "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+    "SingleDeviceSharding",
+]  # fmt: skip

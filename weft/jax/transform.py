@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft import func
-from weft.errors import GradientError, nameless
+from weft.errors import GradientError
 from weft.func.checkpoint import checkpoint as _checkpoint
 from weft.func.custom import CustomVjp
 from weft.func.explanation import explain
 from weft.func.jit import Jitted as _Jitted
 from weft.func.tree import flatten
 from weft.jax.array import Array, as_array, given, taken
-from weft.jax.config import config
+from weft.jax.config import config, refuse_given
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
@@ -110,7 +110,7 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
         )
     if isinstance(fun, type) and not callable(fun):
-        raise nameless(TypeError(f"Expected a callable value, got {fun}"))
+        raise (TypeError(f"Expected a callable value, got {fun}"))
     numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums or ())
     names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
     positions, names = _both(fun, numbers, names)
@@ -193,7 +193,7 @@ def _gradient(
     @functools.wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         if isinstance(argnums, int) and argnums >= len(args):
-            raise nameless(
+            raise (
                 TypeError(
                     f"differentiating with respect to argnums={argnums} requires at least "
                     f"{argnums + 1} positional arguments to be passed by the caller, but got only "
@@ -227,6 +227,7 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
 
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The result of a function, and its derivative as a function of tangents."""
+    refuse_given("linearize", has_aux=has_aux)
     y, push = func.linearize(fun, *arrays(primals))
     return y, lambda *tangents: push(*arrays(tangents))
 
@@ -264,6 +265,7 @@ def vmap(
     axis_size: int | None = None, spmd_axis_name: Any = None,
 ) -> Function:  # fmt: skip
     """Vectorize a function over an axis of its arguments."""
+    refuse_given("vmap", axis_name=axis_name)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
     @functools.wraps(fun)
@@ -351,6 +353,7 @@ class custom_vjp:
     def __init__(
         self, fun: Function, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Any = ()
     ) -> None:
+        refuse_given("custom_vjp", nondiff_argnames=nondiff_argnames)
         functools.update_wrapper(self, fun)
         self.fun, self.fixed = fun, tuple(nondiff_argnums)
         self.fwd: Function | None = None

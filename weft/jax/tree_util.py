@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.errors import TreeError, nameless
-from weft.func.tree import LEAF, NODES, Node, Tree, flatten, register
+from weft.func.tree import LEAF, NODES, Node, Tree, register
+from weft.func.tree import flatten as _flatten
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "PyTreeDef", "SequenceKey",
@@ -22,6 +23,17 @@ __all__ = [
 ]  # fmt: skip
 
 IsLeaf = Callable[[Any], bool] | None
+
+
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Tree]:
+    """`weft.func.tree.flatten` in which a dataclass that is not registered is a leaf."""
+
+    def stops(x: Any) -> bool:
+        kind = type(x)
+        plain = kind not in NODES and dataclasses.is_dataclass(kind)
+        return plain or (is_leaf is not None and is_leaf(x))
+
+    return _flatten(tree, stops)
 
 
 @dataclass(frozen=True)
@@ -142,9 +154,17 @@ def _children(other: Any, found: Tree, parts: Sequence[Any]) -> list[Any]:
     return [None if child.size == 0 else next(rest) for child in found.children]
 
 
-def tree_reduce(function: Any, tree: Any, *initializer: Any, is_leaf: IsLeaf = None) -> Any:
+_NONE: Final = object()
+
+
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _NONE,
+    is_leaf: IsLeaf = None,
+) -> Any:  # fmt: skip
     """`functools.reduce` over the leaves."""
-    return functools.reduce(function, tree_leaves(tree, is_leaf), *initializer)
+    leaves = tree_leaves(tree, is_leaf)
+    first = () if initializer is _NONE else (initializer,)
+    return functools.reduce(function, leaves, *first)
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing.spawn
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from email.message import Message
@@ -12,6 +13,7 @@ from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
 
+from weft.eager.tensor.tensor import Tensor
 from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
@@ -75,6 +77,8 @@ class Finder(MetaPathFinder):
         """
         del path, target
         library = fullname.partition(".")[0]
+        if _is_a_choice(fullname):
+            return None
         if fullname in table.modules() and (
             library in self.libraries or library not in table.LIBRARIES
         ):  # one of another package may ask for ranks
@@ -92,6 +96,20 @@ class Finder(MetaPathFinder):
         name = getattr(context, "name", None)
         asked = self.libraries if name is None else [name.replace("-", "_").lower()]
         return [Installed(library) for library in asked if library in self.libraries]
+
+
+def _is_a_choice(fullname: str) -> bool:
+    """Whether an installed package that works with PyTorch asks whether there is TensorFlow, too.
+
+    It would use both, or prefer the other one.
+    """
+    if fullname != "tensorflow" or "torch" not in sys.modules:
+        return False
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith("importlib"):
+        frame = frame.f_back
+    file = "" if frame is None else str(frame.f_globals.get("__file__"))
+    return f"{os.sep}site-packages{os.sep}" in file
 
 
 def _is_question() -> bool:
@@ -125,6 +143,7 @@ def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
         )
     if "torch" in new:
         DType.prefix = "torch."  # programs take `str(dtype)` apart
+        Tensor.__module__ = "torch"  # packages that do not import PyTorch ask for it
         name_ranks()  # programs for `torchrun` read the environment first
     finder.libraries.update(new)
 

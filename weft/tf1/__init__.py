@@ -7,9 +7,8 @@
 ...     sess.run(y, {x: [[1, 2, 3], [4, 5, 6]]})
 array([12., 30.], dtype=float32)
 
-Names, defaults, element types, operation names and errors follow TensorFlow 1.15. Absent:
-operations whose output shape depends on data (`boolean_mask`, one-argument `where`, `unique`),
-complex numbers, and estimators.
+Names, defaults, element types, operation names and errors follow TensorFlow 1.15. Absent: complex
+numbers, and eager mode.
 Random numbers come from own streams: reproducible, but other numbers than TensorFlow's.
 """
 
@@ -137,7 +136,8 @@ _exports.lazy(
     globals(),
     {
         "weft.tf1": [
-            "config", "contrib", "feature_column", "image", "keras", "layers", "sparse", "test",
+            "config", "contrib", "feature_column", "image", "keras", "layers", "saved_model",
+            "sparse", "test",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.framework": ["nest"],

@@ -94,6 +94,7 @@ from weft.tf1 import feature_column as feature_column
 from weft.tf1 import image as image
 from weft.tf1 import keras as keras
 from weft.tf1 import layers as layers
+from weft.tf1 import saved_model as saved_model
 from weft.tf1 import sparse as sparse
 from weft.tf1 import test as test
 from weft.tf1.control.tape import GradientTape as GradientTape

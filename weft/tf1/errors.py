@@ -162,6 +162,8 @@ def translate(error: errors.WeftError) -> errors.WeftError:
     cause = error.__cause__
     if isinstance(error, errors.UserOpError) and isinstance(cause, OpError):
         return type(cause)(None, cause.op, str(error))
+    if isinstance(error, errors.UserOpError) and isinstance(cause, errors.DistributedError):
+        return _both(FailedPreconditionError, type(cause))(None, None, str(error))
     for kind, translation in _TRANSLATIONS:
         if isinstance(error, kind):
             return _both(translation, type(error))(None, None, str(error))

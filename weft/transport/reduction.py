@@ -98,4 +98,4 @@ def _pairs(rows: list[Array]) -> list[tuple[Array, Array]]:
 
 def zeros_for(name: str, dtype: Any, size: int) -> Zeros | None:
     """The contribution of a member without data; `None` if zeros would change the result."""
-    return Zeros(name, str(as_dtype(dtype)), size) if name in ("sum", "mean") else None
+    return Zeros(name, as_dtype(dtype).name, size) if name in ("sum", "mean") else None

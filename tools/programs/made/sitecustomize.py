@@ -44,6 +44,8 @@ def made(name):
             self.root, self.transform, self.target_transform = root, transform, target_transform
             if mode == "L":
                 self.targets = torch.tensor(self.targets)
+                self.train_labels = self.test_labels = self.targets
+                self.train_data = self.test_data = self.data
 
         def __len__(self):
             return ROWS

@@ -75,7 +75,7 @@ def _told(path: str, x: Any) -> Told:
 
 
 def _dtype(path: str, x: Any) -> str:
-    return str(known_dtype(path, x))
+    return known_dtype(path, x).name
 
 
 def plan_of(inventories: Sequence[Inventory]) -> Plan:

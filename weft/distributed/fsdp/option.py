@@ -62,35 +62,39 @@ class MixedPrecision:
 
 @dataclass
 class CPUOffload:
-    """Where shards are stored: in the host's memory in any case."""
+    """Where shards are stored: in the host's memory in any case.
+
+    Args:
+        offload_params: has no effect.
+    """
 
     offload_params: bool = False
 
 
 @dataclass
 class StateDictConfig:
-    """How states are given; `offload_to_cpu` has no effect."""
+    """How states are given.
+
+    Args:
+        offload_to_cpu: has no effect.
+    """
 
     offload_to_cpu: bool = False
 
 
 @dataclass
 class FullStateDictConfig(StateDictConfig):
-    """Whole tensors; with `rank0_only` on the first rank alone."""
+    """Whole tensors.
+
+    Args:
+        offload_to_cpu: has no effect.
+        rank0_only: whether on the first rank alone.
+    """
 
     rank0_only: bool = False
 
 
-@dataclass
-class ShardedStateDictConfig(StateDictConfig):
-    """A rank's shards."""
-
-
-class LocalStateDictConfig(StateDictConfig):
-    """A rank's shards."""
-
-
 OptimStateDictConfig = StateDictConfig
 FullOptimStateDictConfig = FullStateDictConfig
-ShardedOptimStateDictConfig = ShardedStateDictConfig
-LocalOptimStateDictConfig = LocalStateDictConfig
+ShardedStateDictConfig = LocalStateDictConfig = StateDictConfig
+ShardedOptimStateDictConfig = LocalOptimStateDictConfig = StateDictConfig

@@ -168,8 +168,9 @@ class FullyShardedDataParallel(metaclass=_Wrapping):
         ignored_modules, ignored_states: modules or parameters that stay whole.
         param_init_fn: called with each module first.
         device_mesh: as for `fully_shard`.
-        cpu_offload, backward_prefetch, device_id, sync_module_states, forward_prefetch,
-            limit_all_gathers, use_orig_params: have no effect; ranks start with the first's values.
+        cpu_offload, backward_prefetch, device_id, forward_prefetch: have no effect.
+        limit_all_gathers, use_orig_params: have no effect.
+        sync_module_states: has no effect: ranks start with the first's values.
 
     Example:
         >>> import weft as wf, weft.distributed as dist

@@ -111,7 +111,7 @@ class Channel:
 
 def kinds_of(tensors: Sequence[Tensor]) -> list[Kind]:
     """What a receiver must know about these tensors."""
-    return [Kind(str(as_dtype(x.dtype)), tuple(x.shape), x.requires_grad) for x in tensors]
+    return [Kind(as_dtype(x.dtype).name, tuple(x.shape), x.requires_grad) for x in tensors]
 
 
 def channels(group: Group, stages: int) -> tuple[list[Channel], list[Channel]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from collections.abc import Callable
 from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet
 from weft.horovod.reduction import Reduction
@@ -146,10 +147,13 @@ def alltoall(tensor: Any, splits: Any = ..., name: str | None = ..., process_set
         ShapeError: `splits` does not add up to the rows.
     """
 
-def join() -> Any:
+def join(device: int = ...) -> Any:
     """A tensor whose evaluation declares that this rank has no more data; the last rank to join.
 
     See `weft.horovod.torch.join`.
+
+    Args:
+        device: has no effect.
     """
 
 def broadcast_variables(variables: Sequence[Any], root_rank: int) -> Operation:
@@ -178,6 +182,16 @@ def broadcast_object(obj: Any, root_rank: int = ..., session: Any = ..., name: s
         process_set: the ranks that take part.
     """
 
+def broadcast_object_fn(root_rank: int = ..., session: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> Callable[[Any], Any]:
+    """`broadcast_object` as a function of the object.
+
+    Args:
+        root_rank: the rank in the job that sends.
+        session: ignored.
+        name: ignored.
+        process_set: the ranks that take part.
+    """
+
 def allgather_object(obj: Any, session: Any = ..., name: str | None = ..., process_set: ProcessSet = ...) -> list[Any]:
     """Gather all ranks' nested structures, immediately.
 
@@ -196,6 +210,7 @@ __all__ = [
     "broadcast",
     "broadcast_global_variables",
     "broadcast_object",
+    "broadcast_object_fn",
     "broadcast_variables",
     "grouped_allgather",
     "grouped_allreduce",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final, NamedTuple
 
 from weft.collectives.elements import array, compute_pending, put
-from weft.eager.functions.api import Tensor
+from weft.collectives.reduce_op import ReduceOp
+from weft.eager.functions.api import Tensor, sparse_coo_tensor
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.errors import ArgumentError, DistributedError
@@ -308,6 +310,31 @@ broadcast, broadcast_, broadcast_async, broadcast_async_ = _functions("broadcast
 alltoall, alltoall_async = _functions("alltoall", _exchange)
 
 
+def sparse_allreduce_async(
+    tensor: Any, name: str | None = None, op: Any = ReduceOp.AVG,
+    process_set: ProcessSet = global_process_set,
+) -> Callable[[], Any]:  # fmt: skip
+    """Start the reduction of all ranks' sparse tensors; returns a function that waits for it.
+
+    Args:
+        tensor: this rank's tensor by coordinates; entries of ranks at one place are added.
+        name: of the tensor in the timeline.
+        op: `hvd.Average` or `hvd.Sum`.
+        process_set: the ranks that take part.
+    """
+    entries = tensor.coalesce()
+    parts = entries.indices().transpose(0, 1), entries.values()
+    pairs = zip(parts, _names("sparse_allreduce", name, 2), strict=True)
+    calls = [_gather([x], [n], False, process_set) for x, n in pairs]
+    divisor = process_set.size() if reduction_of(op, None) is ReduceOp.AVG else 1
+
+    def made(gathered: list[Tensor]) -> Any:
+        places, values = gathered
+        return sparse_coo_tensor(places.transpose(0, 1), values / divisor, tensor.shape).coalesce()
+
+    return functools.partial(synchronize, _together(calls).later(made))
+
+
 def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Wait until all ranks have called it.
 
@@ -324,5 +351,5 @@ __all__ = [
     "broadcast_async", "broadcast_async_", "grouped_allgather", "grouped_allgather_async",
     "grouped_allreduce", "grouped_allreduce_", "grouped_allreduce_async",
     "grouped_allreduce_async_", "grouped_reducescatter", "grouped_reducescatter_async", "poll",
-    "reducescatter", "reducescatter_async", "synchronize",
+    "reducescatter", "reducescatter_async", "sparse_allreduce_async", "synchronize",
 ]  # fmt: skip

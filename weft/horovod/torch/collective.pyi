@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any
+from collections.abc import Callable
 from weft.eager.tensor.tensor import Tensor
 from weft.horovod.compression import Compressor
 from weft.horovod.process_set import ProcessSet
@@ -189,6 +190,18 @@ def grouped_reducescatter(tensors: Sequence[Tensor], name: str | None = ..., com
         postscale_factor: factor after the reduction.
     """
 
+def grouped_reducescatter_async(tensors: Sequence[Tensor], name: str | None = ..., op: Any = ..., process_set: ProcessSet = ..., prescale_factor: float = ..., postscale_factor: float = ...) -> int:
+    """Asynchronous `grouped_reducescatter`; returns a handle for `poll` and `synchronize`.
+
+    Args:
+        tensors: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        op: `hvd.Average`, which is the default, `hvd.Sum` or another reduction.
+        process_set: the ranks that take part.
+        prescale_factor: factor before the reduction.
+        postscale_factor: factor after the reduction.
+    """
+
 def allgather(tensor: Tensor, name: str | None = ..., process_set: ProcessSet = ...) -> Tensor:
     """Concatenate all ranks' tensors along their first dimension, whose length may differ.
 
@@ -214,6 +227,15 @@ def allgather_async(tensor: Tensor, name: str | None = ..., process_set: Process
 
 def grouped_allgather(tensors: Sequence[Tensor], name: str | None = ..., process_set: ProcessSet = ...) -> list[Tensor]:
     """`allgather` of several tensors.
+
+    Args:
+        tensors: what this rank contributes.
+        name: of the tensor in the timeline, or of the operation in the graph.
+        process_set: the ranks that take part.
+    """
+
+def grouped_allgather_async(tensors: Sequence[Tensor], name: str | None = ..., process_set: ProcessSet = ...) -> int:
+    """Asynchronous `grouped_allgather`; returns a handle for `poll` and `synchronize`.
 
     Args:
         tensors: what this rank contributes.
@@ -295,6 +317,16 @@ def alltoall_async(tensor: Tensor, splits: Any = ..., name: str | None = ..., pr
         process_set: the ranks that take part.
     """
 
+def sparse_allreduce_async(tensor: Any, name: str | None = ..., op: Any = ..., process_set: ProcessSet = ...) -> Callable[[], Any]:
+    """Start the reduction of all ranks' sparse tensors; returns a function that waits for it.
+
+    Args:
+        tensor: this rank's tensor by coordinates; entries of ranks at one place are added.
+        name: of the tensor in the timeline.
+        op: `hvd.Average` or `hvd.Sum`.
+        process_set: the ranks that take part.
+    """
+
 def barrier(process_set: ProcessSet = ...) -> None:
     """Wait until all ranks have called it.
 
@@ -317,13 +349,16 @@ __all__ = [
     "broadcast_async",
     "broadcast_async_",
     "grouped_allgather",
+    "grouped_allgather_async",
     "grouped_allreduce",
     "grouped_allreduce_",
     "grouped_allreduce_async",
     "grouped_allreduce_async_",
     "grouped_reducescatter",
+    "grouped_reducescatter_async",
     "poll",
     "reducescatter",
     "reducescatter_async",
+    "sparse_allreduce_async",
     "synchronize",
 ]

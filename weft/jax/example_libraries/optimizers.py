@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.transform import arrays
 from weft.jax.tree_util import (
     register_pytree_node,
@@ -15,6 +15,8 @@ from weft.jax.tree_util import (
     tree_map,
     tree_unflatten,
 )
+
+jnp: Any = _numpy
 
 __all__ = [
     "JoinPoint", "Optimizer", "OptimizerState", "Params", "adagrad", "adam", "adamax",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.jax import nn, random
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.lax import (
     add,
     conv_general_dilated,
@@ -19,6 +19,8 @@ from weft.jax.lax import (
     reduce_window,
 )
 from weft.jax.nn.initializers import glorot_normal, normal, ones, zeros
+
+jnp: Any = _numpy
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",

@@ -8,11 +8,13 @@ from typing import Any, Final
 import numpy as np
 
 from weft import func
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.flatten_util import ravel_pytree
 from weft.jax.lax.control import scan, while_loop
 from weft.jax.transform import arrays, custom_vjp
 from weft.jax.tree_util import tree_map
+
+jnp: Any = _numpy
 
 __all__ = ["odeint"]
 

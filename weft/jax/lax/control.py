@@ -10,11 +10,13 @@ import numpy as np
 
 from weft import func
 from weft.errors import WeftError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array
 from weft.jax.config import config
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_leaves, tree_map
+
+jnp: Any = _numpy
 
 __all__ = [
     "associative_scan", "cond", "custom_linear_solve", "custom_root", "fori_loop", "map", "scan",

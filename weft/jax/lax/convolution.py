@@ -7,11 +7,13 @@ from typing import Any, Final, NamedTuple
 
 from weft.eager.tensor.dispatch import call
 from weft.errors import ArgumentError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array
 from weft.jax.lax.structure import pad, rev
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
+
+jnp: Any = _numpy
 
 __all__ = [
     "ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated",

@@ -9,12 +9,14 @@ import numpy as np
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, jaxed, strong
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
 from weft.scipy import special as scipy_special
+
+jnp: Any = _numpy
 
 __all__ = [
     "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
+from weft.jax.config import refuse_given
 from weft.jax.scipy import linalg as _linalg
+
+jnp: Any = _numpy
 
 __all__ = ["cholesky", "eigh", "qr", "svd", "triangular_solve"]
 
@@ -38,6 +41,7 @@ def triangular_solve(
     conjugate_a: bool = False, unit_diagonal: bool = False,
 ) -> Any:  # fmt: skip
     """The solution of a triangular system."""
+    refuse_given("triangular_solve", conjugate_a=conjugate_a)
     if left_side:
         return _linalg.solve_triangular(
             a, b, trans=int(transpose_a), lower=lower, unit_diagonal=unit_diagonal

@@ -10,10 +10,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, strong
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
+
+jnp: Any = _numpy
 
 __all__ = [
     "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers",

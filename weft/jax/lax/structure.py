@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
+
+jnp: Any = _numpy
 
 __all__ = [
     "Precision", "RoundingMethod", "argmax", "argmin", "batch_matmul", "broadcast",

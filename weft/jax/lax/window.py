@@ -9,13 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, strong
-from weft.jax.lax import elementwise
+from weft.jax.lax import elementwise as _elementwise
 from weft.jax.lax.convolution import padtype_to_pads
 from weft.jax.lax.slicing import slice
 from weft.jax.lax.structure import pad
 from weft.ops.declaration import REGISTRY
+
+jnp: Any = _numpy
+elementwise: Any = _elementwise
 
 __all__ = ["reduce_window"]
 

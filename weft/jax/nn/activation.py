@@ -8,10 +8,13 @@ from typing import Any
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
+from weft.jax.config import refuse_given
 from weft.nn import functional as F
 from weft.ops.elementwise import jax_activation as formula
+
+jnp: Any = _numpy
 
 __all__ = [
     "celu", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu",
@@ -179,6 +182,9 @@ def dot_product_attention(
     scale: Any = None, is_causal: bool = False, **options: Any,
 ) -> Array:  # fmt: skip
     """Attention of (batch, length, heads, width) arrays."""
+    refuse_given(
+        "dot_product_attention", **{k: v for k, v in options.items() if k != "implementation"}
+    )
     q, k, v = (jnp.swapaxes(_floats(x), -3, -2) for x in (query, key, value))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     if k.shape[-3] != q.shape[-3]:

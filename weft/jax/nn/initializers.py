@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax import random
+
+jnp: Any = _numpy
 
 __all__ = [
     "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",

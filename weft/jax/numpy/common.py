@@ -4,36 +4,43 @@ from __future__ import annotations
 
 from typing import Any
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft.jax.array import Array, jaxed, strong
 from weft.jax.numpy import creation, kind
 
+plain: Any = _plain
 
-def _public(function: Any) -> Any:
+
+def public(function: Any) -> Any:
+    """Make a function public in its module."""
     function.__globals__["__all__"].append(function.__name__)
     return function
 
 
-def _array(x: Any) -> Any:
+def array_of(x: Any) -> Any:
+    """An argument as an array that is not weak."""
     return strong(creation.asarray(x))
 
 
-def _floating(x: Any) -> Any:
-    x = _array(x)
+def floating_of(x: Any) -> Any:
+    """An argument as a floating-point or complex array."""
+    x = array_of(x)
     return x if x.dtype.is_inexact else x.astype(float)
 
 
-_where = jaxed(plain.where, True)
+where_of = jaxed(plain.where, True)
 
 
-def _axes(axis: Any, rank: int) -> Any:
+def axes_of(axis: Any, rank: int) -> Any:
+    """An axis or several; all of them for `None`."""
     return tuple(range(rank)) if axis is None else axis
 
 
-def _values(x: Any) -> Any:
+def values_of(x: Any) -> Any:
+    """Arrays, also in lists and tuples, as NumPy's."""
     if isinstance(x, Array):
         return x.array
-    return type(x)(map(_values, x)) if type(x) in (list, tuple) else x
+    return type(x)(map(values_of, x)) if type(x) in (list, tuple) else x
 
 
 def dtype_promoted(*xs: Any) -> list[Any]:

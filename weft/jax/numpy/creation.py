@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft import numpy as plain
+from weft import numpy as _plain
 from weft.eager.tensor.dispatch import cast, wrap
 from weft.eager.tensor.handle import Handle
 from weft.jax.array import (
@@ -22,6 +22,8 @@ from weft.jax.array import (
     strong,
     taken,
 )
+
+plain: Any = _plain
 
 __all__ = [
     "arange", "array", "asarray", "astype", "copy", "empty", "empty_like", "eye", "frombuffer",

@@ -7,95 +7,99 @@ from typing import Any
 
 import numpy as np
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft.jax.array import Array, given, of_array, taken
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import _array, _floating, _public, _values, _where
+from weft.jax.numpy.common import array_of, floating_of, public, values_of, where_of
+
+plain: Any = _plain
 
 __all__: list[str] = []
 
 # Insertion and removal
 
 
-@_public
+@public
 def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
     """The array without entries along an axis."""
-    x = _array(arr)
+    x = array_of(arr)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
-    kept = np.delete(np.arange(x.shape[axis]), _values(obj))
+    kept = np.delete(np.arange(x.shape[axis]), values_of(obj))
     return given(plain.take(x, kept, axis))
 
 
-@_public
+@public
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """The array with entries inserted along an axis."""
-    x = _array(arr)
+    x = array_of(arr)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
-    return given(np.insert(_values(x), _values(taken(obj)), _values(_array(values)), axis))
+    return given(np.insert(values_of(x), values_of(taken(obj)), values_of(array_of(values)), axis))
 
 
-@_public
+@public
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements, repeated, in another shape."""
-    x = plain.ravel(_array(a))
+    x = plain.ravel(array_of(a))
     dims = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
     if not x.shape[0]:
         return creation.zeros(dims, x.dtype)
     return given(plain.take(x, np.arange(math.prod(dims)) % x.shape[0], 0).reshape(dims))
 
 
-@_public
+@public
 def diagflat(v: Any, k: int = 0) -> Array:
     """A matrix with the elements on a diagonal."""
-    return given(plain.diag(plain.ravel(_array(v)), k))
+    return given(plain.diag(plain.ravel(array_of(v)), k))
 
 
-@_public
+@public
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy with another diagonal; `inplace` must be False."""
+    refuse_given("fill_diagonal", wrap=wrap)
     if inplace:
         raise NotImplementedError(
             "JAX arrays are immutable, must use inplace=False. fill_diagonal returns a new array"
         )
-    x = _array(a)
+    x = array_of(a)
     i = np.arange(x.shape[0] if x.shape[0] < x.shape[1] else x.shape[1])
     return x.at[tuple([i] * x.ndim)].set(val)
 
 
-@_public
+@public
 def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> Array:
     """A copy with values at positions of the flattened array; `inplace` must be False."""
     if inplace:
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    x = _array(a)
+    x = array_of(a)
     return (
         plain.ravel(x)
-        .at[plain.ravel(_array(ind))]
-        .set(resize(v, _array(ind).size))
+        .at[plain.ravel(array_of(ind))]
+        .set(resize(v, array_of(ind).size))
         .reshape(x.shape)
     )
 
 
-@_public
+@public
 def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy with values where a mask is true; `inplace` must be False."""
     if inplace:
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    found = np.array(_values(_array(arr)))
-    np.place(found, _values(_array(mask)), _values(_array(vals)))
+    found = np.array(values_of(array_of(arr)))
+    np.place(found, values_of(array_of(mask)), values_of(array_of(vals)))
     return of_array(found)
 
 
-@_public
+@public
 def put_along_axis(
     arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: Any = None
 ) -> Array:
     """A copy with values at indices along an axis; `inplace` must be False."""
     if inplace:
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    x, places = _array(arr), _array(indices)
+    x, places = array_of(arr), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
     grid = list(np.ogrid[tuple([slice(n) for n in places.shape])])
@@ -103,14 +107,14 @@ def put_along_axis(
     return x.at[tuple(grid)].set(values)
 
 
-@_public
+@public
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Phases without jumps of more than half a period."""
-    x = plain.moveaxis(_floating(p), axis, -1)
+    x = plain.moveaxis(floating_of(p), axis, -1)
     steps = x[..., 1:] - x[..., :-1]
     half = period / 2
     wrapped = (steps + half) % period - half
-    wrapped = _where((wrapped == -half) & (steps > 0), half, wrapped)
-    fix = _where(plain.abs(steps) < (half if discont is None else discont), 0, wrapped - steps)
+    wrapped = where_of((wrapped == -half) & (steps > 0), half, wrapped)
+    fix = where_of(plain.abs(steps) < (half if discont is None else discont), 0, wrapped - steps)
     total = plain.pad(plain.cumsum(fix, axis=-1), [(0, 0)] * (x.ndim - 1) + [(1, 0)])
     return given(plain.moveaxis(x + total, -1, axis))

@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import _array, _public, _where, dtype_promoted
+from weft.jax.numpy.common import array_of, dtype_promoted, public, where_of
 from weft.jax.numpy.mapping import unravel_index
 from weft.jax.numpy.reduction import all
+
+plain: Any = _plain
 
 __all__: list[str] = []
 
 # Choices
 
 
-@_public
+@public
 def where(
     condition: Any, x: Any = None, y: Any = None, /, *, size: Any = None, fill_value: Any = None
 ) -> Any:
     """`x` where the condition is true, `y` elsewhere; without them, the indices."""
     if x is None and y is None:
         return nonzero(condition, size=size, fill_value=fill_value)
-    return _where(_array(condition), x, y)
+    return where_of(array_of(condition), x, y)
 
 
 def _filled(found: Any, size: int, fill: Any, axis: int = 0) -> Any:
@@ -38,13 +41,13 @@ def _filled(found: Any, size: int, fill: Any, axis: int = 0) -> Any:
     return plain.pad(found, pads, constant_values=0 if fill is None else fill)
 
 
-@_public
+@public
 def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     """The indices of nonzero elements: a vector for each axis.
 
     With a `size`, the function may be traced.
     """
-    x = _array(a)
+    x = array_of(a)
     if size is None:
         return given(plain.nonzero(x))
     flat = plain.ravel(x) != 0
@@ -56,7 +59,7 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
     parts = unravel_index(plain.minimum(order, _larger(n - 1, 0)), x.shape)
     pairs = zip(parts, fills, strict=True)
-    return tuple([_where(order < n, p, 0 if f is None else f) for p, f in pairs])
+    return tuple([where_of(order < n, p, 0 if f is None else f) for p, f in pairs])
 
 
 def _larger(a: int, b: int) -> int:
@@ -64,26 +67,26 @@ def _larger(a: int, b: int) -> int:
     return a if a > b else b
 
 
-@_public
+@public
 def argwhere(a: Any, *, size: Any = None, fill_value: Any = None) -> Array:
     """The indices of nonzero elements: a row for each."""
     return given(plain.stack(nonzero(a, size=size, fill_value=fill_value), -1))
 
 
-@_public
+@public
 def flatnonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Array:
     """The positions of nonzero elements in the flattened array."""
-    return nonzero(plain.ravel(_array(a)), size=size, fill_value=fill_value)[0]
+    return nonzero(plain.ravel(array_of(a)), size=size, fill_value=fill_value)[0]
 
 
-@_public
+@public
 def unique(
     ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
     fill_value: Any = None, sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The distinct values, sorted; they are read, so the function cannot be traced."""
-    found = given(plain.unique(_array(ar), return_index, return_inverse, return_counts, axis))
+    found = given(plain.unique(array_of(ar), return_index, return_inverse, return_counts, axis))
     if size is None:
         return found
     parts = found if isinstance(found, tuple) else (found,)
@@ -91,7 +94,7 @@ def unique(
     return (first, *parts[1:]) if isinstance(found, tuple) else first
 
 
-@_public
+@public
 def clip(
     arr: Any = None,
     /,
@@ -103,18 +106,19 @@ def clip(
     a_max: Any = None,
 ) -> Array:
     """Values within limits."""
-    x = _array(a if arr is None else arr)
+    x = array_of(a if arr is None else arr)
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     return jaxed(plain.clip)(x, low, high)
 
 
-@_public
+@public
 def take(
     a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str | None = None,
     unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Array:  # fmt: skip
     """The elements at indices along an axis; NaN, or the smallest number, outside it."""
-    x, places = _array(a), _array(indices)
+    refuse_given("take", out=out)
+    x, places = array_of(a), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
     size = x.shape[axis]
@@ -132,19 +136,20 @@ def take(
         if x.dtype.kind == "i"
         else 0
     )
-    return _where(wide, fill if fill_value is None else fill_value, found)
+    return where_of(wide, fill if fill_value is None else fill_value, found)
 
 
 def _within(x: Any, size: int) -> bool:
     return bool(((x >= -size) & (x < size)).all())
 
 
-@_public
+@public
 def take_along_axis(
     arr: Any, indices: Any, axis: int | None = -1, mode: Any = None, fill_value: Any = None
 ) -> Array:
     """The elements at indices along an axis, position by position on the others."""
-    x, places = _array(arr), _array(indices)
+    refuse_given("take_along_axis", mode=mode, fill_value=fill_value)
+    x, places = array_of(arr), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
     shape = list(
@@ -158,11 +163,11 @@ def take_along_axis(
     return given(plain.take_along_axis(x, places, axis=at))
 
 
-@_public
+@public
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Arrays joined along an axis."""
     parts = list(arrays)
-    found = jaxed(plain.concat)([_array(x) for x in parts], axis=axis)
+    found = jaxed(plain.concat)([array_of(x) for x in parts], axis=axis)
     return found if dtype is None else creation.astype(found, dtype)
 
 
@@ -170,9 +175,10 @@ concat = concatenate
 __all__.append("concat")
 
 
-@_public
+@public
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
     """Arrays joined along a new axis."""
+    refuse_given("stack", out=out)
     found = given(plain.stack(dtype_promoted(*arrays), axis=axis))
     return found if dtype is None else creation.astype(found, dtype)
 
@@ -192,7 +198,7 @@ vstack, hstack, dstack, column_stack = map(_stacked, ("vstack", "hstack", "dstac
 __all__ += ["column_stack", "dstack", "hstack", "vstack"]
 
 
-@_public
+@public
 def repeat(
     a: Any,
     repeats: Any,
@@ -202,12 +208,13 @@ def repeat(
     out_sharding: Any = None,
 ) -> Array:
     """Elements repeated along an axis."""
+    refuse_given("repeat", total_repeat_length=total_repeat_length)
     counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
     counts = int(counts) if isinstance(counts, np.ndarray) and counts.size == 1 else counts
-    return given(plain.repeat(_array(a), counts, axis=axis))
+    return given(plain.repeat(array_of(a), counts, axis=axis))
 
 
-@_public
+@public
 def squeeze(a: Any, axis: Any = None) -> Array:
     """The array without axes of size 1."""
     x = as_array(a)
@@ -216,17 +223,17 @@ def squeeze(a: Any, axis: Any = None) -> Array:
     return given(plain.squeeze(x, tuple(axis) if isinstance(axis, list) else axis))
 
 
-@_public
+@public
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements."""
-    x, y = _array(a1), _array(a2)
+    x, y = array_of(a1), array_of(a2)
     if x.shape != y.shape:
         return creation.array(False)
     same = x == y
     return all(same | (plain.isnan(x) & plain.isnan(y)) if equal_nan else same)
 
 
-@_public
+@public
 def einsum(
     subscripts: Any,
     /,
@@ -238,8 +245,10 @@ def einsum(
 ) -> Array:
     """Sums of products by indices."""
     if not isinstance(subscripts, str):
-        return given(plain.einsum(*_lettered(subscripts, *operands)))
-    return given(plain.einsum(subscripts, *dtype_promoted(*operands)))
+        found = given(plain.einsum(*_lettered(subscripts, *operands)))
+    else:
+        found = given(plain.einsum(subscripts, *dtype_promoted(*operands)))
+    return found if preferred_element_type is None else found.astype(preferred_element_type)
 
 
 def _lettered(*given_: Any) -> list[Any]:
@@ -277,13 +286,13 @@ dot, matmul, inner, vdot, tensordot, outer, vecdot = (
 __all__ += ["dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot"]
 
 
-@_public
+@public
 def matvec(x1: Any, x2: Any, /) -> Array:
     """Matrices times vectors."""
-    return matmul(x1, _array(x2)[..., None])[..., 0]
+    return matmul(x1, array_of(x2)[..., None])[..., 0]
 
 
-@_public
+@public
 def vecmat(x1: Any, x2: Any, /) -> Array:
     """Conjugated vectors times matrices."""
-    return matmul(plain.conj(_array(x1))[..., None, :], x2)[..., 0, :]
+    return matmul(plain.conj(array_of(x1))[..., None, :], x2)[..., 0, :]

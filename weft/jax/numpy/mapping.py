@@ -10,21 +10,24 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft import special
 from weft.eager.functions.elementwise import integer
 from weft.func.vmap import vmap
 from weft.jax.array import Array, given, jaxed, of_array
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import _array, _floating, _public, _values, _where, dtype_promoted
+from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
 from weft.jax.numpy.reduction import all
+
+plain: Any = _plain
 
 __all__: list[str] = []
 
 # Functions of functions
 
 
-@_public
+@public
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Any = (), signature: str | None = None
 ) -> Any:
@@ -34,7 +37,7 @@ def vectorize(
     @functools.wraps(pyfunc)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         fixed = [i for i in range(len(args)) if i in excluded]
-        xs = [x if i in fixed else _array(x) for i, x in enumerate(args)]
+        xs = [x if i in fixed else array_of(x) for i, x in enumerate(args)]
         ranks = [len(c) for c in cores] if cores is not None else [0] * len(args)
         free = [i for i in range(len(args)) if i not in fixed]
         leads = {i: xs[i].shape[: xs[i].ndim - ranks[i]] for i in free}
@@ -62,12 +65,12 @@ def _cores(signature: str | None) -> list[tuple[str, ...]] | None:
     return [tuple([n for n in p.split(",") if n]) for p in parts]
 
 
-@_public
+@public
 def apply_along_axis(
     func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any
 ) -> Any:
     """A function of vectors along an axis, for all others."""
-    x = plain.moveaxis(_array(arr), axis, -1)
+    x = plain.moveaxis(array_of(arr), axis, -1)
     run: Callable[..., Any] = functools.partial(lambda v: func1d(v, *args, **kwargs))
     for _ in range(x.ndim - 1):
         run = vmap(run, randomness="different")
@@ -78,27 +81,27 @@ def apply_along_axis(
     return given(plain.moveaxis(found, tuple(lead), tuple(range(at, at + rank))) if rank else found)
 
 
-@_public
+@public
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
     """A reduction over axes, one after the other, which stay."""
-    x = _array(a)
+    x = array_of(a)
     for axis in [axes] if isinstance(axes, int) else axes:
         found = func(x, axis)
         x = found if found.ndim == x.ndim else plain.expand_dims(found, axis=axis)
     return x
 
 
-@_public
+@public
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Array:
     """For each element, the function whose condition is true, the last one true winning."""
-    x, conditions = _array(x), list(condlist)
+    x, conditions = array_of(x), list(condlist)
     functions = list(funclist)
     found = creation.zeros_like(x)
     if len(functions) == len(conditions) + 1:
         last = functions.pop()
         found = last(x, *args, **kw) if callable(last) else creation.full_like(x, last)
     for c, f in zip(conditions, functions, strict=True):
-        found = _where(c, f(x, *args, **kw) if callable(f) else f, found)
+        found = where_of(c, f(x, *args, **kw) if callable(f) else f, found)
     return found.astype(x.dtype)
 
 
@@ -110,20 +113,20 @@ __all__ += ["frompyfunc", "ufunc"]
 # Indices
 
 
-@_public
+@public
 def unravel_index(indices: Any, shape: Any) -> Any:
     """The index along each axis for positions in a flattened shape."""
-    x = _array(indices)
+    x = array_of(indices)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
     return tuple([(x // s) % n for s, n in zip(strides, dims, strict=True)])
 
 
-@_public
+@public
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Array:
     """Positions in a flattened shape for an index along each axis."""
     sizes = tuple(dims) if order == "C" else tuple(dims)[::-1]
-    parts = [_array(p) for p in multi_index]
+    parts = [array_of(p) for p in multi_index]
     parts = parts if order == "C" else parts[::-1]
     if mode == "clip":
         parts = [plain.clip(p, 0, n - 1) for p, n in zip(parts, sizes, strict=True)]
@@ -158,79 +161,30 @@ def _by_numpy(name: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         for option in ("size", "fill_value", "out_sharding"):
             kwargs.pop(option, None) if kwargs.get(option) is None else None
-        found = function(*map(_values, args), **{k: _values(v) for k, v in kwargs.items()})
+        found = function(*map(values_of, args), **{k: values_of(v) for k, v in kwargs.items()})
         return given(tuple(found) if type(found) is list else found)
 
     return run
 
 
-for _name in [
-    "argpartition",
-    "array_repr",
-    "array_str",
-    "bartlett",
-    "bitwise_count",
-    "blackman",
-    "block",
-    "compress",
-    "diag_indices",
-    "diag_indices_from",
-    "einsum_path",
-    "extract",
-    "fromfile",
-    "fromiter",
-    "fromstring",
-    "hamming",
-    "hanning",
-    "histogram2d",
-    "histogram_bin_edges",
-    "histogramdd",
-    "intersect1d",
-    "ix_",
-    "kaiser",
-    "lexsort",
-    "load",
-    "mask_indices",
-    "packbits",
-    "poly",
-    "polydiv",
-    "save",
-    "savez",
-    "setdiff1d",
-    "setxor1d",
-    "sort_complex",
-    "spacing",
-    "tril_indices_from",
-    "trim_zeros",
-    "triu_indices_from",
-    "union1d",
-    "unpackbits",
-    "frexp",
-]:
+for _name in (
+    "argpartition", "array_repr", "array_str", "bartlett", "bitwise_count", "blackman", "block",
+    "compress", "diag_indices", "diag_indices_from", "einsum_path", "extract", "fromfile",
+    "fromiter", "fromstring", "hamming", "hanning", "histogram2d", "histogram_bin_edges",
+    "histogramdd", "intersect1d", "ix_", "kaiser", "lexsort", "load", "mask_indices", "packbits",
+    "poly", "polydiv", "save", "savez", "setdiff1d", "setxor1d", "sort_complex", "spacing",
+    "tril_indices_from", "trim_zeros", "triu_indices_from", "union1d", "unpackbits", "frexp",
+):  # fmt: skip
     globals()[_name] = _by_numpy(_name)
     __all__.append(_name)
 for _name in ["get_printoptions", "iterable", "printoptions", "set_printoptions"]:
     globals()[_name] = getattr(np, _name)
     __all__.append(_name)
-for _name in [
-    "float4_e2m1fn",
-    "float6_e2m3fn",
-    "float6_e3m2fn",
-    "float8_e3m4",
-    "float8_e4m3",
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float8_e8m0fnu",
-    "int2",
-    "int4",
-    "uint2",
-    "uint4",
-    "int1",
-    "uint1",
-]:
+for _name in (
+    "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3",
+    "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+    "float8_e8m0fnu", "int2", "int4", "uint2", "uint4", "int1", "uint1",
+):  # fmt: skip
     if hasattr(ml_dtypes, _name):
         globals()[_name] = getattr(ml_dtypes, _name)
         __all__.append(_name)
@@ -241,58 +195,59 @@ __all__.append("ComplexWarning")
 # Of functions of tensors
 
 
-@_public
+@public
 def gcd(x1: Any, x2: Any) -> Array:
     """Greatest common divisors."""
     return given(integer.gcd(*dtype_promoted(x1, x2)))
 
 
-@_public
+@public
 def lcm(x1: Any, x2: Any) -> Array:
     """Least common multiples."""
     return given(integer.lcm(*dtype_promoted(x1, x2)))
 
 
-@_public
+@public
 def ldexp(x1: Any, x2: Any, /) -> Array:
     """`x1 * 2 ** x2`."""
-    return given(integer.ldexp(_floating(x1), _array(x2)))
+    return given(integer.ldexp(floating_of(x1), array_of(x2)))
 
 
-@_public
+@public
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
     """How often each integer from 0 on occurs; the first `length` of them, if it is given."""
     if length is None:
-        return jaxed(plain.bincount)(_array(x), weights, minlength)
-    added = 1 if weights is None else _array(weights)
+        return jaxed(plain.bincount)(array_of(x), weights, minlength)
+    added = 1 if weights is None else array_of(weights)
     whole = creation.zeros(length, int if weights is None else added.dtype)
-    return whole.at[_array(x)].add(added, mode="drop")
+    return whole.at[array_of(x)].add(added, mode="drop")
 
 
-@_public
+@public
 def divmod(x1: Any, x2: Any, /) -> tuple[Array, Array]:
     """Quotients rounded down, and remainders."""
     x, y = dtype_promoted(x1, x2)
     return x // y, x % y
 
 
-@_public
+@public
 def modf(x: Any, /, out: Any = None) -> tuple[Array, Array]:
     """Fractional and whole parts."""
-    x = _floating(x)
+    refuse_given("modf", out=out)
+    x = floating_of(x)
     whole = given(plain.trunc(x))
     return x - whole, whole
 
 
-@_public
+@public
 def i0(x: Any) -> Array:
     """The modified Bessel function of order 0."""
-    return given(special.i0(_floating(x)))
+    return given(special.i0(floating_of(x)))
 
 
 def _of_floats(name: str) -> Callable[..., Any]:
     function = getattr(plain, name)
-    return jaxed(lambda x: function(_floating(x)), True)
+    return jaxed(lambda x: function(floating_of(x)), True)
 
 
 for _name in ["rint", "fabs", "reciprocal"]:
@@ -300,28 +255,29 @@ for _name in ["rint", "fabs", "reciprocal"]:
     __all__.append(_name)
 
 
-@_public
+@public
 def heaviside(x1: Any, x2: Any, /) -> Array:
     """0, `x2` or 1 for negative numbers, 0 and positive ones."""
     x, y = dtype_promoted(x1, x2)
-    return given(plain.heaviside(_floating(x), _floating(y)))
+    return given(plain.heaviside(floating_of(x), floating_of(y)))
 
 
-@_public
+@public
 def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Array:
     """Whether all elements are close."""
     return all(
-        given(plain.isclose(*map(_floating, (a, b)), rtol=rtol, atol=atol, equal_nan=equal_nan))
+        given(plain.isclose(*map(floating_of, (a, b)), rtol=rtol, atol=atol, equal_nan=equal_nan))
     )
 
 
-@_public
+@public
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial; they are read, so the function cannot be traced."""
-    return of_array(np.roots(_values(_array(p))).astype(complex))
+    return of_array(np.roots(values_of(array_of(p))).astype(complex))
 
 
-@_public
+@public
 def around(a: Any, decimals: int = 0, out: Any = None) -> Array:
     """Rounded values."""
-    return jaxed(plain.round)(_array(a), decimals)
+    refuse_given("around", out=out)
+    return jaxed(plain.round)(array_of(a), decimals)

@@ -7,12 +7,14 @@ from typing import Any, Final
 
 import numpy as np
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft.eager.functions import api
 from weft.errors import ArgumentError, nameless
 from weft.jax.array import Array, as_array, given, jaxed
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import _array, _axes, _floating, _public, _where
+from weft.jax.numpy.common import array_of, axes_of, floating_of, public, where_of
+
+plain: Any = _plain
 
 __all__: list[str] = []
 
@@ -33,13 +35,13 @@ def _reduction(name: str) -> Callable[..., Any]:
             text = (
                 f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
             )
-            raise nameless(TypeError(text))
+            raise (TypeError(text))
         axis = tuple(axis) if isinstance(axis, list) else axis
         if where is not None:
             neutral = _NEUTRAL[name] if initial is None else initial
             if neutral is None:
                 raise nameless(ArgumentError(f"{name}: where= needs an initial value"))
-            a = _where(where, a, neutral)
+            a = where_of(where, a, neutral)
         if dtype is not None:
             a = creation.astype(a, dtype)
         elif name in ("sum", "prod") and as_array(a).dtype.size < 4:
@@ -76,19 +78,19 @@ def _spread(name: str) -> Callable[..., Any]:
             text = (
                 f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
             )
-            raise nameless(TypeError(text))
+            raise (TypeError(text))
         if args:
             options["ddof"] = args[0]
         if where is not None:
-            a = _where(where, _floating(a), 0)
+            a = where_of(where, floating_of(a), 0)
             weights = creation.astype(where, float)
             count = sum(weights + 0 * a, axis, keepdims=True)
             mean_ = sum(a * weights, axis, keepdims=True) / count
             if name == "mean":
-                return mean_ if keepdims else plain.squeeze(mean_, _axes(axis, mean_.ndim))
+                return mean_ if keepdims else plain.squeeze(mean_, axes_of(axis, mean_.ndim))
             free = count - options.get("ddof", 0)
             found = sum(weights * (a - mean_) ** 2, axis, keepdims=keepdims)
-            found = found / (free if keepdims else plain.squeeze(free, _axes(axis, free.ndim)))
+            found = found / (free if keepdims else plain.squeeze(free, axes_of(axis, free.ndim)))
             return found if name == "var" else plain.sqrt(found)
         axis = tuple(axis) if isinstance(axis, list) else axis
         return face(
@@ -114,16 +116,16 @@ def _without_nan(name: str) -> Callable[..., Any]:
     def reduced(
         a: Any, axis: Any = None, *args: Any, keepdims: bool = False, **options: Any
     ) -> Any:
-        x = _array(a)
+        x = array_of(a)
         if not x.dtype.is_inexact:
             return reduce(x, axis, *args, keepdims=keepdims, **options)
         bad = plain.isnan(x)
         limit = {"nanmax": -np.inf, "nanmin": np.inf}.get(name, _NEUTRAL.get(name[3:]))
         if limit is None:
             return reduce(x, axis, *args, keepdims=keepdims, where=~bad, **options)
-        found = reduce(_where(bad, limit, x), axis, *args, keepdims=keepdims, **options)
+        found = reduce(where_of(bad, limit, x), axis, *args, keepdims=keepdims, **options)
         if name in ("nanmax", "nanmin"):
-            return _where(all(bad, axis, keepdims=keepdims), np.nan, found)
+            return where_of(all(bad, axis, keepdims=keepdims), np.nan, found)
         return found
 
     reduced.__name__ = reduced.__qualname__ = name
@@ -138,53 +140,65 @@ nanmax, nanmin, nanprod, nanvar, nanstd, nansum, nanmean = (
 __all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanvar"]
 
 
-@_public
+@public
 def nanargmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
     """The index of the largest element that is no NaN."""
     return jaxed(plain.argmax)(
-        _where(plain.isnan(_floating(a)), -np.inf, _floating(a)), axis, keepdims=keepdims
+        where_of(plain.isnan(floating_of(a)), -np.inf, floating_of(a)), axis, keepdims=keepdims
     )
 
 
-@_public
+@public
 def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
     """The index of the smallest element that is no NaN."""
     return jaxed(plain.argmin)(
-        _where(plain.isnan(_floating(a)), np.inf, _floating(a)), axis, keepdims=keepdims
+        where_of(plain.isnan(floating_of(a)), np.inf, floating_of(a)), axis, keepdims=keepdims
     )
 
 
-@_public
+@public
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running sums in which NaN count as 0."""
-    return jaxed(plain.cumsum)(_where(plain.isnan(_array(a)), 0, _array(a)), axis)
+    return creation.astype(
+        jaxed(plain.cumsum)(where_of(plain.isnan(array_of(a)), 0, array_of(a)), axis),
+        dtype or array_of(a).dtype,
+    )
 
 
-@_public
+@public
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running products in which NaN count as 1."""
-    return jaxed(plain.cumprod)(_where(plain.isnan(_array(a)), 1, _array(a)), axis)
+    return creation.astype(
+        jaxed(plain.cumprod)(where_of(plain.isnan(array_of(a)), 1, array_of(a)), axis),
+        dtype or array_of(a).dtype,
+    )
 
 
-@_public
+@public
 def nanquantile(
     a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, **_: Any
 ) -> Array:
     """Quantiles of the elements that are no NaN."""
-    x = _floating(a)
+    x = floating_of(a)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
     return given(
-        api.nanquantile(x, _array(q).astype(x.dtype), axis, keepdim=keepdims, interpolation=method)
+        api.nanquantile(
+            x, array_of(q).astype(x.dtype), axis, keepdim=keepdims, interpolation=method
+        )
     )
 
 
-@_public
+@public
 def nanpercentile(a: Any, q: Any, axis: Any = None, **options: Any) -> Array:
     """`nanquantile` in percent."""
-    return nanquantile(a, _array(q) / 100, axis, **options)
+    return nanquantile(a, array_of(q) / 100, axis, **options)
 
 
-@_public
+@public
 def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False, **_: Any) -> Array:
     """The median of the elements that are no NaN."""
     return nanquantile(a, 0.5, axis, keepdims=keepdims)
+
+
+for _name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+    setattr(Array, _name, globals()[_name])

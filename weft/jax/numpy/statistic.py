@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
-import weft.numpy as plain
+import weft.numpy as _plain
 from weft.eager.functions.reduction import statistic
 from weft.errors import ArgumentError
 from weft.jax.array import Array, given
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import _array, _floating, _public, _where, dtype_promoted
+from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, where_of
 from weft.jax.numpy.joining import concatenate, matmul
 from weft.numpy import linalg
+
+plain: Any = _plain
 
 __all__: list[str] = []
 
 # Statistics
 
 
-@_public
+@public
 def cov(
     m: Any,
     y: Any = None,
@@ -31,19 +34,19 @@ def cov(
     aweights: Any = None,
 ) -> Array:
     """The covariance of variables in rows."""
-    x = plain.atleast_2d(_floating(m))
+    x = plain.atleast_2d(floating_of(m))
     x = x if rowvar or x.shape[0] == 1 else x.T
     if y is not None:
-        other = plain.atleast_2d(_floating(y))
+        other = plain.atleast_2d(floating_of(y))
         x = concatenate([x, other if rowvar or other.shape[0] == 1 else other.T], 0)
     free = (0 if bias else 1) if ddof is None else ddof
     options = {
-        k: _array(v) for k, v in (("fweights", fweights), ("aweights", aweights)) if v is not None
+        k: array_of(v) for k, v in (("fweights", fweights), ("aweights", aweights)) if v is not None
     }
     return given(statistic.cov(x, correction=free, **options))
 
 
-@_public
+@public
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
     """Correlations of variables in rows."""
     c = cov(x, y, rowvar)
@@ -53,22 +56,22 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
     return given(plain.clip(c / d[:, None] / d[None, :], -1, 1))
 
 
-@_public
+@public
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges."""
-    x = plain.ravel(_floating(a))
+    x = plain.ravel(floating_of(a))
     if isinstance(bins, int):
         low, high = (x.min(), x.max()) if range is None else range
         edges = creation.linspace(low, high, bins + 1)
     else:
-        edges = _floating(bins)
+        edges = floating_of(bins)
     count = edges.shape[0] - 1
     places = plain.searchsorted(edges, x, side="right") - 1
     places = plain.where(x == edges[-1], count - 1, places)
     inside = (x >= edges[0]) & (x <= edges[-1])
-    w = creation.ones_like(x) if weights is None else plain.ravel(_floating(weights))
+    w = creation.ones_like(x) if weights is None else plain.ravel(floating_of(weights))
     found = creation.zeros(count + 1, w.dtype).at[plain.where(inside, places, count)].add(w)[:count]
     if density:
         found = found / (found.sum() * diff_of(edges))
@@ -80,12 +83,12 @@ def diff_of(x: Any) -> Any:
     return x[1:] - x[:-1]
 
 
-@_public
+@public
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:
     """Values of a piecewise linear function with the points (xp, fp)."""
-    x, xs, ys = (_floating(v) for v in (x, xp, fp))
+    x, xs, ys = (floating_of(v) for v in (x, xp, fp))
     if period is not None:
         x, xs = x % period, xs % period
         turn = plain.argsort(xs)
@@ -95,15 +98,15 @@ def interp(
     i = plain.clip(plain.searchsorted(xs, x, side="right"), 1, xs.shape[0] - 1)
     x0, x1, y0, y1 = xs[i - 1], xs[i], ys[i - 1], ys[i]
     step = x1 - x0
-    safe = _where(step == 0, 1, step)
-    found = _where(step == 0, y0, y0 + (x - x0) / safe * (y1 - y0))
+    safe = where_of(step == 0, 1, step)
+    found = where_of(step == 0, y0, y0 + (x - x0) / safe * (y1 - y0))
     if period is not None:
         return found
-    found = _where(x < xs[0], ys[0] if left is None else left, found)
-    return _where(x > xs[-1], ys[-1] if right is None else right, found)
+    found = where_of(x < xs[0], ys[0] if left is None else left, found)
+    return where_of(x > xs[-1], ys[-1] if right is None else right, found)
 
 
-@_public
+@public
 def convolve(
     a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
@@ -111,7 +114,7 @@ def convolve(
     return _convolved(a, v, mode, turned=True)
 
 
-@_public
+@public
 def correlate(
     a: Any,
     v: Any,
@@ -127,7 +130,7 @@ def correlate(
 def _convolved(a: Any, v: Any, mode: str, turned: bool) -> Any:
     x, w = dtype_promoted(a, v)
     kind = x.dtype
-    x, w = _floating(x), _floating(w)
+    x, w = floating_of(x), floating_of(w)
     backwards = not turned and len(x) < len(w)
     w = w if turned else w[::-1]
     if len(x) < len(w):
@@ -149,7 +152,7 @@ def _convolved(a: Any, v: Any, mode: str, turned: bool) -> Any:
 # Polynomials: coefficients from the highest power down
 
 
-@_public
+@public
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial."""
     c, x = dtype_promoted(p, x)
@@ -160,44 +163,45 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 
 
 def _padded(a: Any, b: Any) -> Any:
-    x, y = dtype_promoted(plain.atleast_1d(_array(a)), plain.atleast_1d(_array(b)))
+    x, y = dtype_promoted(plain.atleast_1d(array_of(a)), plain.atleast_1d(array_of(b)))
     n = x.shape[0] if x.shape[0] > y.shape[0] else y.shape[0]
     return [plain.pad(v, ((n - v.shape[0], 0),)) for v in (x, y)]
 
 
-@_public
+@public
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials."""
     x, y = _padded(a1, a2)
     return x + y
 
 
-@_public
+@public
 def polysub(a1: Any, a2: Any) -> Array:
     """The difference of two polynomials."""
     x, y = _padded(a1, a2)
     return x - y
 
 
-@_public
+@public
 def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials."""
-    return convolve(plain.atleast_1d(_array(a1)), plain.atleast_1d(_array(a2)))
+    refuse_given("polymul", trim_leading_zeros=trim_leading_zeros)
+    return convolve(plain.atleast_1d(array_of(a1)), plain.atleast_1d(array_of(a2)))
 
 
-@_public
+@public
 def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of a polynomial."""
-    c = _array(p)
+    c = array_of(p)
     for _ in range(m):
         c = c[:-1] * np.arange(c.shape[0] - 1, 0, -1).astype(c.dtype.numpy)
     return c
 
 
-@_public
+@public
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of a polynomial."""
-    c = _floating(p)
+    c = floating_of(p)
     constants = np.broadcast_to(np.atleast_1d(0 if k is None else np.asarray(k)), (m,))
     for i in range(m):
         c = concatenate(
@@ -209,7 +213,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     return c
 
 
-@_public
+@public
 def polyfit(
     x: Any,
     y: Any,
@@ -222,12 +226,12 @@ def polyfit(
     """The polynomial of a degree that fits points best."""
     if full or cov:
         raise ArgumentError.here("polyfit: expected full=False and cov=False")
-    x, y = _floating(x), _floating(y)
+    x, y = floating_of(x), floating_of(y)
     table = given(plain.stack([x**k for k in range(deg, -1, -1)], -1))
     if w is not None:
         table, y = (
-            table * _array(w)[:, None],
-            y * (_array(w) if y.ndim == 1 else _array(w)[:, None]),
+            table * array_of(w)[:, None],
+            y * (array_of(w) if y.ndim == 1 else array_of(w)[:, None]),
         )
     scale = plain.sqrt((table * table).sum(0))
     found = linalg_lstsq(table / scale, y)

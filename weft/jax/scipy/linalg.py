@@ -9,11 +9,14 @@ import numpy as np
 from weft import exports as _exports
 from weft import linalg as _wl
 from weft.eager.functions import api as _api
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import given as _given
 from weft.jax.array import jaxed as _jaxed
+from weft.jax.config import refuse_given
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.scipy import linalg as _linalg
+
+jnp: Any = _numpy
 
 __all__ = [
     "cho_factor", "cho_solve", "cholesky", "expm", "hilbert", "lu", "lu_factor", "lu_solve", "qr",
@@ -68,6 +71,7 @@ def lu_factor(a: Any, **_: Any) -> tuple[Any, Any]:
 
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, **_: Any) -> Any:
     """The solution of a system from the LU factors of its matrix."""
+    refuse_given("lu_solve", trans=trans)
     factors, pivots = lu_and_piv
     right = _of(b)
     column = right[..., None] if right.ndim == 1 else right

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.transform import jit, value_and_grad
+
+jnp: Any = _numpy
 
 __all__ = ["OptimizeResults", "minimize"]
 

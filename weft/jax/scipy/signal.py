@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
+from weft.jax.config import refuse_given
 from weft.jax.lax.convolution import conv_general_dilated
 from weft.jax.numpy.kind import promoted
+
+jnp: Any = _numpy
 
 __all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
 
@@ -64,4 +67,5 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", **_: Any) -> Any:
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """`convolve`."""
+    refuse_given("fftconvolve", axes=axes)
     return convolve(in1, in2, mode)

@@ -43,11 +43,10 @@ is_scripting = is_tracing = no
 annotate = Attribute = second
 
 
-def load(f: Any, map_location: Any = None, **options: Any) -> Any:
+def load(f: Any, map_location: Any = None) -> Any:
     """The module of a file that `torch.jit.save` wrote here: its class is imported.
 
     Raises:
         DataError: PyTorch has written it: Weft does not run TorchScript.
     """
-    del options
     return load_file(f, map_location, weights_only=False)

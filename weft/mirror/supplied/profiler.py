@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import json
 import os
 import socket
@@ -195,7 +196,8 @@ class profile:
 
     def export_chrome_trace(self, path: str) -> None:
         """Write a trace for Chrome's and Perfetto's viewers."""
-        Path(path).write_text(json.dumps(trace_events(self._runs, "profile", spans=self.spans)))
+        text = json.dumps(trace_events(self._runs, "profile", spans=self.spans)).encode()
+        Path(path).write_bytes(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
 def schedule(
@@ -225,12 +227,12 @@ def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
     """A function for `on_trace_ready` that writes traces into a folder."""
-    del use_gzip
     worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
 
     def handler(found: profile) -> None:
         Path(dir_name).mkdir(parents=True, exist_ok=True)
-        found.export_chrome_trace(f"{dir_name}/{worker}.{time.time_ns()}.pt.trace.json")
+        end = "pt.trace.json.gz" if use_gzip else "pt.trace.json"
+        found.export_chrome_trace(f"{dir_name}/{worker}.{time.time_ns()}.{end}")
 
     return handler
 

@@ -20,7 +20,7 @@ _CLOSE: Final = {
 
 def assert_close(
     actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None,
-    equal_nan: bool = False, check_dtype: bool = True, msg: Any = None, **options: Any,
+    equal_nan: bool = False, check_dtype: bool = True, msg: Any = None,
 ) -> None:  # fmt: skip
     """Compare tensors or numbers, also in lists and dicts.
 

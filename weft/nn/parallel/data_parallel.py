@@ -48,8 +48,9 @@ class DistributedDataParallel(Module):
         static_graph: as `find_unused_parameters`.
         bucket_cap_mb: gradients are reduced in buckets of this many MiB; each reduction starts when
             its bucket is complete, during the backward pass.
-        device_ids, output_device, dim, gradient_as_bucket_view, delay_all_reduce_named_params,
-            param_to_hook_all_reduce, skip_all_reduce_unused_params: have no effect.
+        device_ids, output_device, dim, gradient_as_bucket_view: have no effect.
+        delay_all_reduce_named_params, param_to_hook_all_reduce: have no effect.
+        skip_all_reduce_unused_params: has no effect.
         mixed_precision: must be `None`: write `autocast`.
         device_mesh: with one dimension, instead of `process_group`.
         shards: a power of two: in training the global batch is split into this many shards, which
@@ -83,6 +84,7 @@ class DistributedDataParallel(Module):
         mixed_precision: None = None, device_mesh: Any = None,
         skip_all_reduce_unused_params: bool = False, shards: int | None = None,
     ) -> None:  # fmt: skip
+        del delay_all_reduce_named_params, param_to_hook_all_reduce, skip_all_reduce_unused_params
         super().__init__()
         self.module = module
         if mixed_precision is not None:

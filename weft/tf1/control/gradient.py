@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from weft import ops
 from weft.errors import DTypeError, NotDifferentiableError
 from weft.ir.node import Value
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.tf1 import creation
-from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import Graph, fail, graph_of, name_scope
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.graph import Graph, fail, get_default_graph, graph_of, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.shape import arrangement
@@ -118,8 +119,12 @@ def _starts(ys: Sequence[Tensor], grad_ys: Any) -> list[Value | None]:
         if g is None:
             starts.append(None)
             continue
-        tensor = convert_to_tensor(g, y.dtype.base_dtype, name="grad_ys")
-        starts.append(tensor.used)
+        kind = y.dtype.base_dtype
+        if is_tensor(g) and g.dtype.is_floating and kind.is_floating:  # also of another size
+            with get_default_graph().building():
+                starts.append(ops.cast(convert_to_tensor(g).used, dtype=kind.ir))
+        else:
+            starts.append(convert_to_tensor(g, kind, name="grad_ys").used)
     return starts
 
 

@@ -29,12 +29,21 @@ class Options:
 
 
 def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """See `Dataset.make_one_shot_iterator`."""
+    """See `Dataset.make_one_shot_iterator`.
+
+    Args:
+        dataset: the dataset.
+    """
     return dataset.make_one_shot_iterator()
 
 
 def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None) -> Iterator:
-    """See `Dataset.make_initializable_iterator`."""
+    """See `Dataset.make_initializable_iterator`.
+
+    Args:
+        dataset: the dataset.
+        shared_name: as there.
+    """
     return dataset.make_initializable_iterator(shared_name)
 
 

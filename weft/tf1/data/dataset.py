@@ -212,12 +212,14 @@ class Dataset(Specified):
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
 
         shapes = _per_leaf(self.spec, padded_shapes, lambda s: as_shape(s).as_list())
-        values = None if padding_values is None else _per_leaf(self.spec, padding_values, plain)
+        values = () if padding_values is None else _per_leaf(self.spec, padding_values, plain)
+        fill = values if isinstance(values, tuple) else (values,)
 
-        def change(p: Pipeline, size: int, whole: bool) -> Pipeline:
-            return p.padded_batch(size, shapes, values, whole)
+        def change(p: Pipeline, size: int, whole: bool, *fill: Any) -> Pipeline:
+            given = fill[0] if len(fill) == 1 else fill or None
+            return p.padded_batch(size, shapes, given, whole)
 
-        return self._then(change, spec, [batch_size, drop_remainder])
+        return self._then(change, spec, [batch_size, drop_remainder, *fill])
 
     def unbatch(self) -> Dataset:
         """The rows of each element as separate elements."""
@@ -293,7 +295,11 @@ class Dataset(Specified):
         return transformation_func(self)
 
     def with_options(self, options: Any) -> Dataset:
-        """Itself: options of pipelines change no elements."""
+        """Itself: options of pipelines change no elements.
+
+        Args:
+            options: of the pipeline, without effect.
+        """
         del options
         return self
 

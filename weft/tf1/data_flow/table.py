@@ -111,7 +111,8 @@ class LookupInterface(Typed):
 
     def _found_in_contents(self, keys: Tensor, default: Tensor, shape: Any, scope: str) -> Tensor:
         """The values of keys by the table's contents as they are when an iterator starts."""
-        with self._handle.tensor.graph.as_default(), control_dependencies(None):
+        graph: Any = self._handle.tensor.graph
+        with graph.as_default(), control_dependencies(None):
             contents = self.exported((), (), f"{self.name}_Export")
         held: list[Any] = [None, {}]  # the array of keys, and the places of keys in it
 

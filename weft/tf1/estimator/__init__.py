@@ -3,11 +3,11 @@
 from weft import exports as _exports
 from weft.tf1.estimator.modes import *
 
-_exports.gather(globals(), "inputs")
+_exports.gather(globals(), "export", "inputs")
 _exports.lazy(
     globals(),
     {
-        "weft.tf1.estimator": ["inputs"],
+        "weft.tf1.estimator": ["export", "inputs"],
         "weft.tf1.estimator.estimator": ["Estimator", "train_and_evaluate"],
         "weft.tf1.estimator.canned": [
             "DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor",

@@ -1,6 +1,7 @@
 """Made by `python -m tools.package_stubs`."""
 
 from weft.tf1.estimator.modes import *
+from weft.tf1.estimator import export as export
 from weft.tf1.estimator import inputs as inputs
 from weft.tf1.estimator.estimator import Estimator as Estimator
 from weft.tf1.estimator.estimator import train_and_evaluate as train_and_evaluate

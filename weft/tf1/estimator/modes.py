@@ -120,7 +120,13 @@ class RunConfig:
 
 
 class TrainSpec(NamedTuple):
-    """How to train: the input function, the last step, and hooks."""
+    """How to train.
+
+    Args:
+        input_fn: a function that returns features and labels, or a dataset of them.
+        max_steps: the last step; until the data ends by default.
+        hooks: of the session.
+    """
 
     input_fn: Callable[[], Any]
     max_steps: int | None = None
@@ -128,7 +134,16 @@ class TrainSpec(NamedTuple):
 
 
 class EvalSpec(NamedTuple):
-    """How to evaluate: the input function, the number of batches, and hooks."""
+    """How to evaluate.
+
+    Args:
+        input_fn: a function that returns features and labels, or a dataset of them.
+        steps: the number of batches; until the data ends for `None`.
+        name: of the folder of summaries.
+        hooks: of the session.
+        exporters: `None`: nothing is exported.
+        start_delay_secs, throttle_secs: accepted; evaluation follows training.
+    """
 
     input_fn: Callable[[], Any]
     steps: int | None = 100

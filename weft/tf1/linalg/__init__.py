@@ -27,6 +27,7 @@ solve = matrix_solve
 transpose = matrix_transpose
 
 __all__ = [
-    "LinearOperatorLowerTriangular", "band_part", "cholesky", "det", "diag", "diag_part", "einsum", "eye",
-    "global_norm", "inv", "l2_normalize", "matmul", "norm", "set_diag", "solve", "tensordot", "trace", "transpose",
+    "LinearOperatorLowerTriangular", "band_part", "cholesky", "det", "diag", "diag_part", "einsum",
+    "eye", "global_norm", "inv", "l2_normalize", "matmul", "norm", "set_diag", "solve",
+    "tensordot", "trace", "transpose",
 ]  # fmt: skip

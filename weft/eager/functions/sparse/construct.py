@@ -11,6 +11,7 @@ from weft.eager.functions.creation.constructor import tensor
 from weft.eager.functions.sparse.pattern import Pattern
 from weft.eager.functions.sparse.tensor import SparseTensor, sparse_of
 from weft.eager.tensor.argument import dims_of
+from weft.eager.tensor.device import check_device
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.memory_format import layout, sparse_csr
 from weft.errors import ShapeError
@@ -51,7 +52,8 @@ def sparse_coo_tensor(
         tensor([[0., 0., 1.],
                 [2., 3., 0.]])
     """
-    del device, check_invariants
+    del check_invariants
+    check_device(device)
     if values is None:
         size = tuple(indices if size is None else size)
         indices, values = np.zeros((len(size), 0), np.int64), tensor(np.zeros(0, np.float32))
@@ -99,7 +101,8 @@ def sparse_csr_tensor(
         tensor([[0., 0., 1.],
                 [2., 3., 0.]])
     """
-    del device, check_invariants
+    del check_invariants
+    check_device(device)
     indptr, columns, data = _given(crow_indices), _given(col_indices), _given(values, dtype)
     if size is None:
         size = (dims_of(indptr)[0] - 1, int(columns.max()) + 1)
@@ -127,9 +130,8 @@ class Methods:
 
     is_sparse_csr: Final = False
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    def to_dense(self, dtype: Any = None) -> Any:
         """The tensor itself, which is dense."""
-        del masked_grad
         own: Any = self
         return own if dtype is None else own.to(dtype)
 
@@ -153,9 +155,8 @@ class Methods:
 
     to_sparse_coo = to_sparse
 
-    def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
+    def to_sparse_csr(self) -> Any:
         """The matrix by compressed rows of its elements that are not 0."""
-        del dense_dim
         return Methods.to_sparse(self).to_sparse_csr()
 
     def sparse_mask(self, mask: Any) -> Any:

@@ -128,9 +128,8 @@ class SparseTensor(Tensor):
         count = dims_of(pattern.indices)[1]
         return sparse_of(pattern, _sums(self.entries, which, size=count, reduce="sum"))
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Any:
+    def to_dense(self, dtype: Any = None) -> Any:
         """The dense tensor; entries at one place are added."""
-        del masked_grad
         found = dense(self.pattern.indices, self.entries, shape=tuple(self.shape))
         return found if dtype is None else found.to(dtype)
 
@@ -141,9 +140,8 @@ class SparseTensor(Tensor):
 
     to_sparse_coo = to_sparse
 
-    def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
+    def to_sparse_csr(self) -> Any:
         """The tensor by compressed rows."""
-        del dense_dim
         return self._in(sparse_csr)
 
     def _in(self, kind: layout) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from weft import exports as _exports
 
 _NAMES = (
-    
     "bernoulli",
     "beta",
     "cauchy",

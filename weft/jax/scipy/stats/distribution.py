@@ -8,10 +8,12 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from weft.jax import numpy as jnp
+from weft.jax import numpy as _numpy
 from weft.jax.array import jaxed
 from weft.jax.nn.activation import log_sigmoid, sigmoid
 from weft.jax.scipy import special
+
+jnp: Any = _numpy
 
 __all__ = ["bernoulli", "cauchy", "expon", "laplace", "logistic", "norm", "uniform"]
 

@@ -10,7 +10,7 @@ from weft.documentation import arguments_of
 from weft.tf1.nn.rnn_cell import BasicLSTMCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 
 __all__ = [
-    "EmbeddingWrapper", "GRUBlockCell", "GRUBlockCellV2", "InputProjectionWrapper",
+    "GRUBlockCell", "GRUBlockCellV2", "InputProjectionWrapper",
     "LSTMBlockCell", "LayerNormBasicLSTMCell", "OutputProjectionWrapper",
     "stack_bidirectional_dynamic_rnn", "transpose_batch_time",
 ]  # fmt: skip
@@ -192,33 +192,6 @@ class InputProjectionWrapper(_Projected):
     def call(self, inputs: Any, state: Any) -> Any:
         """One step."""
         return self._cell(self._layer(inputs), state)
-
-
-class EmbeddingWrapper(_Projected):
-    """A cell whose inputs are integers, rows of a table.
-
-    Args:
-        cell: a cell.
-        embedding_classes: the number of rows.
-        embedding_size: their width.
-        initializer: of the table; uniform in [-sqrt(3), sqrt(3)] by default.
-        reuse: whether to share variables.
-    """
-
-    def __init__(
-        self, cell: RNNCell, embedding_classes: int, embedding_size: int, initializer: Any = None,
-        reuse: bool | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(cell, embedding_size, None, reuse)
-        self._classes, self._initializer = embedding_classes, initializer
-
-    def call(self, inputs: Any, state: Any) -> Any:
-        """One step."""
-        start = self._initializer or tf.random_uniform_initializer(-(3**0.5), 3**0.5)
-        with tf.variable_scope(tf.get_variable_scope(), reuse=tf.AUTO_REUSE):
-            table = tf.get_variable("embedding", [self._classes, self._size], initializer=start)
-        found = tf.nn.embedding_lookup(table, tf.reshape(inputs, [-1]))
-        return self._cell(found, state)
 
 
 def transpose_batch_time(x: Any) -> Any:

@@ -6,20 +6,7 @@ from weft.tf1 import metrics as metrics
 from weft.tf1.contrib import learning as learning
 from weft.tf1.contrib.framework import *
 from weft.tf1.contrib.layers import *
-from weft.tf1.contrib.layers.common import analyze_vars as _analyze_vars
-from weft.tf1.contrib.layers.common import end_points as _end_points
-
-
-class utils:
-    """`slim.utils`."""
-
-    convert_collection_to_dict = staticmethod(_end_points)
-
-
-class model_analyzer:
-    """`slim.model_analyzer`."""
-
-    analyze_vars = staticmethod(_analyze_vars)
-
+from weft.tf1.contrib.slim.names import model_analyzer as model_analyzer
+from weft.tf1.contrib.slim.names import utils as utils
 
 _exports.gather(globals(), "learning", "losses", "metrics")

@@ -111,10 +111,14 @@ class Layer(Called):
     def compute_output_shape(self, input_shape: Any) -> Any:
         """The shape of the outputs for inputs of this shape."""
         with tf.Graph().as_default():
-            scratch = type(self).from_config(self.get_config())
+            scratch = self._fresh()
             dtype = self.dtype or "float32"
             inputs = nest_shapes(input_shape, lambda s: tf.placeholder(dtype, s))
             return nest.shapes_of(scratch(inputs))
+
+    def _fresh(self) -> Layer:
+        """A layer with the same settings, for another graph."""
+        return type(self).from_config(self.get_config())
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

@@ -72,6 +72,10 @@ class Lambda(Layer):
         takes = code is not None and "mask" in code.co_varnames[: code.co_argcount]
         return self.function(inputs, **self.arguments, **({"mask": mask} if takes else {}))
 
+    def _fresh(self) -> Lambda:
+        """The same function, which may have no name."""
+        return type(self)(self.function, mask=self._mask, arguments=self.arguments)
+
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The given mask, or the function's result; else none."""
         return self._mask(inputs, mask) if callable(self._mask) else self._mask

@@ -1,0 +1,60 @@
+"""Names that only programs for PyTorch ask for: profiles, storages, default types."""
+
+import ast
+import json
+
+import pytest
+
+import weft as wf
+from weft.errors import ConfigError, DataError
+from weft.mirror.supplied import jit, profiler, testing, torch
+from weft.mirror.uses import uses
+
+
+def test_a_profile_has_blocks_and_steps(tmp_path):
+    done = []
+    plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=1)
+    with profiler.profile(schedule=plan, on_trace_ready=done.append) as found:
+        for _ in range(6):
+            with profiler.record_function("work"):
+                x = wf.ones(8, 8) @ wf.ones(8, 8)
+            found.step()
+    assert done == [found] and x.sum().item() == 512
+    times = {event.key: event for event in found.key_averages()}
+    assert times["work"].count == 2 and times["work"].cpu_time_total > 0
+    assert {"ProfilerStep#2", "ProfilerStep#3"} <= times.keys() and "ProfilerStep#4" not in times
+    assert "work" in found.key_averages().table(sort_by="cpu_time_total", row_limit=9)
+    found.export_chrome_trace(str(tmp_path / "trace.json"))
+    names = {e["name"] for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
+    assert "work" in names
+
+
+def test_what_programs_ask_of_tensors_and_defaults(tmp_path):
+    x = wf.zeros(2, 3)
+    assert x[1:].untyped_storage() == x.untyped_storage() and x.untyped_storage().nbytes() == 24
+    assert x.storage().size() == 6
+    torch.set_default_tensor_type(wf.DoubleTensor)
+    assert wf.ones(1).dtype is wf.float64
+    torch.set_default_tensor_type("torch.FloatTensor")
+    assert wf.ones(1).dtype is wf.float32
+    with pytest.raises(ConfigError, match="there is no CUDA device"):
+        torch.set_default_tensor_type("torch.cuda.FloatTensor")
+    testing.assert_close({"a": [x + 1e-6]}, {"a": [x]})
+    with pytest.raises(AssertionError, match="1 of 6 elements differ"):
+        testing.assert_close(x.index_put((wf.tensor(0), wf.tensor(0)), wf.tensor(1.0)), x)
+    with wf.device("meta"):
+        net = wf.nn.Linear(2, 2)
+    assert net.to_empty(device="cpu").weight.shape == (2, 2)
+    wf.save(net, tmp_path / "net")
+    assert wf.equal(jit.load(tmp_path / "net").weight, net.weight)
+    wf.save(wf.float32, tmp_path / "dtype")
+    assert wf.load(tmp_path / "dtype") is wf.float32  # needs no trust
+    with pytest.raises(DataError, match="weights_only=False"):
+        wf.load(tmp_path / "net")
+
+
+def test_conditional_expressions_are_read():
+    text = "import torch\nx = torch.foo() if torch.cuda.is_available() else torch.bar()\n"
+    assert [use.missing for use in uses(ast.parse(text)) if use.missing] == [
+        "torch.bar: Weft has none"
+    ]
