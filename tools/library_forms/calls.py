@@ -13,7 +13,7 @@ import weft as wf
 from weft.nn import functional as F
 
 SHAPES = ((19,), (19, 37), (5, 19, 37), (3, 5, 19, 37))
-LARGE = (1000, 1000)  # kernels of these are divided among threads in another way
+LARGE = (1000, 1000)
 FLOATS = ("float32", "float64", "bfloat16")
 INTEGERS = ("int64", "int32")
 UNARY = [
@@ -186,7 +186,7 @@ def _axes(rank: int) -> Iterator[tuple[int, ...]]:
 
 def reductions() -> Values:
     """Sums and others, over all and over each axis; positions; sorted order."""
-    for shape in (*SHAPES, LARGE):
+    for shape in SHAPES:
         for axes in dict.fromkeys(_axes(len(shape))):
             for keep in (False, True) if axes == (len(shape) - 1,) else (False,):
                 for name in REDUCTIONS[:4]:
@@ -317,7 +317,7 @@ def movement() -> Values:
 
 def chance() -> Values:
     """Random numbers."""
-    for shape in (*SHAPES, LARGE):
+    for shape in SHAPES:
         yield wf.rand(*shape)
         yield wf.randn(*shape)
         yield wf.randint(0, 9, shape)
@@ -329,6 +329,21 @@ def chance() -> Values:
     yield wf.randperm(37)
     yield wf.multinomial(filled((5, 19), "float32"), 1)
     yield wf.multinomial(filled((19,), "float32"), 1)
+
+
+def large() -> Values:
+    """What is asked first of large arrays: they are divided among threads in another way."""
+    for shape in (LARGE, LARGE[:1] * 2 + (3,)):
+        yield wf.rand(*shape)
+        yield wf.randn(*shape)
+        for name in REDUCTIONS[:4]:
+            yield from pulled(getattr(wf, name), filled(shape, "float32", True))
+        for axis in range(len(shape)):
+            x = filled(shape, "float32", True)
+            yield from pulled(lambda x, a=axis: x.sum(a), x)
+            yield from pulled(lambda x, a=axis: x.mean(a), x)
+            yield from pulled(lambda x, a=axis: x.softmax(a), x)
+            yield x.argmax(axis)
 
 
 def _weights(*shape: int) -> tuple[wf.Tensor, wf.Tensor]:
@@ -417,6 +432,6 @@ def optimizers() -> Values:
 
 
 PROGRAMS = (
-    optimizers, elementwise, binary, casts, reductions, products, movement, chance, convolutions,
-    layers, losses,
+    optimizers, elementwise, binary, casts, reductions, products, movement, chance, large,
+    convolutions, layers, losses,
 )  # fmt: skip
