@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -21,7 +21,7 @@ __all__ = ["At"]
 _MODES: Final = (None, "clip", "drop", "fill", "wrap", "promise_in_bounds", "one_hot")
 
 
-def _is_index(entry: Any) -> bool:
+def _is_index(entry: Any) -> TypeGuard[Array]:
     return isinstance(entry, Array) and entry.dtype.is_integer
 
 

@@ -161,8 +161,9 @@ class ShapeDtypeStruct:
         self.sharding, self.weak_type = sharding, weak_type
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, ShapeDtypeStruct) and self.shape == other.shape
-        return same and self.dtype is other.dtype
+        if not isinstance(other, ShapeDtypeStruct):
+            return False
+        return self.shape == other.shape and self.dtype is other.dtype
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))

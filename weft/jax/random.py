@@ -117,7 +117,7 @@ def _pairs(key: Any, shape: Sequence[int], first: Any = None) -> Any:
     """Two hashed words for each element of a shape."""
     key = _checked(key)
     low = _index(shape) if first is None else first
-    known = values([key]) if isinstance(low, np.ndarray | np.uint32) else None
+    known = values([key]) if isinstance(low, np.ndarray) else None
     if known is not None:
         words = known[0]
         return _new(np.stack(threefry.threefry2x32(words, (np.zeros_like(low), low)), -1))
@@ -256,7 +256,7 @@ def _of_uniform(name: str, low: str | float, high: float = 1.0) -> Callable[...,
         kind = _floating(dtype, name)
         limits = finfo(kind)
         least = {"tiny": limits.tiny, "eps": limits.eps, "above -1": -1 + limits.eps / 2}
-        start = low if isinstance(low, float) else least[low]
+        start = least[low] if isinstance(low, str) else low
         return transform.on(_LIKE, uniform(key, shape, kind, start, high))
 
     draw.__name__ = draw.__qualname__ = name

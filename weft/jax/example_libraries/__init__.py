@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from weft import exports as _exports
 
-__all__ = ["optimizers", "stax"]
+_exports.gather(globals(), "optimizers", "stax")
 _exports.lazy(globals(), {"weft.jax.example_libraries": ("optimizers", "stax")})

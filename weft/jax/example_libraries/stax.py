@@ -8,19 +8,14 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.jax import lax as _lax
 from weft.jax import nn, random
 from weft.jax import numpy as _numpy
-from weft.jax.lax import (
-    add,
-    conv_general_dilated,
-    conv_transpose,
-    max,
-    padtype_to_pads,
-    reduce_window,
-)
+from weft.jax.lax import conv_general_dilated, conv_transpose, padtype_to_pads, reduce_window
 from weft.jax.nn.initializers import glorot_normal, normal, ones, zeros
 
 jnp: Any = _numpy
+lax: Any = _lax
 
 __all__ = [
     "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
@@ -184,16 +179,16 @@ def _pooling(reducer: Callable[..., Any], start: float, mean: bool = False) -> C
             if not mean:
                 return found
             ones_ = jnp.ones([n if i in places else 1 for i, n in enumerate(inputs.shape)])
-            return found / reduce_window(ones_, 0.0, add, window, pace, padding)
+            return found / reduce_window(ones_, 0.0, lax.add, window, pace, padding)
 
         return init_fun, apply_fun
 
     return layer
 
 
-MaxPool = _pooling(max, -jnp.inf)
-SumPool = _pooling(add, 0.0)
-AvgPool = _pooling(add, 0.0, mean=True)
+MaxPool = _pooling(lax.max, -jnp.inf)
+SumPool = _pooling(lax.add, 0.0)
+AvgPool = _pooling(lax.add, 0.0, mean=True)
 
 
 def _flat_init(rng: Any, input_shape: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -116,7 +118,8 @@ def clz(x: Any) -> Array:
     width = x.dtype.size * 8
     powers = [jnp.array(np.array(1 << i, f"uint{width}")) for i in range(width)]
     bits = x.astype(f"uint{width}")
-    return sum([(bits < p).astype(x.dtype) for p in powers], jnp.zeros(x.shape, x.dtype))
+    counted = [(bits < p).astype(x.dtype) for p in powers]
+    return functools.reduce(operator.add, counted, jnp.zeros(x.shape, x.dtype))
 
 
 def convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False) -> Array:

@@ -56,4 +56,4 @@ def _face(name: str) -> _Any:
     return _jaxed(found, name in _WEAK) if callable(found) else found
 
 
-_exports.lazy(globals(), {}, _face, lambda: set(_weft.__all__) - _LEFT_OUT)
+_exports.lazy(globals(), {}, _face, lambda: set(vars(_weft)["__all__"]) - _LEFT_OUT)

@@ -27,7 +27,7 @@ character, flexible, object_ = np.character, np.flexible, np.object_
 
 def dtype(x: Any) -> Any:
     """The dtype of a name, a NumPy type, a Python type or an array."""
-    return x.dtype if isinstance(x, Handle) else as_dtype(x)
+    return x.shown.type.dtype if isinstance(x, Handle) else as_dtype(x)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

@@ -99,9 +99,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
     found = creation.zeros_like(x)
     if len(functions) == len(conditions) + 1:
         last = functions.pop()
-        found = last(x, *args, **kw) if callable(last) else creation.full_like(x, last)
+        found = last(x, *args, **kw) if isinstance(last, Callable) else creation.full_like(x, last)
     for c, f in zip(conditions, functions, strict=True):
-        found = where_of(c, f(x, *args, **kw) if callable(f) else f, found)
+        found = where_of(c, f(x, *args, **kw) if isinstance(f, Callable) else f, found)
     return found.astype(x.dtype)
 
 
@@ -176,10 +176,10 @@ for _name in (
     "tril_indices_from", "trim_zeros", "triu_indices_from", "union1d", "unpackbits", "frexp",
 ):  # fmt: skip
     globals()[_name] = _by_numpy(_name)
-    __all__.append(_name)
+    __all__ += [_name]
 for _name in ["get_printoptions", "iterable", "printoptions", "set_printoptions"]:
     globals()[_name] = getattr(np, _name)
-    __all__.append(_name)
+    __all__ += [_name]
 for _name in (
     "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e3m4", "float8_e4m3",
     "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
@@ -187,7 +187,7 @@ for _name in (
 ):  # fmt: skip
     if hasattr(ml_dtypes, _name):
         globals()[_name] = getattr(ml_dtypes, _name)
-        __all__.append(_name)
+        __all__ += [_name]
 ComplexWarning = np.exceptions.ComplexWarning
 __all__.append("ComplexWarning")
 
@@ -218,9 +218,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     """How often each integer from 0 on occurs; the first `length` of them, if it is given."""
     if length is None:
         return jaxed(plain.bincount)(array_of(x), weights, minlength)
-    added = 1 if weights is None else array_of(weights)
-    whole = creation.zeros(length, int if weights is None else added.dtype)
-    return whole.at[array_of(x)].add(added, mode="drop")
+    added = None if weights is None else array_of(weights)
+    whole = creation.zeros(length, int if added is None else added.dtype)
+    return whole.at[array_of(x)].add(1 if added is None else added, mode="drop")
 
 
 @public
@@ -252,7 +252,7 @@ def _of_floats(name: str) -> Callable[..., Any]:
 
 for _name in ["rint", "fabs", "reciprocal"]:
     globals()[_name] = _of_floats(_name)
-    __all__.append(_name)
+    __all__ += [_name]
 
 
 @public

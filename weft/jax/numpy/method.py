@@ -56,7 +56,7 @@ class _Methods:
 
     def view(self: Any, dtype: Any = None) -> Array:
         """The same bits as another dtype."""
-        return self if dtype is None else ndarray.view(self, canonical(as_dtype(dtype)))
+        return self if dtype is None else ndarray.view(self, canonical(as_dtype(dtype)))  # pyright: ignore[reportReturnType]
 
     def to_device(self: Any, device: Any, *, stream: Any = None) -> Array:
         """The array itself: there is one device."""

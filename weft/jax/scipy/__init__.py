@@ -4,5 +4,5 @@ from __future__ import annotations
 
 from weft import exports as _exports
 
-__all__ = ["linalg", "optimize", "signal", "special", "stats"]
+_exports.gather(globals(), "linalg", "optimize", "signal", "special", "stats")
 _exports.lazy(globals(), {"weft.jax.scipy": ("linalg", "optimize", "signal", "special", "stats")})

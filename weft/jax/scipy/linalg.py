@@ -54,7 +54,7 @@ def solve_triangular(
 ) -> Any:
     """The solution of a triangular system."""
     x, y = _promoted(_of(a), b)
-    code = {"N": 0}.get(trans, trans)
+    code = 0 if trans == "N" else trans
     return _given(_linalg.solve_triangular(x, y, code, lower, unit_diagonal))
 
 

@@ -24,7 +24,7 @@ _SIGNED: Final = {8: "uint8", 16: "uint16", 32: "uint32", 64: "uint64"}
 _MANTISSA: Final = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 
-def _rounds(m: Any, word: Callable[[int], Any], key: Sequence[Any], x: Sequence[Any]) -> Any:
+def _rounds(m: Any, word: Callable[[int], Any], key: Any, x: Sequence[Any]) -> Any:
     """The hash by functions of these names: NumPy's, or the catalogue's."""
     keys = [*key, m.bitwise_xor(m.bitwise_xor(key[0], key[1]), word(PARITY))]
     a, b = m.add(x[0], keys[0]), m.add(x[1], keys[1])
@@ -38,7 +38,7 @@ def _rounds(m: Any, word: Callable[[int], Any], key: Sequence[Any], x: Sequence[
     return a, b
 
 
-def threefry2x32(key: Sequence[Array], x: Sequence[Array]) -> tuple[Array, Array]:
+def threefry2x32(key: Array | Sequence[Array], x: Sequence[Array]) -> tuple[Array, Array]:
     """The hash of two words by a key, all uint32 arrays.
 
     >>> zero = np.zeros(1, np.uint32)
@@ -55,10 +55,15 @@ def hashed(key: Value, x0: Value, x1: Value) -> Value:
     Args:
         key: (..., 2); its leading axes broadcast with the words'.
     """
-    halves = catalogue.split.all(key, sizes=(1, 1), axis=-1)
-    parts = [catalogue.reshape(h, shape=tuple(h.shape[:-1])) for h in halves]
-    word = _constant
-    return catalogue.stack(*_rounds(catalogue, word, parts, (x0, x1)), axis=-1)
+    return catalogue.stack(*_rounds(catalogue, _constant, _halves(key), (x0, x1)), axis=-1)
+
+
+def _halves(pairs: Value) -> list[Value]:
+    """The two words of each pair."""
+    shape = pairs.shape
+    assert shape is not None
+    parts = catalogue.split.all(pairs, sizes=(1, 1), axis=-1)
+    return [catalogue.reshape(part, shape=shape[:-1]) for part in parts]
 
 
 def _constant(number: int) -> Value:
@@ -67,10 +72,7 @@ def _constant(number: int) -> Value:
 
 def bits(pairs: Value, *, width: int) -> Value:
     """Bits of a width from pairs of hashed words."""
-    high, low = [
-        catalogue.reshape(h, shape=tuple(h.shape[:-1]))
-        for h in catalogue.split.all(pairs, sizes=(1, 1), axis=-1)
-    ]
+    high, low = _halves(pairs)
     if width == 64:
         shift = constant_of(np.array(32, np.uint64))
         wide = catalogue.left_shift(catalogue.cast(high, dtype=uint64), shift)

@@ -20,5 +20,5 @@ _NAMES = (
     "t",
     "uniform",
 )
-__all__ = [*_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]
+_exports.gather(globals(), *_NAMES)
 _exports.lazy(globals(), {"weft.jax.scipy.stats": _NAMES})

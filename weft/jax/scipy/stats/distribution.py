@@ -11,9 +11,10 @@ from typing import Any
 from weft.jax import numpy as _numpy
 from weft.jax.array import jaxed
 from weft.jax.nn.activation import log_sigmoid, sigmoid
-from weft.jax.scipy import special
+from weft.jax.scipy import special as _special
 
 jnp: Any = _numpy
+special: Any = _special
 
 __all__ = ["bernoulli", "cauchy", "expon", "laplace", "logistic", "norm", "uniform"]
 
