@@ -13,7 +13,6 @@ import weft as wf
 from weft.nn import functional as F
 
 SHAPES = ((19,), (19, 37), (5, 19, 37), (3, 5, 19, 37))
-LARGE = (1000, 1000)
 FLOATS = ("float32", "float64", "bfloat16")
 INTEGERS = ("int64", "int32")
 UNARY = [
@@ -331,21 +330,6 @@ def chance() -> Values:
     yield wf.multinomial(filled((19,), "float32"), 1)
 
 
-def large() -> Values:
-    """What is asked first of large arrays: they are divided among threads in another way."""
-    for shape in (LARGE, LARGE[:1] * 2 + (3,)):
-        yield wf.rand(*shape)
-        yield wf.randn(*shape)
-        for name in REDUCTIONS[:4]:
-            yield from pulled(getattr(wf, name), filled(shape, "float32", True))
-        for axis in range(len(shape)):
-            x = filled(shape, "float32", True)
-            yield from pulled(lambda x, a=axis: x.sum(a), x)
-            yield from pulled(lambda x, a=axis: x.mean(a), x)
-            yield from pulled(lambda x, a=axis: x.softmax(a), x)
-            yield x.argmax(axis)
-
-
 def _weights(*shape: int) -> tuple[wf.Tensor, wf.Tensor]:
     return filled(shape, "float32", True), filled(shape[:1], "float32", True)
 
@@ -432,6 +416,6 @@ def optimizers() -> Values:
 
 
 PROGRAMS = (
-    optimizers, elementwise, binary, casts, reductions, products, movement, chance, large,
-    convolutions, layers, losses,
+    optimizers, elementwise, binary, casts, reductions, products, movement, chance, convolutions,
+    layers, losses,
 )  # fmt: skip

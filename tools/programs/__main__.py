@@ -88,6 +88,7 @@ def run(
         paths.append(str(HERE.parent.parent))
     env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
+    env["PYTHONHASHSEED"] = "0"  # sets have the same order in both
     if values is not None:
         env["MADE_VALUES"] = str(values)
     if framework == "torch":

@@ -16,6 +16,7 @@ from weft.utils.data import (
     BatchSampler,
     DataLoader,
     Dataset,
+    DistributedSampler,
     IterableDataset,
     RandomSampler,
     SequentialSampler,
@@ -23,6 +24,7 @@ from weft.utils.data import (
     Subset,
     SubsetRandomSampler,
     TensorDataset,
+    WeightedRandomSampler,
     get_worker_info,
     random_split,
 )
@@ -305,6 +307,36 @@ def test_a_batch_sampler_has_a_sampler_of_its_own(workers):
         plain = [b.tolist() for b in DataLoader(range(10), 4, shuffle=True)]
         wf.manual_seed(0)
         assert batches(RandomSampler(range(10))) == plain
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_samplers_own_iteration_is_the_order(workers):
+    given = [(range(6),), ([1, 2],), ([1.0] * 6, 4), (range(6), 2, 0)]
+    kinds = RandomSampler, SubsetRandomSampler, WeightedRandomSampler, DistributedSampler
+    for kind, values in zip((SequentialSampler, *kinds), (given[0], *given), strict=True):
+        own = type("Own", (kind,), {"__iter__": lambda s: iter([5, 3, 4]), "__len__": lambda s: 3})
+        sampler = own(*values)
+        loader = DataLoader(range(6), 2, sampler=sampler, num_workers=workers)
+        assert [b.tolist() for b in loader] == [[5, 3], [4]]
+        batches = BatchSampler(sampler, 2, True)
+        loader = DataLoader(range(6), batch_sampler=batches, num_workers=workers)
+        assert [b.tolist() for b in loader] == [[5, 3]]
+        single = DataLoader(range(6), batch_size=None, sampler=sampler, num_workers=workers)
+        assert list(single) == [5, 3, 4]
+    running = iter(loader := DataLoader(range(6), 2, sampler=sampler, num_workers=workers))
+    next(running)
+    loader.load_state_dict(running.state_dict())
+    assert [b.tolist() for b in loader] == [[4]]
+
+
+class Sorted(RandomSampler):
+    def __iter__(self):
+        return iter(sorted(super().__iter__()))
+
+
+def test_a_samplers_iteration_may_use_that_of_its_kind():
+    loader = DataLoader(range(6), 4, sampler=Sorted(range(6)))
+    assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5]]
 
 
 class Named(Dataset):

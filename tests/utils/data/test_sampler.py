@@ -61,6 +61,7 @@ def test_samplers():
 
 def test_ranks_have_parts_of_one_order():
     ranks = [DistributedSampler(range(10), 3, rank) for rank in range(3)]
+    assert {(r.num_samples, r.total_size) for r in ranks} == {(4, 12)}
     found = [list(rank) for rank in ranks]
     assert [len(part) for part in found] == [4, 4, 4]
     assert {number for part in found for number in part} == set(range(10))

@@ -53,7 +53,7 @@ class _Run:
         """The tasks from the current position on, and their numbers."""
         loader = self.loader
         sampler, batches = _sampler_of(loader), loader.batch_sampler
-        if isinstance(sampler, OrderSampler):
+        if _ordered_by_place(sampler):
             yield from self._ordered(sampler, 1 if batches is None else batches.batch_size)
             return
         for number, keys in enumerate(batches if batches is not None else sampler):
@@ -168,6 +168,11 @@ def _sampler_of(loader: Any) -> Any:
     return batches.sampler if type(batches) is BatchSampler else batches
 
 
+def _ordered_by_place(sampler: Any) -> bool:
+    """Whether `take` gives the order; a subclass may have an `__iter__` of its own."""
+    return isinstance(sampler, OrderSampler) and type(sampler).__iter__ is OrderSampler.__iter__
+
+
 def _key(key: Any) -> Any:
     return key.item() if isinstance(key, np.generic) else key
 
@@ -226,7 +231,7 @@ class Pass:
     def _fresh_seeds(self) -> tuple[int, int]:
         """The seed of the order, and that of what workers draw, both from the generators."""
         sampler, own = _sampler_of(self.loader), self.loader.generator or default_generator
-        if not isinstance(sampler, OrderSampler) or isinstance(sampler, SequentialSampler):
+        if not _ordered_by_place(sampler) or isinstance(sampler, SequentialSampler):
             seed = own.next()
             return seed, base_seed(seed)
         seed = sampler.fresh_seed()

@@ -277,6 +277,16 @@ class DistributedSampler(OrderSampler):
         count = len(self.dataset)
         return count // self.num_replicas if self.drop_last else -(-count // self.num_replicas)
 
+    @property
+    def num_samples(self) -> int:
+        """How many samples each rank has."""
+        return len(self)
+
+    @property
+    def total_size(self) -> int:
+        """How many all ranks have together."""
+        return len(self) * self.num_replicas
+
     def fresh_seed(self) -> int:
         """The same on all ranks."""
         return mix(self.seed, self.epoch)
