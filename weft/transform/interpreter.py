@@ -146,7 +146,7 @@ def located(error: WeftError, node: Node, title: str = "") -> WeftError:
         title: what the message calls the operation, if not as the node says.
     """
     title = title or node.attrs.get("title", node.op)
-    named = title == "host_call" and _NAMED.match(str(error))  # a function that says its own name
+    named = title in ("host_call", "check") and _NAMED.match(str(error))  # it says its own name
     found = type(error)(f"{'' if named else f'{title}: '}{error} ({place(node)})")
     found.node = node.name
     return found

@@ -51,7 +51,7 @@ def test_any_shape(
 ) -> None:  # fmt: skip
     arrays = _arrays(batch, queries, keys, width, depth, dtype)
     attrs = {"causal": causal, "scale": 0.3}
-    check(flash_attention, "flash_attention", arrays, attrs, 1e-5, 2e-5, (target,))
+    check(flash_attention, "flash_attention", arrays, attrs, 1e-5, 4e-5, (target,))
     y, log_sums = REGISTRY["flash_attention"].reference(*arrays, **attrs)
     g, shared = draw(y.shape, dtype, seed=4), draw(log_sums.shape, float32, seed=5)
     inputs = [g, *arrays, log_sums, shared]
