@@ -18,6 +18,8 @@ from tools.imports import modules
 from tools.stubs import write
 from weft import Tensor
 
+MADE: Final = ("weft.jax.lax", "weft.jax.numpy")
+"""Packages with names that no statement defines."""
 HEAD: Final = '"""Made by `python -m tools.package_stubs`."""\n\n'
 
 
@@ -68,14 +70,46 @@ def _stub(package: ModuleType, tree: ast.Module) -> str:
     """The text of a package's stub; none where its source says the same."""
     imports = [*public_imports(package, tree)]
     lazy: dict[str, str] = vars(package).get("__lazy__", {})
-    if not lazy and all(seen for _, seen in imports):
+    made = _made(package, tree) if package.__name__ in MADE else []
+    if not lazy and not made and all(seen for _, seen in imports):
         return ""
     text = "".join([_text(row) for row, _ in imports])
     text += "".join([_text(Import(module, name, name)) for name, module in lazy.items()])
-    for node in tree.body:
+    for node in () if made else tree.body:
         if any(name in package.__all__ for name in assigned(node)):
             text += ast.unparse(node) + "\n"
+    if made:
+        text = "from typing import Any\n" + text + "".join([f"{name}: Any\n" for name in made])
     return _eager_names() + text if package.__name__ == "weft" else text
+
+
+def _made(package: ModuleType, tree: ast.Module) -> list[str]:
+    """Public names that no statement defines: tables give them to functions of other packages."""
+    sources, told = modules(), {row.called for row, _ in public_imports(package, tree)}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.names[0].name == "*":
+            body = sources[node.module].body
+            lists = [each for each in body if "__all__" in ast.unparse(each)]
+            if len(lists) == 1 and _is_plain(lists[0]):
+                offered = importlib.import_module(node.module).__all__
+                told |= {name for each in body for name in _told(each)}.intersection(offered)
+    return [name for name in sorted(dir(package)) if name[0] != "_" and name not in told]
+
+
+def _is_plain(node: ast.stmt) -> bool:
+    """Whether a statement gives a name a list of texts."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(value, ast.List) and all(isinstance(x, ast.Constant) for x in value.elts)
+
+
+def _told(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return [alias.asname or alias.name for alias in node.names]
+    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        return [node.target.id]
+    return assigned(node)
 
 
 def _text(row: Import) -> str:
