@@ -62,7 +62,7 @@ def _operation(name: str) -> Callable[..., Any]:
     return run
 
 
-rsqrt: Final = _operation("rsqrt")
+rsqrt = _operation("rsqrt")
 
 
 def div(x: Any, y: Any) -> Array:
