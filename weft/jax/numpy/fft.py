@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from weft import exports as _exports
-from weft.jax.array import jaxed as _jaxed
+from weft.jax.face import face_of as _face_of
 from weft.numpy import fft as _fft
 
 __all__: list[str] = []
 
 
-def _face(name: str) -> Any:
-    found = None if name.startswith("_") else getattr(_fft, name, None)
-    if found is None:
-        raise AttributeError(f"module 'jax.numpy.fft' has no attribute {name!r}")
-    return _jaxed(found)
-
-
-_exports.lazy(globals(), {}, _face, lambda: _fft.__all__)
+_exports.lazy(globals(), {}, _face_of(_fft, "jax.numpy.fft"), lambda: _fft.__all__)

@@ -11,8 +11,8 @@ from weft import linalg as _wl
 from weft.eager.functions import api as _api
 from weft.jax import numpy as _numpy
 from weft.jax.array import given as _given
-from weft.jax.array import jaxed as _jaxed
 from weft.jax.config import refuse_given
+from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.scipy import linalg as _linalg
 
@@ -118,11 +118,4 @@ def hilbert(n: int) -> Any:
     return jnp.asarray(1.0 / (i[:, None] + i[None, :] + 1))
 
 
-def _face(name: str) -> Any:
-    found = None if name.startswith("_") else getattr(_linalg, name, None)
-    if found is None:
-        raise AttributeError(f"module 'jax.scipy.linalg' has no attribute {name!r}")
-    return _jaxed(found)
-
-
-_exports.lazy(globals(), {}, _face, lambda: _linalg.__all__)
+_exports.lazy(globals(), {}, _face_of(_linalg, "jax.scipy.linalg"), lambda: _linalg.__all__)

@@ -484,9 +484,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
     """
     found: Any = None
     here = get_default_graph()
-    if here.capture is not None:
-        return here
-    for value in values or ():
+    for value in values or () if here.capture is None else ():
         if isinstance(value, Tensor | Operation) or hasattr(value, "_as_graph_element"):
             if found is None:
                 found = value

@@ -122,11 +122,7 @@ def accumulate(x: Handle, key: Any, value: Any) -> None:
 
 
 def updated(x: Handle, key: Any, value: Any, combine: str = "set") -> Tensor:
-    """`x` after `x[key] = value`, or after `+=` and the like, as a new tensor.
-
-    Args:
-        combine: `set`, `add`, `multiply`, `max` or `min`; equal positions are combined, too.
-    """
+    """`x` after `x[key] = value`, or `add`, `multiply`, `max` or `min` of what was there, anew."""
     arrays, static = _advanced(x.lazy, _entries(key, False))
     return _updated.on(x, x, _update(x, value), *arrays, key=static, combine=combine)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import weft.tf1 as tf
 from weft.documentation import arguments_of
-from weft.errors import ArgumentError, ShapeError
+from weft.errors import ShapeError
 from weft.ops.optimizer.rule import averaged
 from weft.tf1.contrib.framework.arg_scope import add_arg_scope
 from weft.tf1.contrib.layers.common import finished, weight
@@ -61,8 +62,6 @@ def batch_norm(
                        "zero_debias_moving_mean": zero_debias_moving_mean},
         batch_weights=None, renorm=False, adjustment=None, zero_debias_moving_mean=False,
     )  # fmt: skip
-    if batch_weights is not None or adjustment is not None:
-        raise fail(ArgumentError, "batch_norm: batch_weights and adjustment are not supported")
     with tf.variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as sc:
         x = tf.convert_to_tensor(inputs)
         rank, dims = x.shape.ndims or 0, x.shape.as_list()
@@ -94,18 +93,25 @@ def batch_norm(
             batch = list(tf.nn.moments(x, [i for i in range(rank) if i != axis]))
             y = _normalized(x, axis, batch, beta, gamma, epsilon)
         training = True if flag is not None else is_training
-        updates: list[Any] = []
-        for variable, before, now in zip(moving, old, batch, strict=True):
-            new = averaged(before, now, 1.0 - decay, decay)
-            updates.append(variable.assign(in_train_phase(new, before, training)))
+        updates = [
+            variable.assign(
+                in_train_phase(averaged(before, now, 1.0 - decay, decay), before, training)
+            )
+            for variable, before, now in zip(moving, old, batch, strict=True)
+        ]
         y = in_train_phase(y, lambda: _normalized(x, axis, old, beta, gamma, epsilon), training)
-        if updates_collections is None:
-            with tf.control_dependencies(updates):
-                y = tf.identity(y)
-        else:
-            for update in updates:
-                tf.add_to_collections(updates_collections, update.op)
+        y = _behind(updates, y, updates_collections)
         return finished(y, sc, outputs_collections, activation_fn)
+
+
+def _behind(updates: Sequence[Any], y: Any, collections: Any) -> Any:
+    """`y`, which waits for updates unless collections are to have them."""
+    if collections is None:
+        with tf.control_dependencies(updates):
+            return tf.identity(y)
+    for update in updates:
+        tf.add_to_collections(collections, update.op)
+    return y
 
 
 def _fused(x: Any, axis: int, beta: Any, gamma: Any, epsilon: float) -> tuple[Any, ...]:

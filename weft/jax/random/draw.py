@@ -12,24 +12,20 @@ from weft.eager.record.memory.array_value import leaf
 from weft.eager.record.pending.lazy import Tracer
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError, DTypeError, nameless
-from weft.ir.dtype import DType, as_dtype, bfloat16, float32, uint32
+from weft.ir.dtype import DType, as_dtype, bfloat16, uint32
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, canonical, of_array, strong
-from weft.jax.host import hosted, values
-from weft.jax.nn.activation import softmax
+from weft.jax.host import values
 from weft.numpy.promotion import finfo, iinfo
 from weft.ops.random import threefry
 
 jnp: Any = _numpy
 
 __all__ = [
-    "PRNGKey", "ball", "bernoulli", "beta", "binomial", "bits", "categorical", "cauchy",
-    "chisquare", "choice", "clone", "dirichlet", "double_sided_maxwell", "exponential", "f",
-    "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "key_data", "key_impl",
-    "laplace", "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal",
-    "orthogonal", "pareto", "permutation", "poisson", "rademacher", "randint", "rayleigh",
-    "shuffle", "split", "t", "triangular", "truncated_normal", "uniform", "wald", "weibull_min",
-    "wrap_key_data",
+    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential",
+    "fold_in", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic",
+    "multivariate_normal", "normal", "permutation", "rademacher", "randint", "shuffle", "split",
+    "truncated_normal", "uniform", "wrap_key_data",
 ]  # fmt: skip
 
 KeyArray = Array
@@ -92,7 +88,7 @@ def key_impl(keys: Any) -> str:
     return "fry"
 
 
-def _checked(key: Any) -> Array:
+def checked(key: Any) -> Array:
     """A key as an array.
 
     Raises:
@@ -115,7 +111,7 @@ def _index(shape: Sequence[int]) -> Any:
 
 def _pairs(key: Any, shape: Sequence[int], first: Any = None) -> Any:
     """Two hashed words for each element of a shape."""
-    key = _checked(key)
+    key = checked(key)
     low = _index(shape) if first is None else first
     known = values([key]) if isinstance(low, np.ndarray) else None
     if known is not None:
@@ -124,7 +120,7 @@ def _pairs(key: Any, shape: Sequence[int], first: Any = None) -> Any:
     return _hashed.on(_LIKE, key, np.zeros(np.shape(low), np.uint32), low)
 
 
-def _shape(shape: Any) -> tuple[int, ...]:
+def shape_of(shape: Any) -> tuple[int, ...]:
     if isinstance(shape, int | np.integer):
         return (int(shape),)
     return tuple([int(n) for n in shape])
@@ -132,7 +128,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 def split(key: Any, num: Any = 2) -> Array:
     """New keys from a key: an array with a row for each."""
-    return _pairs(key, _shape(num))
+    return _pairs(key, shape_of(num))
 
 
 def fold_in(key: Any, data: Any) -> Array:
@@ -149,14 +145,14 @@ def fold_in(key: Any, data: Any) -> Array:
 def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Uniform bits of an unsigned dtype, uint32 by default."""
     kind = canonical(dtype or "uint")
-    return _of_width(key, _shape(shape), kind.size * 8)
+    return _of_width(key, shape_of(shape), kind.size * 8)
 
 
 def _of_width(key: Any, shape: Sequence[int], width: int) -> Any:
     return _bits.on(_LIKE, _pairs(key, shape), width=width)
 
 
-def _floating(dtype: Any, name: str) -> DType:
+def floating(dtype: Any, name: str) -> DType:
     kind = canonical(dtype or float)
     if not kind.is_floating:
         raise nameless(DTypeError(f"dtype argument to `{name}` must be a float dtype, got {kind}"))
@@ -167,9 +163,9 @@ def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> Array:
     """Uniform numbers in [minval, maxval)."""
-    kind = _floating(dtype, "uniform")
+    kind = floating(dtype, "uniform")
     low, high = (jnp.asarray(x, kind) for x in (minval, maxval))
-    drawn = _of_width(key, _shape(shape), 8 if kind is bfloat16 else kind.size * 8)
+    drawn = _of_width(key, shape_of(shape), 8 if kind is bfloat16 else kind.size * 8)
     return _uniform.on(_LIKE, drawn, low, high, dtype=kind)
 
 
@@ -184,7 +180,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     ]
     low, high = (jnp.asarray(x).astype(wide) for x in ends)
     first, second = split(key)
-    dims = _shape(shape)
+    dims = shape_of(shape)
     words = [_of_width(k, dims, wide.size * 8) for k in (first, second)]
     found = _integers.on(_LIKE, *words, low, high, dtype=wide, beyond=beyond)
     return found.astype(kind)
@@ -217,7 +213,7 @@ def choice(
     Raises:
         ValueError: more entries than there are, without replacement.
     """
-    dims, whole = _shape(shape), isinstance(a, int | np.integer) or not np.ndim(a)
+    dims, whole = shape_of(shape), isinstance(a, int | np.integer) or not np.ndim(a)
     count = int(a) if whole else as_array(a).shape[axis]
     draws = math.prod(dims)
     if not replace and draws > count:
@@ -253,7 +249,7 @@ def _of_uniform(name: str, low: str | float, high: float = 1.0) -> Callable[...,
     transform = recorded(getattr(threefry, name))
 
     def draw(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-        kind = _floating(dtype, name)
+        kind = floating(dtype, name)
         limits = finfo(kind)
         least = {"tiny": limits.tiny, "eps": limits.eps, "above -1": -1 + limits.eps / 2}
         start = least[low] if isinstance(low, str) else low
@@ -295,7 +291,7 @@ def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
 ) -> Array:
     """Normal numbers in (lower, upper)."""
-    kind = _floating(dtype, "truncated_normal")
+    kind = floating(dtype, "truncated_normal")
     ends = [jnp.asarray(x, kind) for x in (lower, upper)]
     dims = np.broadcast_shapes(*[x.shape for x in ends]) if shape is None else shape
     u = uniform(key, dims, kind, *[_bounds.on(_LIKE, x) for x in ends])
@@ -319,7 +315,7 @@ def categorical(
     """Indices drawn with probabilities `softmax(logits)` along an axis."""
     logits = strong(jnp.asarray(logits))
     batch = tuple(np.delete(logits.shape, axis).tolist())
-    dims = batch if shape is None else _shape(shape)
+    dims = batch if shape is None else shape_of(shape)
     before = dims[: len(dims) - len(batch)]
     if not replace:
         scores = logits + gumbel(key, logits.shape, logits.dtype)
@@ -341,7 +337,7 @@ def multivariate_normal(
         ArgumentError: another method than `cholesky`, `eigh`, `svd`.
     """
     mean, cov = jnp.asarray(mean, float), jnp.asarray(cov, float)
-    dims = mean.shape[:-1] if shape is None else _shape(shape)
+    dims = mean.shape[:-1] if shape is None else shape_of(shape)
     if method == "cholesky":
         factor = jnp.linalg.cholesky(cov)
     elif method == "eigh":
@@ -354,177 +350,3 @@ def multivariate_normal(
         raise ArgumentError.here(f"multivariate_normal: expected a known method, got {method!r}")
     z = normal(key, (*dims, mean.shape[-1]), dtype)
     return mean + jnp.einsum("...ij,...j->...i", factor, z)
-
-
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Logarithms of gamma numbers."""
-    return _gammas(key, a, shape, dtype)
-
-
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Gamma numbers of a shape parameter, with its gradient."""
-    return jnp.exp(_gammas(key, a, shape, dtype))
-
-
-def _gammas(key: Any, a: Any, shape: Any, dtype: Any) -> Any:
-    kind = _floating(dtype, "gamma")
-    alpha = jnp.asarray(a, kind)
-    dims = alpha.shape if shape is None else _shape(shape)
-    alpha = jnp.broadcast_to(alpha, dims)
-    keys = split(key, math.prod(dims))
-
-    def draw(keys: Any, alpha: Any) -> Any:
-        return threefry.log_gamma(keys, alpha.reshape(-1)).reshape(alpha.shape)
-
-    return hosted(draw, keys, alpha, kind=(kind, dims))
-
-
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Poisson numbers of a rate."""
-    rate = jnp.asarray(lam, float32)
-    dims = rate.shape if shape is None else _shape(shape)
-    kind = canonical(dtype or int)
-    return hosted(threefry.poisson, _checked(key), jnp.broadcast_to(rate, dims), kind=(kind, dims))
-
-
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Beta numbers."""
-    kind = _floating(dtype, "beta")
-    a, b = jnp.asarray(a, kind), jnp.asarray(b, kind)
-    dims = np.broadcast_shapes(a.shape, b.shape) if shape is None else shape
-    logs = [loggamma(k, x, dims, kind) for k, x in zip(split(key), (a, b), strict=True)]
-    return softmax(jnp.stack(logs), 0)[0]
-
-
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Dirichlet numbers."""
-    alpha = jnp.asarray(alpha, _floating(dtype, "dirichlet"))
-    dims = alpha.shape[:-1] if shape is None else _shape(shape)
-    return softmax(loggamma(key, alpha, (*dims, alpha.shape[-1]), dtype), -1)
-
-
-def t(key: Any, df: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Student's t numbers."""
-    df = jnp.asarray(df, _floating(dtype, "t"))
-    first, second = split(key)
-    n = normal(first, df.shape if shape is None else shape, dtype)
-    half = df / 2
-    return n * jnp.sqrt(half / gamma(second, half, n.shape, dtype))
-
-
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Chi-square numbers."""
-    return gamma(key, jnp.asarray(df, _floating(dtype, "chisquare")) / 2, shape, dtype) * 2
-
-
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """F numbers."""
-    den, num = split(key)
-    top, below = (jnp.asarray(x, _floating(dtype, "f")) for x in (dfnum, dfden))
-    return (chisquare(num, top, shape) / top) / (chisquare(den, below, shape) / below)
-
-
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Maxwell numbers."""
-    return jnp.linalg.norm(normal(key, (*_shape(shape), 3), dtype), axis=-1)
-
-
-def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-) -> Array:
-    """Maxwell numbers with random signs."""
-    first, second = split(key)
-    dims = np.broadcast_shapes(np.shape(loc), np.shape(scale))
-    dims = (_shape(shape) or dims) + dims
-    return rademacher(second, dims, dtype) * maxwell(first, dims, dtype) * scale + loc
-
-
-def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
-) -> Array:
-    """Weibull numbers."""
-    return jnp.power(exponential(key, shape, dtype), 1.0 / concentration) * scale
-
-
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Pareto numbers."""
-    b = jnp.asarray(b, _floating(dtype, "pareto"))
-    return jnp.exp(exponential(key, b.shape if shape is None else shape, dtype) / b)
-
-
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Array:
-    """Exponentials of normal numbers."""
-    sigma = jnp.asarray(sigma, _floating(dtype, "lognormal"))
-    return jnp.exp(normal(key, sigma.shape if shape is None else shape, dtype) * sigma)
-
-
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Rayleigh numbers."""
-    scale = jnp.asarray(scale, _floating(dtype, "rayleigh"))
-    u = uniform(key, scale.shape if shape is None else shape, dtype)
-    return scale * jnp.sqrt(jnp.log(u) * -2)
-
-
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """How many trials of probability `p` it takes until the first success."""
-    p = jnp.asarray(p, float)
-    u = uniform(key, p.shape if shape is None else shape)
-    turns = jnp.floor(jnp.log(jnp.where(u == 0, 1, u)) / jnp.log1p(-p)) + 1
-    return turns.astype(canonical(dtype or int))
-
-
-def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
-) -> Array:
-    """Triangular numbers."""
-    kind = _floating(dtype, "triangular")
-    a, c, b = (jnp.asarray(x, kind) for x in (left, mode, right))
-    dims = np.broadcast_shapes(a.shape, c.shape, b.shape) if shape is None else shape
-    u = uniform(key, dims, kind)
-    first = a + jnp.sqrt(u * (b - a) * (c - a))
-    return jnp.where(u < (c - a) / (b - a), first, b - jnp.sqrt((1 - u) * (b - a) * (b - c)))
-
-
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Inverse Gaussian numbers."""
-    mean = jnp.asarray(mean, _floating(dtype, "wald"))
-    first, second = split(key)
-    y = jnp.square(normal(first, mean.shape if shape is None else shape, dtype))
-    z = uniform(second, y.shape, dtype)
-    x = mean + mean**2 * y / 2 - mean / 2 * jnp.sqrt(4 * mean * y + mean**2 * y**2)
-    return jnp.where(z <= mean / (mean + x), x, mean**2 / x)
-
-
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:
-    """Numbers with density exp(-|x|**p)."""
-    first, second = split(key)
-    g = gamma(first, 1 / p, shape, dtype)
-    return rademacher(second, shape, dtype or float) * g ** (1 / p)
-
-
-def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Array:
-    """Points in the unit ball of the p-norm in `d` dimensions."""
-    first, second = split(key)
-    g = generalized_normal(first, p, (*_shape(shape), d), dtype)
-    e = exponential(second, shape, dtype)
-    return g / ((jnp.abs(g) ** p).sum(-1) + e)[..., None] ** (1 / p)
-
-
-def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
-    """Orthogonal matrices, uniformly distributed."""
-    m = n if m is None else m
-    q, r = jnp.linalg.qr(normal(key, (*_shape(shape), max(n, m), min(n, m)), dtype))
-    x = q * jnp.sign(jnp.linalg.diagonal(r))[..., None, :]
-    return x.mT if n < m else x
-
-
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
-    """Numbers of successes in `n` trials of probability `p`; not JAX's numbers for a key."""
-    n, p = jnp.asarray(n, float), jnp.asarray(p, float)
-    dims = np.broadcast_shapes(n.shape, p.shape) if shape is None else _shape(shape)
-    kind = _floating(dtype, "binomial")
-
-    def draw(key: Any, n: Any, p: Any) -> Any:
-        return np.random.default_rng(key).binomial(n.astype(np.int64), p, dims)
-
-    return hosted(draw, _checked(key), n, p, kind=(kind, dims))

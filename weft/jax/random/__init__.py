@@ -1,0 +1,9 @@
+"""`jax.random`: keys of Threefry-2x32, and numbers that are the same as JAX's."""
+
+from __future__ import annotations
+
+from weft import exports as _exports
+from weft.jax.random.distribution import *
+from weft.jax.random.draw import *
+
+_exports.gather(globals())
