@@ -227,7 +227,13 @@ class Compiler:
         try:
             child.send(job)
         except OSError:
-            self._remove(child, job)
+            child.jobs.pop()
+            if child.jobs:  # which it has answered, or died of
+                self._queue[job.key] = job
+                self._take(child)
+                self.prestart(1)
+                return
+            self._remove(child)
             try:
                 self._spawn().send(job)
             except (OSError, NoCompilerError) as error:
