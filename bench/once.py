@@ -25,7 +25,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import cold_cache
+from bench import installed
 
 PATIENCE = 300  # seconds of a process, at most
 
@@ -107,8 +107,6 @@ class Runner:
             library: whether it has the kernel library, as an installed wheel has.
         """
         with tempfile.TemporaryDirectory() as folder:
-            if library and not warm and self.framework == "weft":
-                cold_cache.fill(folder)
             caches = ("WEFT_CACHE", "TORCHINDUCTOR_CACHE_DIR")
             count = str(self.threads)
             environment = {**os.environ, "OMP_NUM_THREADS": count, "WEFT_THREADS": count}
@@ -120,7 +118,7 @@ class Runner:
             command += ["--mirrored"] if self.program.mirrored else []
             with subprocess.Popen(
                 command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
-                text=True, start_new_session=True,
+                text=True, start_new_session=True, cwd=installed.tree() if library else None,
             ) as process:  # fmt: skip
                 try:
                     said, _ = process.communicate(timeout=PATIENCE)

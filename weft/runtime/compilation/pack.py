@@ -45,7 +45,8 @@ FOLDER: Final = fingerprint.ROOT / "library" / "packs"
 """Where packs are installed."""
 FORMS: Final = FOLDER.with_name("forms.txt")
 """The list of what is in packs."""
-_SUM: Final = 32
+START: Final = len(MAGIC) + 32
+"""Where the header's length is, behind the checksum."""
 _KEY: Final = 16
 _LENGTH: Final = struct.Struct("<I")
 
@@ -136,9 +137,8 @@ def sealed(pack: bytes, made_by: str) -> bytes:
 def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
     """The pack in a file's bytes; `None` if it is damaged, or is for something else."""
     content = memoryview(data)
-    start = len(MAGIC) + _SUM
-    rest = content[start:]
-    if data[:start] != MAGIC + _checksum(rest):
+    rest = content[START:]
+    if data[:START] != MAGIC + _checksum(rest):
         return None
     (size,) = _LENGTH.unpack_from(rest)
     header = _Header(**json.loads(bytes(rest[_LENGTH.size : _LENGTH.size + size])))
