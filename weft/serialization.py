@@ -74,6 +74,11 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     if isinstance(obj, Mapping) and all([_is_named(k, v) for k, v in obj.items()]):
         write_arrays(target, {k: array_of(v) for k, v in obj.items()})
         return
+    write_arrays(target, *taken_apart(obj))
+
+
+def taken_apart(obj: Any) -> tuple[dict[str, Array], dict[str, str]]:
+    """A structure's arrays by name, and a file's metadata with all the rest of it."""
     arrays: dict[str, Array] = {}
     more: dict[str, str] = {}
     try:
@@ -82,7 +87,7 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
         arrays.clear()
         more = {SAVED: "objects"}
         tree = list(parts(obj, is_tensor, array_of, arrays, Folding(is_tensor, _folded)))
-    write_arrays(target, arrays, {TREE: json.dumps(tree, separators=(",", ":")), **more})
+    return arrays, {TREE: json.dumps(tree, separators=(",", ":")), **more}
 
 
 def _folded(x: Any) -> dict[str, Any] | None:

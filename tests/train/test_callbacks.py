@@ -140,6 +140,71 @@ def test_averages_of_weights():
     np.testing.assert_allclose(weights(module), average, rtol=1e-4, atol=1e-6)
 
 
+def test_averages_of_chosen_steps_are_kept_when_a_run_resumes(tmp_path):
+    def run(epochs, path=None):
+        wf.manual_seed(0)
+        module = Classifier(dropout=0.0)
+        averaging = c.EMAWeightAveraging(decay=0.5, update_every_n_steps=2)
+        trainer = quiet(callbacks=averaging, max_epochs=epochs)
+        trainer.fit(module, batches(3), ckpt_path=path)
+        return module, trainer
+
+    class Saves(c.Callback):
+        def on_train_epoch_end(self, trainer, pl_module):
+            trainer.save_checkpoint(tmp_path / "a.ckpt")
+
+    wf.manual_seed(0)
+    averaging = c.EMAWeightAveraging(decay=0.5, update_every_n_steps=2)
+    quiet(callbacks=[averaging, Saves()]).fit(Classifier(dropout=0.0), batches(3))
+    module = run(2, tmp_path / "a.ckpt")[0]
+    np.testing.assert_array_equal(weights(module), weights(run(2)[0]))
+    assert np.abs(weights(module) - weights(run(1)[0])).max() > 1e-3
+
+
+def test_entries_are_pruned_while_training_goes_on(tmp_path):
+    class Counts(Classifier):
+        def on_train_epoch_start(self):
+            zeros.append(int((self.layers[0].weight == 0).sum()))
+
+    zeros, module = [], Counts(dropout=0.0)
+    first = module.layers[3].bias.detach().clone()
+    pruning = c.ModelPruning("l1_unstructured", [(module.layers[0], "weight")], amount=0.5)
+    saving = c.ModelCheckpoint(tmp_path, save_last=True)
+    quiet(callbacks=[pruning, saving], max_epochs=3, enable_checkpointing=True).fit(
+        module, batches(2)
+    )
+    assert zeros == [0, 12, 18] and int((module.layers[0].weight == 0).sum()) == 21
+    saved = wf.load(saving.last_model_path)["state_dict"]
+    assert saved.keys() == module.state_dict().keys()
+    assert not np.array_equal(module.layers[3].bias.detach().numpy(), first.numpy())
+    with pytest.raises(ArgumentError, match="pruning_norm with 'ln_structured'"):
+        c.ModelPruning("ln_structured", use_global_unstructured=False, pruning_dim=0)
+    with pytest.raises(ArgumentError, match="an unstructured pruning_fn"):
+        c.ModelPruning("random_structured", pruning_dim=0)
+
+
+class Normalizer:
+    """An object that a hook puts in a checkpoint."""
+
+
+def test_objects_of_hooks_are_saved_and_need_trust(tmp_path):
+    class Adds(Classifier):
+        def on_save_checkpoint(self, checkpoint):
+            checkpoint["object"] = Normalizer()
+
+        def on_load_checkpoint(self, checkpoint):
+            loaded.append(checkpoint["object"])
+
+    loaded, save = [], c.ModelCheckpoint(tmp_path, save_last=True)
+    quiet(callbacks=save, enable_checkpointing=True).fit(Adds(), batches(1))
+    with pytest.raises(DataError, match="load it with weights_only=False"):
+        Adds.load_from_checkpoint(save.last_model_path)
+    Adds.load_from_checkpoint(save.last_model_path, weights_only=False)
+    trainer = quiet(max_epochs=2)
+    trainer.fit(Adds(), batches(1), ckpt_path=save.last_model_path, weights_only=False)
+    assert trainer.current_epoch == 2 and [type(x) for x in loaded] == [Normalizer] * 2
+
+
 def test_stochastic_weight_averaging():
     ends = []
 

@@ -5,7 +5,7 @@ import pytest
 
 import weft as wf
 from weft.errors import ArgumentError
-from weft.train.tuner import LRFinder, Tuner
+from weft.train.tuner import BatchSizeFinder, LRFinder, Tuner
 
 from .line import Classifier, batches, quiet, weights
 
@@ -52,12 +52,18 @@ class Sized(Classifier):
     ("mode", "most", "expected"),
     [
         ("power", 21, 16),
-        pytest.param("binsearch", 21, 21, marks=pytest.mark.slow),
+        pytest.param("binsearch", 21, 19, marks=pytest.mark.slow),
         ("power", 999, 32),
     ],
 )
 def test_the_largest_batch(mode, most, expected):
     module = Sized(most)
     assert Tuner(quiet()).scale_batch_size(module, mode=mode) == module.batch_size == expected
+    finder = BatchSizeFinder(mode, init_val=4, max_val=4, steps_per_trial=1, margin=0)
+    trainer = quiet(callbacks=finder)
+    trainer.fit(module)
+    assert finder.optimal_batch_size == module.batch_size == 4 and trainer.global_step == 25
+    with pytest.raises(ArgumentError, match="loaders of the module or the data module"):
+        quiet(callbacks=finder).fit(module, batches(3))
     with pytest.raises(ArgumentError, match="an attribute 'size'"):
         Tuner(quiet()).scale_batch_size(module, batch_arg_name="size")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.eager.tensor.tensor import Tensor
+from weft.ops.warning import warn
 
 __all__ = ["Variable"]
 
@@ -25,6 +26,8 @@ class Variable(metaclass=_Alias):
     (True, True, True)
     """
 
-    def __new__(cls, data: Any, requires_grad: bool = False) -> Any:
-        """The tensor."""
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool | None = None) -> Any:
+        """The tensor; `volatile` has had no effect since PyTorch 0.4, and warns."""
+        if volatile is not None:
+            warn("Variable: volatile has no effect: compute under torch.no_grad()")
         return data.detach().requires_grad_(requires_grad)

@@ -3,6 +3,8 @@
 model                   {"weft.saved": "object", "name": "net:Net", "number": 0, "state": {...}}
 its tied weight         {"weft.saved": "again", "number": 1}
 a function, a class     {"weft.saved": "name", "name": "math:sqrt"}
+a NumPy array           {"weft.saved": "array", "data": ...}
+a dict with other keys  {"weft.saved": "dict", "items": [[key, value], ...]}
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
+
+import numpy as np
 
 from weft.errors import DataError
 
@@ -47,6 +51,10 @@ def named(name: str) -> Any:
     return found
 
 
+class _Kept(np.ndarray[Any, Any]):
+    """An array that is saved as it is."""
+
+
 class Folding:
     """Replaces objects by dicts, for `nested_arrays.parts`; an object that comes again by its
     number.
@@ -71,14 +79,18 @@ class Folding:
         """
         if x is None or (isinstance(x, str | int | float) and not isinstance(x, Enum)):
             return x
+        if isinstance(x, np.generic | np.ndarray) and not isinstance(x, _Kept):
+            return _of_numpy(x)
         if self._is_tensor(x):
             parts = self._fold(x)
             return x if parts is None else self._numbered(x, {SAVED: "tensor", **parts})
         if isinstance(x, tuple) and hasattr(x, "_fields"):
             return {SAVED: "tuple", "name": _importable(x, type(x)), "items": list(x)}
         if isinstance(x, Mapping | list | tuple):
-            if SAVED in x:
+            if isinstance(x, Mapping) and SAVED in x:
                 raise ValueError(f"names besides {SAVED!r}, got it in the {type(x).__name__}")
+            if isinstance(x, Mapping) and not all([type(key) in (str, int) for key in x]):
+                return {SAVED: "dict", "items": [list(item) for item in x.items()]}
             return x
         if isinstance(x, Enum):
             return {SAVED: "name", "name": f"{_importable(x, type(x))}.{x.name}"}
@@ -99,6 +111,18 @@ class Folding:
         number = len(self._numbers)
         self._numbers[id(x)] = (number, x)
         return {**parts, "number": number, "state": state}
+
+
+def _of_numpy(x: Any) -> dict[str, Any]:
+    """What is saved for an array or a scalar of NumPy."""
+    if x.dtype.kind in "biufc":
+        return {SAVED: "array", "data": np.asarray(x).view(_Kept), "scalar": x.ndim == 0}
+    return {
+        SAVED: "items",
+        "dtype": x.dtype.str,
+        "shape": list(x.shape),
+        "items": x.ravel().tolist(),
+    }
 
 
 def _importable(x: Any, what: Any) -> str:
@@ -164,12 +188,17 @@ class Unfolding:
             return self._object(x)
         if kind == "name":
             return self._named(x["name"])
+        if kind == "array":
+            array = x["data"].numpy()
+            return array[()] if x["scalar"] else array
         items = [self(each) for each in x["items"]]
         if kind == "call" and not str(x["name"]).startswith(_CALLED):
             raise DataError(f"load: {self._path} is damaged: it calls {x['name']}")
         if kind in ("call", "tuple"):
             return self._named(x["name"])(*items)
-        return {"set": set, "frozenset": frozenset}[kind](items)
+        if kind == "items":
+            return np.array(items, dtype=x["dtype"]).reshape(x["shape"])
+        return {"set": set, "frozenset": frozenset, "dict": dict}[kind](items)
 
     def _object(self, x: dict[Any, Any]) -> Any:
         kind = self._named(x["name"])

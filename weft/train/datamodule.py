@@ -85,10 +85,10 @@ class DataModule(HasHyperparameters, Data):
             checkpoint_path: a file of `Trainer.save_checkpoint` or `ModelCheckpoint`.
             map_location: taken for programs that give one: there is one device.
             hparams_file: a file `hparams.yaml`, whose entries are used in place of the saved ones.
-            weights_only: the same either way, as nothing in a checkpoint is executed.
+            weights_only: false imports the classes of objects that hooks put in the checkpoint.
             kwargs: constructor arguments that replace the saved ones.
         """
-        state = read(checkpoint_path)
+        state = read(checkpoint_path, weights_only)
         saved = read_file(hparams_file) or state.get("datamodule_hyper_parameters", {})
         return constructed(cls, saved, state.get(f"datamodule_{NAME}"), kwargs)
 

@@ -335,10 +335,10 @@ class Module(HasHyperparameters, Hooks, NNModule):
             map_location: taken for programs that give one: there is one device.
             hparams_file: a file `hparams.yaml`, whose entries are used in place of the saved ones.
             strict: whether all keys must match; by default the module's `strict_loading`.
-            weights_only: the same either way, as nothing in a checkpoint is executed.
+            weights_only: false imports the classes of objects that hooks put in the checkpoint.
             kwargs: constructor arguments that replace the saved ones.
         """
-        state = read(checkpoint_path)
+        state = read(checkpoint_path, weights_only)
         saved = read_file(hparams_file) or state.get("hyper_parameters", {})
         module = constructed(cls, saved, state.get(NAME), kwargs)
         module.configure_model()

@@ -62,6 +62,7 @@ class Runs(Journal):
     Attributes:
         module: the last run module.
         ckpt_path: the checkpoint of the last run, as it was given.
+        given_loaders: the training loaders that `fit` was given, or `None`.
         evaluation: the running or last evaluation loop outside of `fit`.
         transfers: the hooks of batches that are defined, by name.
         stage: `"fit"`, `"validate"`, `"test"` or `"predict"`.
@@ -92,8 +93,10 @@ class Runs(Journal):
         self.datamodule: Any = None
         self.fit_loop: Any = None
         self.evaluation: Any = None
+        self.given_loaders: Any = None
         self.transfers: dict[str, Callable[..., Any]] = {}
         self.ckpt_path: Any = None
+        self._weights_only: bool | None = None  # of the checkpoint that is read
         self.status = "initializing"
         self.stage = ""
         self.evaluates_checkpoint = False
@@ -267,7 +270,7 @@ class Runs(Journal):
     # -- training
 
     def _fit(self, train: Any, val: Any, ckpt_path: Any) -> None:
-        self._given = train
+        self.given_loaders = train
         loader = train_loader(self._loader(train, "fit"))
         if loader is None:
             raise ArgumentError.here(
@@ -306,13 +309,17 @@ class Runs(Journal):
 
     def reload_loaders(self) -> None:
         """Ask the data module or the module for new loaders, if it is time for that."""
-        every, loop = self.reload_dataloaders_every_n_epochs, self.fit_loop
+        every = self.reload_dataloaders_every_n_epochs
         due = every and self.progress.epoch and self.progress.epoch % every == 0
-        if due and not self.progress.batch and self._given is None and not self.overfit_batches:
+        if due and not self.progress.batch and self.given_loaders is None:
+            self.load_anew()
+
+    def load_anew(self) -> None:
+        """Train on batches of a new loader of the data module or the module."""
+        if not self.overfit_batches:
             loader = train_loader(self._loader(None, "fit"))
-            loop.replace_batches(
-                Batches(loader, count_of(loader, self.limits["fit"], "limit_train_batches"))
-            )
+            self._train_count = count_of(loader, self.limits["fit"], "limit_train_batches")
+            self.fit_loop.replace_batches(Batches(loader, self._train_count))
 
     def _overfitted(self, loader: Any) -> list[Any]:
         """The first batches, the same ones in each epoch."""
@@ -422,7 +429,7 @@ class Runs(Journal):
         """The state in a file, in a folder of checkpoints, or of the last or best one."""
         self.ckpt_path = path
         if path not in ("last", "best"):
-            return read(path)
+            return read(path, self._weights_only)
         where = (self.checkpoint_callback or ModelCheckpoint()).find(self, path)
         self.ckpt_path = str(where)
-        return read(where)
+        return read(where, self._weights_only)

@@ -115,8 +115,11 @@ def restore_weights(trainer: Any, state: Mapping[str, Any]) -> None:
     trainer.module.load_state_dict(state["state_dict"])
 
 
-def read(path: Any) -> dict[str, Any]:
+def read(path: Any, weights_only: bool | None = None) -> dict[str, Any]:
     """The state in a file, in the folder of a checkpoint, or the last of a `ModelCheckpoint`.
+
+    Args:
+        weights_only: false imports the classes of objects that hooks added, as `load` does.
 
     Raises:
         DataError: there is no such file, or it is not a trainer's checkpoint.
@@ -128,7 +131,8 @@ def read(path: Any) -> dict[str, Any]:
         files = sorted(where.glob("*.ckpt"), key=lambda p: p.stat().st_mtime_ns)
         where = files[-1] if files else where
     found = restored(where) if where.is_dir() else None
-    state: Any = load(where) if found is None else found.state
+    trusts = weights_only is False
+    state: Any = load(where, weights_only=not trusts) if found is None else found.state
     if not isinstance(state, dict) or "state_dict" not in state:
         raise DataError.here(
             f"checkpoint: expected a state that a trainer saved, got {str(path)!r}"

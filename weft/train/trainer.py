@@ -201,7 +201,7 @@ class Trainer(Attributes):
             datamodule: has the loaders; it may be given in place of the training loader.
             ckpt_path: the checkpoint to resume from: a file, the folder of a `ModelCheckpoint`,
                 `"last"` (if there is none, the run begins anew) or `"best"`.
-            weights_only: the same either way, as nothing in a checkpoint is executed.
+            weights_only: false imports the classes of objects that hooks put in the checkpoint.
 
         Raises:
             NonFiniteLossError: a loss is NaN.
@@ -209,7 +209,7 @@ class Trainer(Attributes):
         """
         train_dataloaders, datamodule = told_apart(train_dataloaders, datamodule)
         self._attach(model, datamodule, "fit")
-        self.ckpt_path = None
+        self.ckpt_path, self._weights_only = None, weights_only
         self._guarded(lambda: self._fit(train_dataloaders, val_dataloaders, ckpt_path))
 
     def validate(
@@ -225,8 +225,9 @@ class Trainer(Attributes):
             ckpt_path: the checkpoint whose weights are used; as for `fit`.
             verbose: whether the metrics are printed, if there is a progress bar.
             datamodule: has the loaders.
-            weights_only: the same either way, as nothing in a checkpoint is executed.
+            weights_only: false imports the classes of objects that hooks put in the checkpoint.
         """
+        self._weights_only = weights_only
         found = self._evaluate("validate", model, dataloaders, ckpt_path, datamodule)
         self._print(found, "validate", verbose)
         return found
@@ -236,6 +237,7 @@ class Trainer(Attributes):
         verbose: bool = True, datamodule: Any = None, weights_only: bool | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """Run a test; arguments and result as for `validate`."""
+        self._weights_only = weights_only
         found = self._evaluate("test", model, dataloaders, ckpt_path, datamodule)
         self._print(found, "test", verbose)
         return found
@@ -250,7 +252,7 @@ class Trainer(Attributes):
         Args:
             return_predictions: false returns `None`, and keeps no results.
         """
-        keeps = return_predictions is not False
+        keeps, self._weights_only = return_predictions is not False, weights_only
         found = self._evaluate("predict", model, dataloaders, ckpt_path, datamodule, keeps)
         if not keeps:
             return None

@@ -76,6 +76,12 @@ def _check_method(name: str, method: str, loaders: Any) -> None:
         )
 
 
+def _owner(name: str, *owners: Any) -> Any:
+    """The first of modules and their hyperparameters that has an attribute, or `None`."""
+    places = [place for owner in owners for place in (owner, getattr(owner, "hparams", None))]
+    return next((place for place in places if hasattr(place, name)), None)
+
+
 class _Sweep(Callback):
     """Raises the rate from step to step, and records the losses."""
 
@@ -143,10 +149,12 @@ class Tuner:
             raise ArgumentError.here(
                 f"lr_find: expected mode 'exponential' or 'linear', got {mode!r}"
             )
-        name = attr_name or next((n for n in ("lr", "learning_rate") if hasattr(model, n)), "")
-        if update_attr and not (name and hasattr(model, name)):
+        names = (attr_name,) if attr_name else ("lr", "learning_rate")
+        name = next((n for n in names if _owner(n, model, datamodule) is not None), "")
+        if update_attr and not name:
             raise ArgumentError.here(
-                "lr_find: expected a module with an attribute 'lr' or 'learning_rate', got none; "
+                "lr_find: expected a module with an attribute 'lr' or 'learning_rate', or such a "
+                "hyperparameter, got none; "
                 "give attr_name, or update_attr=False"
             )
         space = np.geomspace if mode == "exponential" else np.linspace
@@ -154,14 +162,14 @@ class Tuner:
         self._run(model, train_dataloaders, datamodule, num_training, [sweep])
         found = sweep.found.suggestion()
         if update_attr and found is not None:
-            setattr(model, name, found)
+            setattr(_owner(name, model, datamodule), name, found)
         return sweep.found
 
     def scale_batch_size(
         self, model: Any, train_dataloaders: Any = None, val_dataloaders: Any = None,
         dataloaders: Any = None, datamodule: Any = None, method: str = "fit", mode: str = "power",
         steps_per_trial: int = 3, init_val: int = 2, max_trials: int = 25,
-        batch_arg_name: str = "batch_size", max_val: int | None = None,
+        batch_arg_name: str = "batch_size", margin: float = 0.05, max_val: int = 8192,
     ) -> int:  # fmt: skip
         """Find the largest batch size that fits into memory and that the data fills.
 
@@ -174,13 +182,14 @@ class Tuner:
             val_dataloaders: taken for programs that give it: the search does not validate.
             dataloaders: none: those of evaluation.
             method: `"fit"`.
+            margin: the part by which the result of `"binsearch"` is reduced.
             max_val: the largest size that is tried.
 
         Raises:
             ArgumentError: the mode is unknown, or there is no such attribute.
         """
         _check_method("scale_batch_size", method, dataloaders or train_dataloaders)
-        owner = next((x for x in (model, datamodule) if hasattr(x, batch_arg_name)), None)
+        owner = _owner(batch_arg_name, model, datamodule)
         if owner is None or mode not in ("power", "binsearch"):
             raise ArgumentError.here(
                 f"scale_batch_size: expected mode 'power' or 'binsearch' and an attribute "
@@ -194,14 +203,17 @@ class Tuner:
 
         low, high = 0, init_val
         for _ in range(max_trials):
-            if high > (max_val or high) or not fits(high):
+            if high > max_val or not fits(high):
                 break
             low, high = high, 2 * high
+        high = min(high, max_val + 1)
         while mode == "binsearch" and high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if fits(middle) else (low, middle)
-        setattr(owner, batch_arg_name, low or init_val)
-        return low or init_val
+        found = low or init_val
+        found = max(int(found * (1 - margin)), 1) if mode == "binsearch" else found
+        setattr(owner, batch_arg_name, found)
+        return found
 
     def _fits(self, model: Any, datamodule: Any, steps: int) -> bool:
         """Whether a few steps run, and the data fills a batch."""
@@ -283,3 +295,42 @@ class LearningRateFinder(Callback):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Search before the first step."""
         self.lr_find(trainer, pl_module)
+
+
+class BatchSizeFinder(Callback):
+    """Searches for a batch size when training begins; arguments are those of `scale_batch_size`.
+
+    A subclass may call `scale_batch_size` at other events of `fit`. Tests and predictions keep the
+    size.
+
+    Attributes:
+        optimal_batch_size: the result of the search.
+
+    Raises:
+        ArgumentError: loaders were given to `fit`, whose batches have a size already.
+    """
+
+    def __init__(
+        self, mode: str = "power", steps_per_trial: int = 3, init_val: int = 2,
+        max_trials: int = 25, batch_arg_name: str = "batch_size", margin: float = 0.05,
+        max_val: int = 8192,
+    ) -> None:  # fmt: skip
+        self._search: dict[str, Any] = {
+            "mode": mode.lower(), "steps_per_trial": steps_per_trial, "init_val": init_val,
+            "max_trials": max_trials, "batch_arg_name": batch_arg_name, "margin": margin,
+            "max_val": max_val,
+        }  # fmt: skip
+        self.optimal_batch_size = init_val
+
+    def scale_batch_size(self, trainer: Any, pl_module: Any) -> None:
+        """Search, and train on batches of the size that was found."""
+        random = RandomState().state_dict()
+        self.optimal_batch_size = Tuner(trainer).scale_batch_size(
+            pl_module, trainer.given_loaders, datamodule=trainer.datamodule, **self._search
+        )
+        RandomState().load_state_dict(random)
+        trainer.load_anew()
+
+    def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
+        """Search before the first step."""
+        self.scale_batch_size(trainer, pl_module)

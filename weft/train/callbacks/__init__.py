@@ -14,6 +14,7 @@ from weft.train.callbacks.model_summary import *
 from weft.train.callbacks.monitors import *
 from weft.train.callbacks.prediction_writer import BasePredictionWriter as BasePredictionWriter
 from weft.train.callbacks.progress_bar import *
+from weft.train.callbacks.pruning import *
 from weft.train.callbacks.schedulers import *
 from weft.train.callbacks.timer import Timer as Timer
 

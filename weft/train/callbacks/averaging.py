@@ -8,10 +8,16 @@ from typing import Any
 from weft.eager.functions.api import no_grad, tensor
 from weft.errors import ArgumentError
 from weft.optim.ema import ExponentialMovingAverage
-from weft.optim.swa_utils import SWALR, batch_norms, recomputed_statistics
+from weft.optim.swa_utils import (
+    SWALR,
+    AveragedModel,
+    batch_norms,
+    get_ema_avg_fn,
+    recomputed_statistics,
+)
 from weft.train.callbacks.callback import Callback
 
-__all__ = ["EMA", "EMAWeightAveraging", "StochasticWeightAveraging"]
+__all__ = ["EMA", "EMAWeightAveraging", "StochasticWeightAveraging", "WeightAveraging"]
 
 
 class EMA(Callback):
@@ -45,10 +51,10 @@ class EMA(Callback):
     def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
         """Start with the current weights, or with restored averages."""
         self._is_applied = False
-        self.restart(pl_module)
+        self._average = average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
         self._step = trainer.global_step
-        if self._saved is not None and self._average is not None:
-            for own, saved in zip(self._average.averages, self._saved["averages"], strict=True):
+        if self._saved is not None:
+            for own, saved in zip(average.averages, self._saved["averages"], strict=True):
                 own.copy_(saved)
             self._saved = None
 
@@ -60,10 +66,6 @@ class EMA(Callback):
             self._step = trainer.global_step
             if self._step % self.every == 0:
                 self._average.update()
-
-    def restart(self, pl_module: Any) -> None:
-        """Average from the weights as they are now on."""
-        self._average = ExponentialMovingAverage(pl_module.parameters(), self.decay)
 
     def _swap(self, trainer: Any, pl_module: Any) -> None:
         average = self._average
@@ -118,35 +120,134 @@ class EMA(Callback):
         self._saved = state_dict
 
 
-class EMAWeightAveraging(EMA):
-    """`EMA` by Lightning's name.
+class WeightAveraging(Callback):
+    """An `AveragedModel` of the module: validation uses it, and the module gets it at the end.
+
+    A subclass may override `should_update`. Checkpoints have the averages as `state_dict`, and the
+    weights of training as `current_model_state`.
 
     Args:
-        device: taken for programs that give it: averages are where the weights are.
-        use_buffers: taken for programs that give it: buffers are not averaged.
-        decay: as for `EMA`.
-        update_every_n_steps: as for `EMA`.
-        update_starting_at_step: the first update that is averaged.
-        update_starting_at_epoch: the first epoch whose updates are averaged.
+        device: the processor, or `None`.
+        use_buffers: whether buffers are averaged as well.
+        kwargs: of `AveragedModel`: `avg_fn` or `multi_avg_fn`; by default the mean.
+    """
+
+    def __init__(self, device: Any = None, use_buffers: bool = True, **kwargs: Any) -> None:
+        self._options: dict[str, Any] = {"device": device, "use_buffers": use_buffers, **kwargs}
+        self._average: AveragedModel | None = None
+        self._step, self._epoch = 0, -1
+
+    def should_update(self, step_idx: int | None = None, epoch_idx: int | None = None) -> bool:
+        """Whether the weights enter the average after this step or epoch, counted from 0."""
+        return step_idx is not None
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Begin with the module's weights."""
+        if stage == "fit":
+            pl_module.configure_model()
+            self._average = AveragedModel(pl_module, **self._options)
+
+    def on_train_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Average after a step."""
+        step = trainer.global_step
+        if self._average is not None and step > self._step and self.should_update(step - 1):
+            self._average.update_parameters(pl_module)
+            self._step = step
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Average after an epoch."""
+        epoch = trainer.current_epoch
+        if self._average is not None and epoch > self._epoch and self.should_update(None, epoch):
+            self._average.update_parameters(pl_module)
+            self._epoch = epoch
+
+    def _pairs(self, pl_module: Any) -> list[tuple[Any, Any]]:
+        """The averages, each with what the module has."""
+        if self._average is None:
+            return []
+        owners = (self._average.module, pl_module)
+        return list(zip(*[[*x.parameters(), *x.buffers()] for x in owners], strict=True))
+
+    def _swap(self, pl_module: Any) -> None:
+        with no_grad():
+            for average, own in self._pairs(pl_module):
+                kept = own.detach().clone()
+                own.copy_(average)
+                average.copy_(kept)
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """Give the module the averages."""
+        with no_grad():
+            for average, own in self._pairs(pl_module):
+                own.copy_(average)
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Use the averages in validation."""
+        self._swap(pl_module)
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Use the weights in training."""
+        self._swap(pl_module)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The last step that was averaged."""
+        return {"latest_update_step": self._step}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Restore it."""
+        self._step = int(state_dict["latest_update_step"])
+
+    def on_save_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
+        """Save the averages as the module's state."""
+        if self._average is not None:
+            state, inner = self._average.state_dict(), "module."
+            checkpoint["current_model_state"] = checkpoint["state_dict"]
+            of_model = {k: v for k, v in state.items() if k.startswith(inner)}
+            checkpoint["state_dict"] = {k.removeprefix(inner): v for k, v in of_model.items()}
+            checkpoint["averaging_state"] = {k: v for k, v in state.items() if k not in of_model}
+
+    def on_load_checkpoint(
+        self, trainer: Any, pl_module: Any, checkpoint: Mapping[str, Any]
+    ) -> None:
+        """Restore the averages, and the weights of training."""
+        if self._average is None:
+            return
+        averages = {f"module.{k}": v for k, v in checkpoint["state_dict"].items()}
+        if "current_model_state" in checkpoint:
+            pl_module.load_state_dict(checkpoint["current_model_state"])
+            averages |= checkpoint["averaging_state"]
+        self._average.load_state_dict(averages, strict="current_model_state" in checkpoint)
+
+
+class EMAWeightAveraging(WeightAveraging):
+    """`WeightAveraging` with an exponential moving average.
+
+    Args:
+        decay: from 0 to 1; 0.999 averages over about a thousand steps.
+        update_every_n_steps: average after each n-th step.
+        update_starting_at_step: the first step that is averaged, counted from 0.
+        update_starting_at_epoch: average after each epoch from this one on, as well.
     """
 
     def __init__(
         self, device: Any = None, use_buffers: bool = True, decay: float = 0.999,
         update_every_n_steps: int = 1, update_starting_at_step: int | None = None,
-        update_starting_at_epoch: int | None = None,
+        update_starting_at_epoch: int | None = None, **kwargs: Any,
     ) -> None:  # fmt: skip
-        super().__init__(decay, update_every_n_steps)
-        self._from = update_starting_at_step or 0, update_starting_at_epoch or 0
+        super().__init__(device, use_buffers, **kwargs, avg_fn=get_ema_avg_fn(decay))
+        self.update_every_n_steps = update_every_n_steps
+        self.update_starting_at_step = update_starting_at_step
+        self.update_starting_at_epoch = update_starting_at_epoch
 
-    def on_train_batch_end(
-        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Update the averages after a step, if averaging has begun."""
-        step, epoch = self._from
-        if trainer.global_step > step and trainer.current_epoch >= epoch:
-            super().on_train_batch_end(trainer, pl_module, outputs, batch, batch_idx)
-        else:
-            self.restart(pl_module)
+    def should_update(self, step_idx: int | None = None, epoch_idx: int | None = None) -> bool:
+        """Whether this step or epoch is one of those to average."""
+        if step_idx is None:
+            first = self.update_starting_at_epoch
+            return first is not None and epoch_idx is not None and epoch_idx >= first
+        every, first = self.update_every_n_steps, self.update_starting_at_step or 0
+        return every > 0 and step_idx % every == 0 and step_idx >= first
 
 
 class StochasticWeightAveraging(Callback):

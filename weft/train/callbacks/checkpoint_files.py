@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -11,15 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from weft.eager.tensor.interchange.serialization import array_of, is_tensor
 from weft.formats.checkpoint_folder.background import Background
 from weft.formats.checkpoint_folder.snapshot import Snapshot
-from weft.formats.nested_arrays import TREE, parts
 from weft.formats.safetensors import write_arrays
-
-Array = np.ndarray[Any, Any]
+from weft.serialization import taken_apart
 
 
 class CheckpointFiles:
@@ -49,9 +43,7 @@ class CheckpointFiles:
                 by the next call.
         """
         self.wait()
-        arrays: dict[str, Array] = {}
-        tree = list(parts(dict(state), is_tensor, array_of, arrays))
-        text = {TREE: json.dumps(tree, separators=(",", ":"))}
+        arrays, text = taken_apart(dict(state))
         copies = arrays if self._background is None else self._snapshot.take(arrays)
 
         def work() -> None:
