@@ -6,6 +6,7 @@ import pytest
 import weft as wf
 from weft import torchmetrics as tm
 from weft.errors import ArgumentError, OutOfRangeError, StateError
+from weft.ops.metric.text import rouge_lsum
 from weft.torchmetrics import classification as kinds
 from weft.torchmetrics import functional as F
 from weft.torchmetrics.made import snake
@@ -315,3 +316,62 @@ def test_errors_of_texts():
 def test_errors(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_documents_are_scored_by_query():
+    preds = wf.tensor([0.2, 0.3, 0.5, 0.1, 0.3, 0.5, 0.2, 0.9, 0.8])
+    target = wf.tensor([0, 0, 1, 0, 1, 0, 1, 0, 0])
+    query = wf.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])  # the third one has nothing relevant
+    expected = {
+        tm.RetrievalMAP(): (1 + (1 / 2 + 2 / 3) / 2) / 3, tm.RetrievalMRR(): (1 + 1 / 2) / 3,
+        tm.RetrievalPrecision(top_k=2): (1 / 2 + 1 / 2) / 3, tm.RetrievalRPrecision(): 1.5 / 3,
+        tm.RetrievalRecall("skip", top_k=2): 3 / 4, tm.RetrievalHitRate(top_k=1): 1 / 3,
+        tm.RetrievalFallOut(top_k=1): (0 + 1 / 2 + 1 / 2) / 3, tm.RetrievalAUROC(): 1.5 / 3,
+        tm.RetrievalMRR("pos", aggregation="median"): 1.0,
+        tm.RetrievalPrecision(top_k=4, adaptive_k=True): (1 / 3 + 2 / 4) / 3,
+    }  # fmt: skip
+    for metric, value in expected.items():
+        metric.update(preds[:4], target[:4], query[:4])
+        metric.update(preds[4:], target[4:], indexes=query[4:])
+        assert metric.compute().item() == pytest.approx(value), metric
+    gain = tm.functional.retrieval_normalized_dcg  # an example of torchmetrics
+    found = gain(wf.tensor([0.1, 0.2, 0.3, 4.0, 70.0]), wf.tensor([10, 0, 0, 1, 5]))
+    assert found.item() == pytest.approx(0.6957, abs=1e-4)
+    with pytest.raises(ArgumentError, match="relevant documents of each query"):
+        tm.RetrievalMAP("error")(preds, target, query)
+    with pytest.raises(ArgumentError, match="relevances 0 and 1"):
+        tm.RetrievalMAP()(preds, 2 * target, query)
+
+
+def test_summaries_share_words_with_true_ones():
+    said, true = ["My name is John"], [["Is your name John", "a b"]]
+    score = tm.ROUGEScore(rouge_keys=("rouge1", "rouge2", "rougeL"))  # an example of torchmetrics
+    found = {k: round(v.item(), 4) for k, v in score(said, true).items()}
+    assert found["rouge1_fmeasure"] == 0.75 and found["rougeL_recall"] == 0.5
+    assert found["rouge2_precision"] == 0.0
+    mean = tm.functional.rouge_score(said, true, "avg", rouge_keys="rouge1")
+    assert mean["rouge1_fmeasure"].item() == pytest.approx(0.375)
+    a, b = [["a", "b", "c"], ["d"]], [["a", "c"], ["d", "b"]]
+    assert rouge_lsum(a, b) == (1.0, 1.0, 1.0)
+    words = tm.WordInfoLost()(["this is the end"], ["this is an end now"])
+    assert words.item() == pytest.approx(1 - 3 / 4 * 3 / 5)
+
+
+def test_metrics_are_tracked_over_epochs_and_batches():
+    tracker = tm.MetricTracker(tm.MetricCollection([tm.MeanSquaredError(), tm.R2Score()]))
+    window, extremes = tm.RunningMean(2), tm.MinMaxMetric(tm.MeanSquaredError())
+    for error in (2.0, 1.0, 3.0):
+        tracker.increment()
+        x = wf.tensor([0.0, 1.0, 5.0])
+        tracker.update(x + error, x)
+        window.update(error)
+        extremes.update(wf.tensor([error]), wf.tensor([0.0]))
+        seen = extremes.compute()
+    best, step = tracker.best_metric(return_step=True)
+    assert best["MeanSquaredError"] == 1 and step == {"MeanSquaredError": 1, "R2Score": 1}
+    assert window.compute().item() == 2 and window(5.0).item() == 5
+    assert [round(seen[k].item(), 4) for k in ("raw", "max", "min")] == [4.6667, 4.6667, 2.5]
+    with pytest.raises(ArgumentError, match="expected maximize"):
+        tm.MetricTracker(tm.MeanMetric())
+    with pytest.raises(StateError, match="increment"):
+        tm.MetricTracker(tm.MeanSquaredError()).compute()

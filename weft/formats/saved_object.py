@@ -84,14 +84,8 @@ class Folding:
         if self._is_tensor(x):
             parts = self._fold(x)
             return x if parts is None else self._numbered(x, {SAVED: "tensor", **parts})
-        if isinstance(x, tuple) and hasattr(x, "_fields"):
-            return {SAVED: "tuple", "name": _importable(x, type(x)), "items": list(x)}
         if isinstance(x, Mapping | list | tuple):
-            if isinstance(x, Mapping) and SAVED in x:
-                raise ValueError(f"names besides {SAVED!r}, got it in the {type(x).__name__}")
-            if isinstance(x, Mapping) and not all([type(key) in (str, int) for key in x]):
-                return {SAVED: "dict", "items": [list(item) for item in x.items()]}
-            return x
+            return _container(x)
         if isinstance(x, Enum):
             return {SAVED: "name", "name": f"{_importable(x, type(x))}.{x.name}"}
         if isinstance(x, set | frozenset):
@@ -113,10 +107,26 @@ class Folding:
         return {**parts, "number": number, "state": state}
 
 
+def _container(x: Any) -> Any:
+    """What is saved for a dict, a list or a tuple."""
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return {SAVED: "tuple", "name": _importable(x, type(x)), "items": list(x)}
+    if isinstance(x, Mapping):
+        if SAVED in x:
+            raise ValueError(f"names besides {SAVED!r}, got it in the {type(x).__name__}")
+        if not all([type(key) in (str, int) for key in x]):
+            return {SAVED: "dict", "items": [list(item) for item in x.items()]}
+    return x
+
+
 def _of_numpy(x: Any) -> dict[str, Any]:
     """What is saved for an array or a scalar of NumPy."""
     if x.dtype.kind in "biufc":
-        return {SAVED: "array", "data": np.asarray(x).view(_Kept), "scalar": x.ndim == 0}
+        return {
+            SAVED: "array",
+            "data": np.asarray(x).view(_Kept),
+            "scalar": isinstance(x, np.generic),
+        }
     return {
         SAVED: "items",
         "dtype": x.dtype.str,

@@ -1,10 +1,11 @@
-"""Metrics of text: perplexity and BLEU."""
+"""Metrics of text: perplexity, BLEU and ROUGE."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -14,9 +15,9 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64, int64
 from weft.metrics.metric import Array, Merge, Metric, Totals, given
 from weft.ops.loss.classification import cross_entropy
-from weft.ops.metric.text import bleu
+from weft.ops.metric.text import bleu, pieces, rouge_l, rouge_lsum, rouge_n
 
-__all__ = ["BLEU", "Perplexity"]
+__all__ = ["BLEU", "ROUGE", "Perplexity"]
 
 _NONE: Final = -(2**63)  # is no token
 _losses = recorded(cross_entropy, differentiable=False)
@@ -99,14 +100,14 @@ class BLEU(Metric):
                 f"BLEU: expected a list of references for each of {len(preds)} translations, got "
                 f"{len(target)}"
             )
-        found, pieces = np.zeros((2, self.n_gram), np.int64)
+        found, count = np.zeros((2, self.n_gram), np.int64)
         lengths = np.zeros(2, np.int64)
         for text, references in zip(preds, target, strict=True):
-            self._count(_tokens(text), [_tokens(r) for r in references], found, pieces, lengths)
-        return {"found": found, "pieces": pieces, "lengths": lengths}
+            self._count(_tokens(text), [_tokens(r) for r in references], found, count, lengths)
+        return {"found": found, "pieces": count, "lengths": lengths}
 
     def _count(
-        self, text: list[Any], references: list[list[Any]], found: Array, pieces: Array,
+        self, text: list[Any], references: list[list[Any]], found: Array, count: Array,
         lengths: Array,
     ) -> None:  # fmt: skip
         """Add one translation; of references equally near in length, the shorter counts."""
@@ -115,24 +116,95 @@ class BLEU(Metric):
         nearest = min((abs(len(r) - len(text)), len(r)) for r in references)[1]
         lengths += (len(text), nearest)
         for i in range(self.n_gram):
-            own = _pieces(text, i + 1)
+            own = pieces(text, i + 1)
             most: Counter[tuple[Any, ...]] = Counter()
             for reference in references:
-                most |= _pieces(reference, i + 1)
+                most |= pieces(reference, i + 1)
             found[i] += (own & most).total()
-            pieces[i] += own.total()
+            count[i] += own.total()
 
     def value(self, totals: Totals) -> float:
         """From 0 to 1."""
-        found, pieces = totals["found"].astype(float), totals["pieces"].astype(float)
+        found, count = totals["found"].astype(float), totals["pieces"].astype(float)
         own, reference = totals["lengths"].tolist()
-        return bleu(found, pieces, own, reference, smooth=self.smooth)
+        return bleu(found, count, own, reference, smooth=self.smooth)
 
 
 def _tokens(text: Tokens) -> list[Any]:
     return text.split() if isinstance(text, str) else list(text)
 
 
-def _pieces(tokens: Sequence[Any], length: int) -> Counter[tuple[Any, ...]]:
-    rows: Iterable[tuple[Any, ...]] = zip(*[tokens[i:] for i in range(length)], strict=False)
-    return Counter(rows)
+class ROUGE(Metric):
+    """Overlaps of texts with true ones: precision, recall and F1 by name, such as `rouge1_recall`.
+
+    Args:
+        keys: of `"rouge1"` to `"rouge9"`, `"rougeL"` and `"rougeLsum"`.
+        best: of several true texts, whether the nearest one counts, else the mean.
+        normalizer: changes a text; by default letters are lower, and others spaces.
+        tokenizer: gives the words of a text; by default those between spaces.
+        sentences: gives the sentences of a text, for `"rougeLsum"`.
+        stem: gives the stem of a word.
+    """
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "sum", "count": "sum"}
+
+    def __init__(
+        self, keys: Sequence[str], best: bool = True,
+        normalizer: Callable[[str], str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        sentences: Callable[[str], Sequence[str]] = str.splitlines,
+        stem: Callable[[str], str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        known = [*[f"rouge{n}" for n in range(1, 10)], "rougeL", "rougeLsum"]
+        if odd := sorted(set(keys).difference(known)):
+            raise ArgumentError.here(f"ROUGE: expected keys of {known}, got {odd}")
+        self.keys, self._best, self._sentences, self._stem = list(keys), best, sentences, stem
+        self._normalizer = normalizer or (lambda x: re.sub(r"[^a-z0-9]+", " ", x.lower()))
+        self._tokenizer = tokenizer or str.split
+
+    def part(self, preds: Any, target: Any) -> dict[str, Any]:
+        """Texts, and for each a true one or a list of them."""
+        texts: list[str] = [preds] if isinstance(preds, str) else list(preds)
+        given: list[Any] = [target] if isinstance(target, str) else list(target)
+        if len(texts) == 1 and len(given) > 1:
+            given = [given]
+        rows = [[x] if isinstance(x, str) else list(x) for x in given]
+        if len(texts) != len(rows):
+            raise ShapeError.here(f"ROUGE: expected true texts of each of {len(texts)}, got {rows}")
+        found = [self._nearest(text, true) for text, true in zip(texts, rows, strict=True)]
+        return {"total": np.sum(found, 0), "count": len(found)}
+
+    def _words(self, text: str) -> list[str]:
+        words = self._tokenizer(self._normalizer(text))
+        if self._stem is not None:
+            words = [self._stem(word) if len(word) > 3 else word for word in words]
+        return [word for word in words if word]
+
+    def _nearest(self, text: str, true: Sequence[str]) -> Array:
+        """The figures of a text, (keys, 3)."""
+        each = np.array([self._figures(text, other) for other in true])
+        if not self._best:
+            return each.mean(0)
+        return each[each[:, :, 2].argmax(0), np.arange(len(self.keys))]
+
+    def _figures(self, a: str, b: str) -> list[tuple[float, float, float]]:
+        own, true = self._words(a), self._words(b)
+        found: list[tuple[float, float, float]] = []
+        for key in self.keys:
+            if key == "rougeLsum":
+                found.append(rouge_lsum(*[[*map(self._words, self._sentences(x))] for x in (a, b)]))
+            else:
+                n = key.removeprefix("rouge")
+                found.append(rouge_l(own, true) if n == "L" else rouge_n(own, true, int(n)))
+        return found
+
+    def value(self, totals: Totals) -> dict[str, float]:
+        """The means, from 0 to 1."""
+        means = totals["total"] / totals["count"]
+        names = ("precision", "recall", "fmeasure")
+        return {
+            f"{key}_{name}": float(x)
+            for key, row in zip(self.keys, means, strict=True)
+            for name, x in zip(names, row, strict=True)
+        }

@@ -21,6 +21,7 @@ from weft.optim.radam import RAdam as RAdam
 from weft.optim.rmsprop import RMSprop as RMSprop
 from weft.optim.rprop import Rprop as Rprop
 from weft.optim.sgd import SGD as SGD
+from weft.optim.sparse_adam import SparseAdam as SparseAdam
 from weft.optim.zero_redundancy import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
 
 exports.gather(globals(), "lr_scheduler", "swa_utils")

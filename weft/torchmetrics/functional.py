@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from weft.torchmetrics import classification, image, regression
+from weft.torchmetrics import classification, image, regression, retrieval
 
-_FUNCTIONS = {**classification.FUNCTIONS, **regression.FUNCTIONS, **image.FUNCTIONS}
+_FUNCTIONS = {
+    **classification.FUNCTIONS,
+    **regression.FUNCTIONS,
+    **image.FUNCTIONS,
+    **retrieval.FUNCTIONS,
+}
 globals().update(_FUNCTIONS, __all__=sorted(_FUNCTIONS))

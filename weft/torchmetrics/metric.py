@@ -327,6 +327,9 @@ class Counted(Metric):
 
 def tensors(value: Any) -> Any:
     """A metric's value as tensors: floats as float32."""
+    if isinstance(value, dict):
+        found: dict[str, Any] = value
+        return {name: tensors(x) for name, x in found.items()}
     if isinstance(value, tuple):
         return tuple(map(tensors, value))
     if isinstance(value, list):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -35,10 +36,13 @@ __all__ = [
     "PearsonCorrCoef",
     "Perplexity",
     "R2Score",
+    "ROUGEScore",
     "SpearmanCorrCoef",
     "SymmetricMeanAbsolutePercentageError",
     "WeightedMeanAbsolutePercentageError",
     "WordErrorRate",
+    "WordInfoLost",
+    "WordInfoPreserved",
 ]
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 """The functions by name; `weft.torchmetrics.functional` offers them."""
@@ -169,6 +173,43 @@ def _edits(split: Callable[[str], Sequence[Any]], longest: bool = False) -> Buil
     return lambda: Summed(part)
 
 
+def _information(lost: bool) -> Build:
+    """The part of words that true and predicted texts share; or that they do not."""
+
+    def part(preds: Any, target: Any) -> tuple[Any, Any]:
+        texts = [[x] if isinstance(x, str) else list(x) for x in (preds, target)]
+        pairs = [(a.split(), b.split()) for a, b in zip(*texts, strict=True)]
+        right = sum(max(len(a), len(b)) - edit_distance(a, b) for a, b in pairs)
+        return right, np.array([[len(a), len(b)] for a, b in pairs]).sum(0)
+
+    def figure(right: Any, lengths: Any) -> Any:
+        kept = right * right / (lengths[0] * lengths[1])
+        return 1 - kept if lost else kept
+
+    return lambda: Summed(part, figure)
+
+
+def _rouge(
+    use_stemmer: bool, normalizer: Any, tokenizer: Any, accumulate: str, rouge_keys: Any
+) -> metrics.ROUGE:
+    """ROUGE with the sentences and stems of NLTK."""
+    keys = (rouge_keys,) if isinstance(rouge_keys, str) else rouge_keys
+    if accumulate not in ("best", "avg"):
+        raise ArgumentError.here(f"expected accumulate 'best' or 'avg', got {accumulate!r}")
+    more: dict[str, Any] = {}
+    if use_stemmer or "rougeLsum" in keys:
+        try:
+            nltk: Any = importlib.import_module("nltk")
+        except ImportError:
+            raise ArgumentError.here(
+                "ROUGEScore: expected NLTK for stems and 'rougeLsum', got none; install: "
+                "pip install nltk, or give rouge_keys without 'rougeLsum'"
+            ) from None
+        more["sentences"] = nltk.sent_tokenize
+        more["stem"] = nltk.stem.porter.PorterStemmer().stem if use_stemmer else None
+    return metrics.ROUGE(keys, accumulate == "best", normalizer, tokenizer, **more)
+
+
 _EPS: Final = 1.17e-06  # the least denominator of relative errors, as in torchmetrics
 MeanSquaredError = _define(
     "MeanSquaredError", "The mean of squared differences.", _error, squared=True, num_outputs=1
@@ -281,4 +322,27 @@ CharErrorRate = _define(
 MatchErrorRate = _define(
     "MatchErrorRate", "Wrong, missing and needless words, over the words of the longer texts.",
     _edits(str.split, longest=True),
+)  # fmt: skip
+WordInfoLost = _define(
+    "WordInfoLost", "The part of words that true and predicted texts do not share.",
+    _information(lost=True),
+)  # fmt: skip
+WordInfoPreserved = _define(
+    "WordInfoPreserved", "The part of words that true and predicted texts share.",
+    _information(lost=False),
+)  # fmt: skip
+ROUGEScore = _define(
+    "ROUGEScore",
+    "How many n-grams, and which subsequences, texts share with true ones.",
+    _rouge,
+    use_stemmer=False,
+    normalizer=None,
+    tokenizer=None,
+    accumulate="best",
+    rouge_keys=("rouge1", "rouge2", "rougeL", "rougeLsum"),
+)
+FUNCTIONS["rouge_score"] = made_function(
+    "rouge_score", __name__, "Precision, recall and F1 of what texts share with true ones.",
+    {"accumulate": "best"} | {k: v for k, v in ROUGEScore.order.items() if k != "accumulate"},
+    _rouge,
 )  # fmt: skip

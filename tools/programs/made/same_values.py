@@ -80,6 +80,15 @@ class Same:
     def randperm(self, n, **options):
         return self.torch.from_numpy(self.rng.permutation(n))
 
+    def random_split(self, dataset, lengths, generator=None):
+        if all(n <= 1 for n in lengths) and sum(lengths) == 1:
+            lengths = [int(n * len(dataset)) for n in lengths]
+            for i in range(len(dataset) - sum(lengths)):
+                lengths[i % len(lengths)] += 1
+        order, ends = self.rng.permutation(len(dataset)).tolist(), np.cumsum(lengths)
+        subset = self.torch.utils.data.Subset
+        return [subset(dataset, order[e - n : e]) for n, e in zip(lengths, ends, strict=True)]
+
     def bernoulli(self, x, *args, **options):
         p = x.detach().numpy()
         return self.tensor(self.uniform(p.shape) < p, x)
@@ -116,6 +125,7 @@ class Same:
             setattr(torch, name, getattr(self, name))
         torch.nn.functional.dropout = self.dropout
         torch.nn.Dropout.forward = lambda layer, x: self.dropout(x, layer.p, layer.training)
+        data.random_split = self.random_split
         data.RandomSampler.__iter__ = lambda own: iter(self.randperm(len(own.data_source)).tolist())
         data.SubsetRandomSampler.__iter__ = lambda own: iter(
             [own.indices[i] for i in self.rng.permutation(len(own.indices))]

@@ -225,6 +225,8 @@ class EMAWeightAveraging(WeightAveraging):
     """`WeightAveraging` with an exponential moving average.
 
     Args:
+        device: the processor, or `None`.
+        use_buffers: whether buffers are averaged as well.
         decay: from 0 to 1; 0.999 averages over about a thousand steps.
         update_every_n_steps: average after each n-th step.
         update_starting_at_step: the first step that is averaged, counted from 0.
