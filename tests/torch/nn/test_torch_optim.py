@@ -301,3 +301,29 @@ def test_gradients_through_several_updates():
     q = [1.0, 2.0]  # p1 = p0 - p0^2 / 4, p2 = p1 - (p0^2 / 2 + p1^2) / 4
     slopes = [(1 - a / 2) - (a + 2 * (a - a * a / 4) * (1 - a / 2)) / 4 for a in q]
     np.testing.assert_allclose(x.grad.tolist(), slopes, rtol=1e-6)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_sparse_adam_leaves_other_rows(whole):
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal((6, 3)).astype("f4")
+    tables = [lib.nn.Embedding(6, 3, sparse=True) for lib in (torch, wf)]
+    for table, lib in zip(tables, (torch, wf), strict=True):
+        with lib.no_grad():
+            table.weight.copy_(lib.tensor(start))
+    options = {"lr": 0.1, "betas": (0.8, 0.99), "maximize": whole}
+    both = [
+        lib.optim.SparseAdam(t.parameters(), **options)
+        for lib, t in zip((torch, wf), tables, strict=True)
+    ]
+    for step in range(5):
+        rows = rng.integers(0, 4 if step < 3 else 6, 5)
+        for table, made, lib in zip(tables, both, (torch, wf), strict=True):
+            made.zero_grad()
+            (table(lib.tensor(rows)) ** 3).sum().backward()
+            if lib is wf and whole:  # a gradient that was looked at is stored whole
+                table.weight.grad = wf.tensor(table.weight.grad.numpy())
+            made.step()
+    np.testing.assert_allclose(tables[1].weight.detach().numpy(), tables[0].weight.detach(), 1e-5)
+    saved = [made.state_dict()["state"][0]["exp_avg_sq"].numpy() for made in both]
+    np.testing.assert_allclose(saved[1], saved[0], rtol=1e-5)
