@@ -339,6 +339,17 @@ def test_a_samplers_iteration_may_use_that_of_its_kind():
     assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5]]
 
 
+@pytest.mark.parametrize("kind", [RandomSampler, SubsetRandomSampler, DistributedSampler])
+def test_a_samplers_iteration_that_uses_its_kinds_goes_on(kind):
+    own = type("Own", (kind,), {"__iter__": lambda s: reversed(list(kind.__iter__(s)))})
+    values = (range(12), 2, 1) if kind is DistributedSampler else (range(6),)
+    running = iter(DataLoader(range(12), 2, sampler=own(*values)))
+    next(running)
+    later = DataLoader(range(12), 2, sampler=own(*values))
+    later.load_state_dict(running.state_dict())
+    assert [b.tolist() for b in later] == [b.tolist() for b in running]
+
+
 class Named(Dataset):
     def __len__(self):
         return 3

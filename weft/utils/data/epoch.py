@@ -56,6 +56,8 @@ class _Run:
         if _ordered_by_place(sampler):
             yield from self._ordered(sampler, 1 if batches is None else batches.batch_size)
             return
+        if _is_drawn(sampler):
+            sampler.planned = self.seed
         for number, keys in enumerate(batches if batches is not None else sampler):
             if number >= self.given and number not in self.beyond:
                 yield number, Numbered(keys, self.seed, number)
@@ -173,6 +175,12 @@ def _ordered_by_place(sampler: Any) -> bool:
     return isinstance(sampler, OrderSampler) and type(sampler).__iter__ is OrderSampler.__iter__
 
 
+def _is_drawn(sampler: Any) -> bool:
+    """Whether a generator gives the seed of each pass, also where a subclass asks its base."""
+    kind = type(sampler)
+    return isinstance(sampler, OrderSampler) and kind.fresh_seed is OrderSampler.fresh_seed
+
+
 def _key(key: Any) -> Any:
     return key.item() if isinstance(key, np.generic) else key
 
@@ -231,7 +239,8 @@ class Pass:
     def _fresh_seeds(self) -> tuple[int, int]:
         """The seed of the order, and that of what workers draw, both from the generators."""
         sampler, own = _sampler_of(self.loader), self.loader.generator or default_generator
-        if not _ordered_by_place(sampler) or isinstance(sampler, SequentialSampler):
+        known = _ordered_by_place(sampler) and not isinstance(sampler, SequentialSampler)
+        if not (known or _is_drawn(sampler)):
             seed = own.next()
             return seed, base_seed(seed)
         seed = sampler.fresh_seed()

@@ -41,9 +41,15 @@ class Sampler(Generic[T]):
 
 
 class OrderSampler(Sampler[int]):
-    """An order that can be computed at any position, given a seed."""
+    """An order that can be computed at any position, given a seed.
+
+    Attributes:
+        planned: the seed of the next pass, if a loader has drawn it: a subclass whose `__iter__`
+            calls this one goes on from a saved position.
+    """
 
     generator: Generator | None = None
+    planned: int | None = None
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -57,7 +63,8 @@ class OrderSampler(Sampler[int]):
         return (self.generator or default_generator).next()
 
     def __iter__(self) -> Iterator[int]:
-        seed, size = self.fresh_seed(), len(self)
+        seed, self.planned = self.planned, None
+        seed, size = self.fresh_seed() if seed is None else seed, len(self)
         for start in range(0, size, _BLOCK):
             found = self.take(np.arange(start, min(start + _BLOCK, size)), seed)
             yield from found.tolist() if isinstance(found, np.ndarray) else found
