@@ -79,16 +79,18 @@ def page(folder: Path, added: Path | None = None) -> str:
         count[f"{kind} all"] += 1
         count[f"{kind} run"] += bool(ours and ours["code"] == 0)
         count[f"{kind} peer"] += bool(theirs and theirs["code"] == 0)
+        count[f"{kind} both"] += bool(ours and theirs and ours["code"] and theirs["code"])
         cells = (kind, link_of(program), outcome(theirs), outcome(ours), losses(values.get(key)))
         rows.append(f"| {' | '.join(cells)} |")
-    lines = [f"| {k} | {count[f'{k} all']} | {count[f'{k} peer']} | {count[f'{k} run']} |"
+    parts = ("all", "peer", "run", "both")
+    lines = [f"| {k} | {' | '.join([str(count[f'{k} {x}']) for x in parts])} |"
              for k in KINDS.values()]  # fmt: skip
     head = (Path(__file__).parent / "page.md").read_text().rstrip("\n")
     return "\n".join(
         [
             head, "",
-            "| kind | drawn | run under the original | run under Weft |",
-            "|---|---:|---:|---:|",
+            "| kind | drawn | run under the original | run under Weft | stop in both |",
+            "|---|---:|---:|---:|---:|",
             *lines, "",
             "| kind | program | the original | Weft | losses |", "|---|---|---|---|---|", *rows, "",
             *later(added),
