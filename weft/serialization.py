@@ -41,8 +41,8 @@ def save(obj: Any, path: str | os.PathLike[str] | IO[bytes]) -> None:
     """Write tensors to a safetensors file, atomically.
 
     A dict of tensors becomes a file that other libraries read by the same names. Dicts, lists and
-    tuples may be nested and hold numbers, strings, booleans and `None` as well; keys are strings or
-    integers. `requires_grad` is not saved.
+    tuples may be nested and hold numbers, strings, booleans and `None` as well. `requires_grad` is
+    not saved.
 
     Objects of classes that can be imported, such as whole modules, are saved as the class's name
     and the object's state; parameters that are shared stay shared. `load` needs
