@@ -355,23 +355,3 @@ def test_summaries_share_words_with_true_ones():
     assert rouge_lsum(a, b) == (1.0, 1.0, 1.0)
     words = tm.WordInfoLost()(["this is the end"], ["this is an end now"])
     assert words.item() == pytest.approx(1 - 3 / 4 * 3 / 5)
-
-
-def test_metrics_are_tracked_over_epochs_and_batches():
-    tracker = tm.MetricTracker(tm.MetricCollection([tm.MeanSquaredError(), tm.R2Score()]))
-    window, extremes = tm.RunningMean(2), tm.MinMaxMetric(tm.MeanSquaredError())
-    for error in (2.0, 1.0, 3.0):
-        tracker.increment()
-        x = wf.tensor([0.0, 1.0, 5.0])
-        tracker.update(x + error, x)
-        window.update(error)
-        extremes.update(wf.tensor([error]), wf.tensor([0.0]))
-        seen = extremes.compute()
-    best, step = tracker.best_metric(return_step=True)
-    assert best["MeanSquaredError"] == 1 and step == {"MeanSquaredError": 1, "R2Score": 1}
-    assert window.compute().item() == 2 and window(5.0).item() == 5
-    assert [round(seen[k].item(), 4) for k in ("raw", "max", "min")] == [4.6667, 4.6667, 2.5]
-    with pytest.raises(ArgumentError, match="expected maximize"):
-        tm.MetricTracker(tm.MeanMetric())
-    with pytest.raises(StateError, match="increment"):
-        tm.MetricTracker(tm.MeanSquaredError()).compute()

@@ -2,7 +2,8 @@
 
 Four files, one row a line; `#` begins a comment:
 
-- `modules.txt`: a module, then Weft's modules that answer for it, the first with a name wins;
+- `modules.txt`: a module, or several as `a.{b,c}`, then Weft's modules that answer for it, the
+  first with a name wins;
 - `names.txt`: a name that has another name or place in Weft, then that place;
 - `later.txt`: a name that packages import at their top and most programs do not use: it is given,
   and raises where it is used; `a.b.*` is a module without names;
@@ -57,11 +58,16 @@ def modules() -> dict[str, tuple[str, ...]]:
     >>> modules()["torch.nn.modules.container"]
     ('weft.nn',)
     """
-    rows = {
-        name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("modules.txt")]
-    }
+    parts = [row.partition(" ") for row in _rows("modules.txt")]
+    rows = {name: to.strip() for several, _, to in parts for name in _each(several)}
     rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows | _aliased(rows)
     return {name: tuple(to.split()) for name, to in rows.items()}
+
+
+def _each(several: str) -> list[str]:
+    """The names that `a.{b,c}` stands for."""
+    start, _, rest = several.partition("{")
+    return [start + leaf for leaf in rest.rstrip("}").split(",")] if rest else [several]
 
 
 def _parents(paths: Iterable[str]) -> set[str]:

@@ -19,7 +19,6 @@ from weft.torchmetrics import image as image
 from weft.torchmetrics import regression as regression
 from weft.torchmetrics import retrieval as retrieval
 from weft.torchmetrics import segmentation as segmentation
-from weft.torchmetrics import wrappers as wrappers
 from weft.torchmetrics.aggregation import *
 from weft.torchmetrics.classification import *
 from weft.torchmetrics.collection import MetricCollection as MetricCollection
@@ -27,16 +26,8 @@ from weft.torchmetrics.image import *
 from weft.torchmetrics.metric import Metric as Metric
 from weft.torchmetrics.regression import *
 from weft.torchmetrics.retrieval import *
-from weft.torchmetrics.wrappers import *
 
 _exports.gather(
-    globals(),
-    "aggregation",
-    "classification",
-    "functional",
-    "image",
-    "regression",
-    "retrieval",
+    globals(), "aggregation", "classification", "functional", "image", "regression", "retrieval",
     "segmentation",
-    "wrappers",
-)
+)  # fmt: skip

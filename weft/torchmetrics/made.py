@@ -11,10 +11,6 @@ from weft.torchmetrics.metric import Counted, tensors
 Build = Callable[..., Any]
 REQUIRED: Final = object()
 """The default of an argument that must be given."""
-LOWER: Final = ("Error", "Divergence", "Perplexity", "Hamming", "FallOut", "Lost")
-"""Parts of the names of metrics whose smaller values are better."""
-UNORDERED: Final = ("StatScores", "Curve", "ROC", "ConfusionMatrix")
-"""Parts of the names of metrics that are no single numbers, but for areas."""
 
 
 class Made(Counted):
@@ -55,10 +51,7 @@ def made_class(
     name: str, module: str, doc: str, order: Mapping[str, Any], build: Build
 ) -> type[Made]:
     """The class of a metric."""
-    known = "AUROC" in name or not any(word in name for word in UNORDERED)
-    higher = not any(word in name for word in LOWER) if known else None
     space = {"order": order, "build": staticmethod(build), "__module__": module, "__doc__": doc}
-    space |= {"higher_is_better": higher}
     return type(name, (Made,), space)
 
 
