@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 from weft.eager.record.listing.call_routine import Pull, Ready, backward, forward, sum_of
@@ -49,33 +50,53 @@ class Way:
             to the other outputs, which the memory of the first one consists of; if `SPLIT`, the
             outputs are what the memory of the input consists of.
         places: where the types of the outputs are found, as `type_at` takes it.
-        sizes: what a lister has found of the outputs.
+        reads: the inputs that are read, once it is `prepared`.
+        ready: how it is computed then; `None` if memory is divided.
+        own: whether all outputs have memory of their own.
+        sizes: for the types of the outputs the bytes of an element, the place of the first size
+            among those of the plan, and the rank.
     """
 
-    __slots__ = ("_ready", "parts", "places", "pull", "sizes")
+    __slots__ = ("own", "parts", "places", "pull", "reads", "ready", "sizes")
 
     def __init__(
         self, places: Sequence[int], pull: Pull | None = None, parts: int = 0,
         ready: Ready | None = None,
     ) -> None:  # fmt: skip
-        self.places = places
-        self.pull = pull
-        self.parts = parts
-        self.sizes: Any = None
-        self._ready = ready
+        self.places: Final = places
+        self.pull: Final = pull
+        self.parts: Final = parts
+        self.ready = ready
+        self.reads: Collection[int] | None = None
+        self.own = False
+        self.sizes: list[tuple[int, int, int]] = []
 
-    def ready(self, record: Record) -> Ready | None:
-        """How it is computed at the sizes of a record; `None` if memory is divided.
+    def prepared(self, step: Step) -> Collection[int]:
+        """Finds the routine at the sizes of a step; returns which inputs are read.
 
         Raises:
-            NoRoutineError: it has no routine.
+            NoRoutineError: there is none.
         """
-        if self._ready is None and self.parts >= 0:
-            if self.parts:
-                self._ready = sum_of(type_at(record, self.places[0]), self.parts)
-            else:
-                self._ready = forward(record)
-        return self._ready
+        record = step.record
+        if self.ready is None and self.parts >= 0:
+            kind = type_at(record, self.places[0])
+            self.ready = sum_of(kind, self.parts) if self.parts else forward(record)
+        if self.ready is None:
+            self.reads = range(len(step.inputs))
+        else:
+            routine = self.ready.case.routine
+            self.reads = routine.reads
+            count = len(routine.results)
+            self.own = routine.results == (*range(routine.inputs, routine.inputs + count),)
+        plan = record.plan
+        types = (*plan.types, *reversed(plan.given))  # as places are
+        ranks = [len(known(kind.shape)) for kind in (*plan.given, *plan.types)]
+        begins = [*accumulate([0, *ranks])]
+        begins = [*begins[len(plan.given) : -1], *reversed(begins[: len(plan.given)])]
+        self.sizes = [
+            (t.dtype.size, begins[i], len(known(t.shape))) for i in self.places for t in (types[i],)
+        ]
+        return self.reads
 
 
 class Step(NamedTuple):

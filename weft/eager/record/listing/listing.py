@@ -5,13 +5,11 @@ A listing does not depend on sizes, so one serves all recordings that differ in 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.backward_calls import (
     JOIN,
     MOST_DENSE,
@@ -32,7 +30,7 @@ from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.library.formula import packed
 from weft.library.kernel_list import KernelList, Row
-from weft.library.routine import NoRoutineError, Routine
+from weft.library.routine import NoRoutineError
 from weft.ops.declaration import Op
 
 
@@ -175,14 +173,13 @@ class Calls:
             [isinstance(y, Lazy) and y.array is not None for y in results]
         ):
             return None
-        places = [*range(len(results))]
-        if is_join(record):
-            count = len(record.inputs)
-            way = Way([*places, *[~i for i in range(count)]], None, JOIN)
-            outputs = (*results, *[Temporary() for _ in range(count)])
-            return Step(record, way, record.inputs, outputs)
         way = self._ways.get(record.plan)
         if way is None:
+            places, count = range(len(results)), len(record.inputs)
+            if is_join(record):
+                way = Way([*places, *[~i for i in range(count)]], None, JOIN)
+                outputs = (*results, *[Temporary() for _ in range(count)])
+                return Step(record, way, record.inputs, outputs)
             way = self._ways[record.plan] = Way(places)
         return Step(record, way, record.inputs, results)
 
@@ -218,20 +215,9 @@ class _Sizes:
         return 8 * (self._end + len(self._rest))
 
 
-class _Numbered(NamedTuple):
-    """A step on values by number: the leaves first, then what is computed.
-
-    Attributes:
-        place: the number of the call.
-        routine: none if memory is divided.
-        inputs: -1 is one that is not computed, as only its type is read.
-    """
-
-    place: int
-    step: Step
-    routine: Routine | None
-    inputs: list[int]
-    outputs: range
+_Numbered = tuple[int, Step, Sequence[int], range]
+"""A step and the number of its call, on values by number: the leaves first, then what is computed;
+-1 is an input that is not computed, as only its type is read."""
 
 
 class _Lister:
@@ -259,7 +245,7 @@ class _Lister:
         kept = frozenset([self._root.get(n, n) for n in numbers])
         owned = tuple([
             (y, Kind(place, at))
-            for place, step, _, _, ys in steps
+            for place, step, _, ys in steps
             if not kept.isdisjoint(ys)
             for y, at in _own(step, ys)
             if y in kept and y not in self._constant
@@ -272,7 +258,7 @@ class _Lister:
         kernels = KernelList(rows, self._count, given)
         roots = tuple([n if n in self._inner else self._root.get(n, n) for n in numbers])
         updates, guard = self._updates(steps, roots)
-        listed = [Listed(i, s.way.pull, s.way.parts, s.way.places[0]) for i, s, _, _, _ in steps]
+        listed = [Listed(i, s.way.pull, s.way.parts, s.way.places[0]) for i, s, _, _ in steps]
         return Listing(
             tuple(listed), kernels, tuple(self._fills), roots, owned, updates, guard,
             self._sizes.rest, self._sizes.bytes,
@@ -286,15 +272,15 @@ class _Lister:
         Nothing may read the leaf later, and nothing may fail any more.
         """
         homes = dict(zip(roots, self._structure.homes, strict=True))
-        if max(homes.values(), default=-1) < 0 or any(
-            [s.routine and s.routine.calls for s in steps]
-        ):
+        ways = {step.way: step.way.ready for _, step, _, _ in steps}
+        routines = {way: ready and ready.case.routine for way, ready in ways.items()}
+        if max(homes.values(), default=-1) < 0 or any([r and r.calls for r in routines.values()]):
             return {}, 0  # Ctrl-C may end a call of Python
         found: dict[int, int] = {}
         first, read = len(steps), set(roots)
         for i in range(len(steps) - 1, -1, -1):
-            _, _, routine, inputs, ys = steps[i]
-            inputs = [self._root.get(n, n) for n in inputs]
+            _, step, inputs, ys = steps[i]
+            inputs, routine = [self._root.get(n, n) for n in inputs], routines[step.way]
             if routine is None:
                 read.update(inputs)
                 continue
@@ -312,31 +298,22 @@ class _Lister:
 
     def _row(self, each: _Numbered, given: frozenset[int], dead: Sequence[int]) -> Row:
         """A step as native code takes it."""
-        place, (record, way, _, _), _, inputs, ys = each
-        sizes, plan = self._sizes, record.plan
-        begin = sizes.begins[place]
-        if way.sizes is None:
-            way.sizes = _places(plan, way.places)
+        place, (record, way, _, _), inputs, ys = each
+        begin, is_shared = self._sizes.begins[place], record.plan.pattern.shared
         outputs: list[int] = []
-        firsts: list[int] = []
-        for y, (item, offset, rank) in zip(ys, way.sizes, strict=True):
-            if plan.pattern.shared:
-                first = begin + offset
-            else:  # the plan has no sizes, as it is for one size alone
-                shape = known(type_at(record, way.places[len(firsts)]).shape)
-                first = sizes.add(shape)
-            firsts.append(first)
-            outputs += (
-                y, self._place_of.get(y, -1), self._constant.get(y, -1), y in given, item, first,
-                rank,
-            )  # fmt: skip
-        ready = way.ready(record)
-        if ready is None:
+        for y, at, (item, offset, rank) in zip(ys, way.places, way.sizes, strict=True):
+            first = begin + offset
+            if not is_shared:  # the plan has no sizes, as it is for one size alone
+                first = self._sizes.add(known(type_at(record, at).shape))
+            same, constant = self._place_of.get(y, -1), self._constant.get(y, -1)
+            outputs += (y, same, constant, y in given, item, first, rank)
+        if way.ready is None:
             if way.parts == SPLIT:
                 outputs, inputs = [inputs[0], -1, -1, 1, 0, 0, 0, *outputs], []
             return Row(None, 0, 0, inputs, outputs, dead)
-        begin = firsts[0] if way.parts else begin
-        return Row(ready.call.choice, begin, ready.case.layout, inputs, outputs, dead)
+        if way.parts:
+            begin = outputs[5]
+        return Row(way.ready.call.choice, begin, way.ready.case.layout, inputs, outputs, dead)
 
     def _needed(self, outputs: tuple[Key, ...]) -> list[tuple[Step, tuple[Key, ...]]]:
         """The steps that matter, in order, with what their inputs are computed as."""
@@ -350,41 +327,41 @@ class _Lister:
             for step in reversed(steps):
                 if wanted.isdisjoint(step.outputs):
                     continue
-                ready, inputs = step.way.ready(step.record), calls.keys(step.inputs)
+                inputs, reads = calls.keys(step.inputs), step.way.reads
+                if reads is None:
+                    reads = step.way.prepared(step)
                 found.append((step, inputs))
-                reads = range(len(inputs)) if ready is None else ready.case.routine.reads
                 wanted.update([inputs[i] for i in reads])
         return found[::-1]
 
     def _numbered(self, step: Step, keys: Sequence[Key]) -> _Numbered:
         record, way, _, results = step
-        ready, find = way.ready(record), self._number.get
-        routine = None if ready is None else ready.case.routine
+        find = self._number.get
         inputs = [find(x, -1) for x in keys]
         if -1 in inputs:
-            reads = range(len(inputs)) if routine is None else routine.reads
-            for i in reads:
+            for i in way.reads or ():
                 inputs[i] = self._numbered_key(keys[i])
         first = self._count
         self._count += len(results)
         ys = range(first, self._count)
         self._number.update(zip(results, ys, strict=True))
-        if routine is None:
+        if way.ready is None:
             whole, parts = (ys[0], ys[1:]) if way.parts == JOIN else (inputs[0], ys)
             self._root.update(dict.fromkeys(parts, self._root.get(whole, whole)))
             self._inner.update(parts)
-        else:
-            for y, result in zip(ys, routine.results, strict=True):
-                if result != routine.inputs + y - first:
-                    self._note_same(y, result - routine.inputs, inputs, ys)
-        return _Numbered(self._place[record], step, routine, inputs, ys)
+        elif not way.own:
+            for y, result in zip(ys, way.ready.case.routine.results, strict=True):
+                self._note_same(y, result - len(inputs), inputs, ys)
+        return self._place[record], step, inputs, ys
 
     def _note_same(self, y: int, result: int, inputs: Sequence[int], ys: range) -> None:
-        """Notes that a value is an input, another result, or a constant."""
+        """Notes what a value is if it is an input, another result, or a constant."""
         if result >= len(ys):
             self._constant[y] = result - len(ys)
             return
         same = inputs[result] if result < 0 else ys[result]
+        if same == y:
+            return
         self._place_of[y] = same
         self._root[y] = self._root.get(same, same)
         if same in self._inner:
@@ -406,7 +383,7 @@ class _Lister:
         for y, same in self._root.items():
             root[y] = same
         found: list[Sequence[int]] = []
-        for _, _, _, inputs, ys in reversed(steps):
+        for _, _, inputs, ys in reversed(steps):
             used = {root[n] for n in (*inputs, *ys)}  # a few of them are not read
             used -= seen
             seen |= used
@@ -419,12 +396,3 @@ def _own(step: Step, ys: Sequence[int]) -> Sequence[tuple[int, int]]:
     way = step.way
     last = 0 if way.parts == SPLIT else 1 if way.parts == JOIN else len(ys)
     return [*zip(ys[:last], way.places, strict=False)]
-
-
-def _places(plan: Plan, places: Sequence[int]) -> list[tuple[int, int, int]]:
-    """For types the bytes of an element, the place of the first size in the plan, and the rank."""
-    types = (*plan.given, *plan.types)
-    ranks = [len(known(kind.shape)) for kind in types]
-    begins = [0, *itertools.accumulate(ranks)]
-    at = [len(plan.given) + place if place >= 0 else ~place for place in places]
-    return [(types[i].dtype.size, begins[i], ranks[i]) for i in at]
