@@ -62,6 +62,10 @@ def batch(
             f"vmap: expected a flag for each of {len(function.inputs)} inputs and a positive size,"
             f" got {len(mapped)} flags and size {size}"
         )
+    key = function, tuple(mapped), size, fresh_bits
+    known = _known.get(key)
+    if known is not None:
+        return known
     pairs = zip(function.input_types, mapped, strict=True)
     types = [_batch_type(t, size) if m else t for t, m in pairs]
     found: list[bool] = []
@@ -76,7 +80,14 @@ def batch(
     own |= {"captured": function.captured, "backward": function.backward}
     if function.backward is not None and any(mapped):
         own["backward"] = _Backward(function.backward, tuple(mapped), tuple(found), size)
-    return Batched(**own, mapped=tuple(found))
+    if len(_known) >= MOST_KNOWN:
+        _known.clear()
+    result = _known[key] = Batched(**own, mapped=tuple(found))
+    return result
+
+
+MOST_KNOWN: Final = 1 << 8  # forgotten together
+_known: Final[dict[Any, Batched]] = {}
 
 
 def _batch_type(kind: TensorType, size: int) -> TensorType:

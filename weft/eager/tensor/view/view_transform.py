@@ -49,11 +49,7 @@ def layout(x: Handle) -> Array:
 def placed(x: Handle) -> tuple[Any, Array, int]:
     """The root base of a view, its `layout`, and the byte offset at which it begins."""
     looks.count += 1
-    chain: list[Lens] = []
-    root, view = x, x.view_of
-    while view is not None:
-        chain.append(view.lens)
-        root, view = view.base, view.base.view_of
+    root, chain = _chain(x)
     kind = root.lazy.type
     there = start = np.empty(known(kind.shape), np.dtype((np.void, kind.dtype.size)))
     for lens in reversed(chain):
@@ -78,7 +74,51 @@ def memory_of(x: Handle) -> Array:
 def is_dense(x: Handle) -> bool:
     """Whether the elements of a tensor or view are contiguous in memory."""
     looks.count += 1
-    return x.view_of is None or layout(x).flags.c_contiguous
+    return x.view_of is None or _lies(x, None)
+
+
+def fits(x: Handle, shape: tuple[int, ...]) -> bool:
+    """Whether the memory of a tensor or view can be viewed in another shape."""
+    looks.count += 1
+    return x.view_of is None or _lies(x, shape)
+
+
+MOST_LAYOUTS: Final = 1 << 10  # forgotten together
+_layouts: Final[dict[Any, bool]] = {}
+
+
+def _lies(x: Handle, shape: tuple[int, ...] | None) -> bool:
+    """Whether a view's elements can be viewed in a shape; `None`: whether they are contiguous.
+
+    That follows from the shape of its base and from the views in between, which mostly come again.
+    """
+    root, chain = _chain(x)
+    if not all([type(lens) in _PLAIN for lens in chain]):
+        return _lies_now(x, shape)
+    key = (root.lazy.type.shape, shape, *chain)
+    found = _layouts.get(key)
+    if found is None:
+        if len(_layouts) >= MOST_LAYOUTS:
+            _layouts.clear()
+        found = _layouts[key] = _lies_now(x, shape)
+    return found
+
+
+def _lies_now(x: Handle, shape: tuple[int, ...] | None) -> bool:
+    there = layout(x)
+    if shape is None:
+        return there.flags.c_contiguous
+    return np.may_share_memory(there, reshaped(there, shape)) or not there.size
+
+
+def _chain(x: Handle) -> tuple[Any, list[Lens]]:
+    """The root base of a view, and the views from the last one to that."""
+    chain: list[Lens] = []
+    root, view = x, x.view_of
+    while view is not None:
+        chain.append(view.lens)
+        root, view = view.base, view.base.view_of
+    return root, chain
 
 
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
@@ -369,3 +409,7 @@ class Diagonal:
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
         return apply(_with_diagonal, (base, part), **asdict(self))
+
+
+_PLAIN: Final = frozenset({Shaped, Permuted, Expanded, Detached, Cut, Row, Diagonal})
+"""Views that equal others of the same numbers."""
