@@ -8,6 +8,7 @@ applies to gradients and is differentiable.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -62,10 +63,13 @@ def batch(
             f"vmap: expected a flag for each of {len(function.inputs)} inputs and a positive size,"
             f" got {len(mapped)} flags and size {size}"
         )
-    key = function, tuple(mapped), size, fresh_bits
-    known = _known.get(key)
-    if known is not None:
-        return known
+    return _batched(function, tuple(mapped), size, fresh_bits)
+
+
+@functools.lru_cache(1 << 8)  # equal functions, as those traced again, are batched once
+def _batched(
+    function: Subgraph, mapped: tuple[bool, ...], size: int, fresh_bits: bool
+) -> Batched:  # fmt: skip
     pairs = zip(function.input_types, mapped, strict=True)
     types = [_batch_type(t, size) if m else t for t, m in pairs]
     found: list[bool] = []
@@ -79,15 +83,8 @@ def batch(
     own = {f.name: getattr(traced, f.name) for f in fields(traced)}
     own |= {"captured": function.captured, "backward": function.backward}
     if function.backward is not None and any(mapped):
-        own["backward"] = _Backward(function.backward, tuple(mapped), tuple(found), size)
-    if len(_known) >= MOST_KNOWN:
-        _known.clear()
-    result = _known[key] = Batched(**own, mapped=tuple(found))
-    return result
-
-
-MOST_KNOWN: Final = 1 << 8  # forgotten together
-_known: Final[dict[Any, Batched]] = {}
+        own["backward"] = _Backward(function.backward, mapped, tuple(found), size)
+    return Batched(**own, mapped=tuple(found))
 
 
 def _batch_type(kind: TensorType, size: int) -> TensorType:

@@ -88,14 +88,11 @@ class Way:
             self.reads = routine.reads
             count = len(routine.results)
             self.own = routine.results == (*range(routine.inputs, routine.inputs + count),)
-        plan = record.plan
-        types = (*plan.types, *reversed(plan.given))  # as places are
-        ranks = [len(known(kind.shape)) for kind in (*plan.given, *plan.types)]
-        begins = [*accumulate([0, *ranks])]
-        begins = [*begins[len(plan.given) : -1], *reversed(begins[: len(plan.given)])]
-        self.sizes = [
-            (t.dtype.size, begins[i], len(known(t.shape))) for i in self.places for t in (types[i],)
-        ]
+        given, kinds = record.plan.given, (*record.plan.given, *record.plan.types)
+        ranks = [len(known(kind.shape)) for kind in kinds]
+        begins = [*accumulate(ranks, initial=0)]
+        at = [len(given) + place if place >= 0 else ~place for place in self.places]
+        self.sizes = [(kinds[i].dtype.size, begins[i], ranks[i]) for i in at]
         return self.reads
 
 
@@ -204,16 +201,13 @@ class BackwardPass:
         most = len(parts) if narrow else MOST_TERMS
         while len(parts) > 1:  # in order, so that a few routines serve sums of any length
             total, terms = Temporary(), parts[:most]
-            way = self._way((record.plan, place, len(terms)), [place], None, len(terms))
+            like = record.plan, place, len(terms)
+            way = self._ways.get(like)
+            if way is None:
+                way = self._ways[like] = Way([place], None, len(terms))
             self.steps.append(Step(record, way, tuple(terms), (total,)))
             parts[:most] = [total]
         return parts[0]
-
-    def _way(self, key: Any, *parts: Any) -> Way:
-        found = self._ways.get(key)
-        if found is None:
-            found = self._ways[key] = Way(*parts)
-        return found
 
     def _visit(self, call: Record) -> None:
         results, inputs, plan, reached = self._results[call], call.inputs, call.plan, self._reached

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from weft.eager.record.listing.backward_calls import (
@@ -188,33 +189,6 @@ def _is_recomputed(called: object) -> bool:
     return isinstance(called, Op) and called.facts.again is not None
 
 
-class _Sizes:
-    """Where the sizes of records are: those of their plans, one after another."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.begins: list[int] = []
-        self._end = 0
-        self._rest: list[int] = []
-        for record in records:
-            self.begins.append(self._end)
-            self._end += len(record.plan.packed) // 8
-
-    def add(self, sizes: Sequence[int]) -> int:
-        """The place of sizes that are in no plan: behind the others."""
-        self._rest += sizes
-        return self._end + len(self._rest) - len(sizes)
-
-    @property
-    def rest(self) -> bytes:
-        """What was added."""
-        return packed(self._rest)
-
-    @property
-    def bytes(self) -> int:
-        """Of all sizes."""
-        return 8 * (self._end + len(self._rest))
-
-
 _Numbered = tuple[int, Step, Sequence[int], range]
 """A step and the number of its call, on values by number: the leaves first, then what is computed;
 -1 is an input that is not computed, as only its type is read."""
@@ -226,7 +200,9 @@ class _Lister:
     def __init__(self, structure: Structure) -> None:
         self._structure = structure
         self._calls = Calls(structure)
-        self._sizes = _Sizes(structure.records)
+        counts = [len(record.plan.packed) // 8 for record in structure.records]
+        *self._begins, self._end = accumulate(counts, initial=0)  # of the sizes of each plan
+        self._rest: list[int] = []  # sizes that are in no plan, behind the others
         self._place = {record: i for i, record in enumerate(structure.records)}
         self._number: dict[Key, int] = {x: i for i, x in enumerate(structure.leaves)}
         self._number.update({x: self._number[first] for x, first in structure.same})
@@ -261,7 +237,7 @@ class _Lister:
         listed = [Listed(i, s.way.pull, s.way.parts, s.way.places[0]) for i, s, _, _ in steps]
         return Listing(
             tuple(listed), kernels, tuple(self._fills), roots, owned, updates, guard,
-            self._sizes.rest, self._sizes.bytes,
+            packed(self._rest), 8 * (self._end + len(self._rest)),
         )  # fmt: skip
 
     def _updates(
@@ -299,12 +275,13 @@ class _Lister:
     def _row(self, each: _Numbered, given: frozenset[int], dead: Sequence[int]) -> Row:
         """A step as native code takes it."""
         place, (record, way, _, _), inputs, ys = each
-        begin, is_shared = self._sizes.begins[place], record.plan.pattern.shared
+        begin, is_shared = self._begins[place], record.plan.pattern.shared
         outputs: list[int] = []
         for y, at, (item, offset, rank) in zip(ys, way.places, way.sizes, strict=True):
             first = begin + offset
             if not is_shared:  # the plan has no sizes, as it is for one size alone
-                first = self._sizes.add(known(type_at(record, at).shape))
+                first = self._end + len(self._rest)
+                self._rest += known(type_at(record, at).shape)
             same, constant = self._place_of.get(y, -1), self._constant.get(y, -1)
             outputs += (y, same, constant, y in given, item, first, rank)
         if way.ready is None:
