@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from weft.eager.record.call.interned_type import intern
 from weft.eager.record.call.placed_type import refuse_placed
 from weft.eager.record.call.plan import Plan, accepted_input, plan_of, recall, remember
 from weft.eager.record.pending.access import array_of
-from weft.eager.record.pending.lazy import Drawn, Lazy, Record, Tracer, begun, serials
+from weft.eager.record.pending.lazy import Drawn, Lazy, Tracer, begun, serials
 from weft.eager.record.pending.mode import Setting
 from weft.eager.record.pending.state import trace
 from weft.eager.record.recognition.structure import is_cut, needed
@@ -188,52 +188,13 @@ def _closed(
     used = [x for r in records for x in r.inputs] + list(outputs)
     outside = dict.fromkeys(x for x in used if x not in produced and x not in arguments)
     refuse_placed([x.type for x in used])
-    fixed = [x for x in outside if constants and _is_constant(x)]
-    key = None if fixed else _key(records, (*arguments, *outside), outputs)
-    found = None if key is None else _known.get(key)
-    if found is None:
-        found = _graph_of(records, arguments, outside, outputs, fixed)
-        if len(_known) >= MOST_KNOWN:
-            _known.clear()
-        if key is not None:
-            _known[key] = found
-    return found, tuple([x for x in outside if x not in fixed] if fixed else outside)
-
-
-MOST_KNOWN: Final = 1 << 8  # forgotten together; they keep plans alive
-_known: Final[dict[Any, Subgraph]] = {}
-
-
-def _key(
-    records: Sequence[Record], inputs: Sequence[Lazy], outputs: Sequence[Lazy]
-) -> tuple[Any, ...] | None:
-    """What the graph of records depends on; `None` for calls that do not come again."""
-    number = {x: i for i, x in enumerate(inputs)}
-    key: list[Any] = [x.type for x in inputs]
-    count = len(inputs)
-    for record in records:
-        pattern = record.plan.pattern
-        if pattern.called is None and not pattern.traced:
-            return None
-        key += (record.plan, is_cut(record))
-        key += [number[x] for x in record.inputs]
-        number.update({y: count + y.index for y in record.outputs})
-        count += len(record.results)
-    return (len(inputs), *key, *[number[y] for y in outputs])
-
-
-def _graph_of(
-    records: Sequence[Record], arguments: Sequence[Lazy], outside: Iterable[Lazy],
-    outputs: Sequence[Lazy], fixed: Sequence[Lazy],
-) -> Subgraph:  # fmt: skip
-    """The graph from arguments and outside values to outputs; `fixed` ones are constants."""
-    captured = [x for x in outside if x not in fixed]
     graph = Graph()
     env: dict[Lazy, Cotangent] = {}
     with graph.as_default():
-        for lazy in fixed:
+        for lazy in [x for x in outside if constants and _is_constant(x)]:
             env[lazy] = constant_of(array_of(lazy))
-        for lazy in (*arguments, *captured):
+            del outside[lazy]
+        for lazy in (*arguments, *outside):
             env[lazy] = catalogue.placeholder(dtype=lazy.type.dtype, shape=lazy.type.shape)
         for record in records:
             values = [accepted_input(env[x], record.plan) for x in record.inputs]
@@ -246,8 +207,8 @@ def _graph_of(
         results = tuple([dense(env[y]) for y in outputs])
         order = toposort(graph, [y.node for y in results])
     nodes = tuple([n for n in order if op_of(n) is not placeholder])
-    inputs = tuple([dense(env[x]) for x in (*arguments, *captured)])
-    return Subgraph(inputs, results, nodes, len(captured))
+    inputs = tuple([dense(env[x]) for x in (*arguments, *outside)])
+    return Subgraph(inputs, results, nodes, len(outside)), tuple(outside)
 
 
 def _is_constant(lazy: Lazy) -> bool:
