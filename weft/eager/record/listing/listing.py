@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from weft.eager.record.listing.backward_calls import (
+    DENSE_SHARE,
     JOIN,
     MOST_DENSE,
     SPLIT,
@@ -28,7 +29,7 @@ from weft.eager.record.listing.call_routine import Pull, backward, forward, sum_
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, meet_values
 from weft.ir.node import TensorType
-from weft.ir.shape import known
+from weft.ir.shape import known, size
 from weft.library.formula import packed
 from weft.library.kernel_list import KernelList, Row
 from weft.library.routine import NoRoutineError
@@ -144,7 +145,7 @@ class Calls:
         self._ways: dict[Any, Way] = {}
         last = max([r.serial for r in records if r.plan.follows], default=-1)
         takes_rows = any([plan.pattern.takes_rows for plan in plans])
-        most = 0 if any([plan.pattern.needs_rows for plan in plans]) else MOST_DENSE
+        most = 0 if any([plan.pattern.needs_rows for plan in plans]) else _most_dense(structure)
         for i, record in enumerate(records):
             if not record.plan.follows:
                 self.gradients.append(())
@@ -183,6 +184,12 @@ class Calls:
                 return Step(record, way, record.inputs, outputs)
             way = self._ways[record.plan] = Way(places)
         return Step(record, way, record.inputs, results)
+
+
+def _most_dense(structure: Structure) -> int:
+    """Elements of the largest array whose gradient is dense if it could be row-sparse."""
+    given = sum([size(known(x.type.shape)) for x in structure.leaves])
+    return max(MOST_DENSE, given // DENSE_SHARE)
 
 
 def _is_recomputed(called: object) -> bool:
