@@ -63,8 +63,9 @@ def test_wide_and_deep(run: Any) -> None:
 @pytest.mark.parametrize(
     ("model", "steps", "least"),
     [
-        ("mlp", 60, 0.8), ("cnn", 60, 0.6), ("resnet", 40, 0.7), ("vit", 60, 0.3),
+        ("mlp", 60, 0.8), ("cnn", 60, 0.6), ("resnet", 40, 0.7),
         pytest.param("vgg", 60, 0.4, marks=pytest.mark.slow),
+        pytest.param("vit", 60, 0.3, marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_images(run: Any, model: str, steps: int, least: float) -> None:
@@ -73,6 +74,7 @@ def test_images(run: Any, model: str, steps: int, least: float) -> None:
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+@pytest.mark.slow  # texts are continued in tests/models
 def test_complete(run: Any, tmp_path: Path) -> None:
     common = ("--model", str(tmp_path / "model.pt"), "--prompt", "def __init__(se", "--count", "8")
     first, text = run("complete", "--steps", "20", *common)
@@ -135,6 +137,7 @@ def test_translation(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_attention(run: Any) -> None:
     (exact, letters), text = run("attention", "--steps", "120")
     assert letters > 0.5
@@ -142,6 +145,7 @@ def test_attention(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_one_to_many(run: Any) -> None:
     right, text = run("one_to_many", "--steps", "150")
     assert right > 0.5
@@ -154,6 +158,7 @@ def test_many_to_one(run: Any) -> None:
     assert printed(text, "after 28 rows: accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_many_to_many(run: Any) -> None:
     (accuracy, usual), text = run("many_to_many", "--steps", "100")
     assert accuracy > usual + 0.2
