@@ -1,4 +1,4 @@
-"""Axes that a kernel covers whole become channels: values, shapes, and the same bits everywhere."""
+"""Kernels that cover an axis whole, or nearly: values, shapes, and the same bits everywhere."""
 
 import random
 
@@ -18,8 +18,8 @@ from weft.transform.interpreter import evaluate
 ATTRS = ("strides", "padding", "dilation", "groups")
 
 
-def drawn(seed):
-    """Shapes of image and weights, and attributes, with at least one whole axis."""
+def drawn(seed, nearly=False):
+    """Shapes of image and weights, and attributes, with at least one axis covered whole, or nearly."""
     draw = random.Random(seed)
     rank = draw.choice((1, 2, 2, 2, 3))
     whole = [draw.random() < 0.5 for _ in range(rank)]
@@ -27,7 +27,7 @@ def drawn(seed):
     image, taps, pads, strides, dilation = [], [], [], [], []
     for covered in whole:
         size = draw.randint(2, 9)
-        image.append(size)
+        image.append(size + (draw.randint(1, 3) if covered and nearly else 0))
         taps.append(size if covered else draw.randint(1, size))
         pads.append((0, 0) if covered else (draw.randint(0, 2), draw.randint(0, 2)))
         strides.append(draw.randint(1, 3))
@@ -57,7 +57,7 @@ def values(step, arrays):
     return evaluate(step.graph, step.graph.outputs, feeds)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_values_stay_and_no_whole_axis_remains(seed):
     step, arrays = step_of(*drawn(seed))
     after = prune(whole_axes(step))
@@ -65,16 +65,33 @@ def test_values_stay_and_no_whole_axis_remains(seed):
     found = [n for n in after.graph.nodes if n.op.startswith("conv")]
     assert len(found) == 3
     for expected, actual in zip(values(step, arrays), values(after, arrays), strict=True):
-        np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
     again = prune(whole_axes(after))
     assert [n.op for n in again.graph.nodes] == [n.op for n in after.graph.nodes]
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_gradients_of_few_outputs_are_sums_over_outputs(seed):
+    x, w, attrs = drawn(seed, nearly=True)
+    attrs["padding"] = ((1, 2), *attrs["padding"][1:]) if seed % 3 else attrs["padding"]
+    step, arrays = step_of(x, w, attrs)
+    after = prune(whole_axes(step))
+    verify_types(after.graph)
+    for expected, actual in zip(values(step, arrays), values(after, arrays), strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_gradient_of_few_outputs_visits_few_zeros():
+    step, _ = step_of((2, 20, 20, 3), (15, 15, 3, 4), {})
+    (node,) = [n for n in whole_axes(step).graph.nodes if n.op == "conv_grad_input"]
+    assert (node.attrs["shape"], node.attrs["strides"]) == ((2, 90, 90, 3), (15, 15))
 
 
 @pytest.mark.parametrize(
     ("x", "w", "attrs"),
     [
-        ((2, 6, 5, 3), (3, 4, 3, 4), {}),  # nearly whole
-        ((2, 6, 5, 3), (3, 5, 3, 4), {"padding": ((0, 0), (1, 0))}),  # two outputs
+        ((2, 6, 7, 3), (3, 4, 3, 4), {}),  # four outputs
+        ((2, 6, 4, 3), (3, 4, 3, 4), {"padding": ((0, 0), (1, 0))}),  # two outputs
         ((2, 1, 1, 3), (1, 1, 3, 4), {}),  # nothing to fold
     ],
 )
@@ -83,9 +100,9 @@ def test_other_axes_stay(x, w, attrs):
     assert [n.op for n in whole_axes(step).graph.nodes] == [n.op for n in step.graph.nodes]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_programs_and_the_library_give_the_bits_of_each_other_near_the_reference(seed):
-    shape, weights, attrs = drawn(seed)
+    shape, weights, attrs = drawn(seed, nearly=seed % 2 == 1)
     step, arrays = step_of(shape, weights, attrs)
     x, w = (wf.tensor(a, requires_grad=True) for a in arrays)
     rank = len(shape) - 2

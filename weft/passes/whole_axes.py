@@ -1,9 +1,12 @@
-"""Makes axes that a convolution's kernel covers whole a part of its channels.
+"""Convolutions whose kernel covers an axis of the image whole, or nearly.
 
-Such an axis has one output: the convolution is a matmul there. A kernel for convolutions would
-visit as many zeros around the cotangent as the image has positions:
+An axis that it covers whole has one output. It becomes a part of the channels:
 
     conv(x[n, h, w, c], k[t, w, c, f])  ->  conv(x[n, h, 1, w * c], k[t, 1, w * c, f])
+
+Along an axis with few outputs, the gradient of the image is the sum of what each output adds. A
+kernel for convolutions would visit the zeros around the cotangent for each position of the image,
+of which there are many more than outputs.
 """
 
 from __future__ import annotations
@@ -18,8 +21,15 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import known
 from weft.ops.convolution.convolution import conv, conv_grad_input, conv_grad_weight
 from weft.ops.declaration import Op, op_of
+from weft.ops.elementwise.arithmetic import add_n
+from weft.ops.indexing.slicing import cut, unslice
 from weft.ops.shape.reshape import reshape, transpose
 from weft.passes.step import Step
+
+FEW: Final = 8
+"""Maximum outputs of an axis whose gradient is summed output by output."""
+WASTE: Final = 2
+"""Minimum positions of the image for each one that a step of the window adds."""
 
 Dims = tuple[int, ...]
 
@@ -128,14 +138,62 @@ def _conv(node: Node) -> Value | None:
     return reshape(y, shape=node.types[0].shape)
 
 
+def _has_few_outputs(node: Node, axis: int) -> bool:
+    g, w, image = (known(v.shape) for v in (*node.inputs, node.outputs[0]))
+    stride, dilation = node.attrs["strides"][axis - 1], node.attrs["dilation"][axis - 1]
+    if dilation != 1 or w[axis - 1] <= stride:
+        return False
+    return bool(1 <= g[axis] <= FEW and image[axis] > WASTE * stride * g[axis])
+
+
+def _by_output(node: Node) -> Value | None:
+    """The gradient of the image with windows that do not overlap along axes with few outputs; then
+    their sum.
+    """
+    g, w = node.inputs
+    shape = known(node.types[0].shape)
+    kind = node.types[0].dtype
+    axes = [a for a in range(1, len(shape) - 1) if _has_few_outputs(node, a)]
+    if not axes or (kind.is_floating and kind.size < 4):  # half precision would round each part
+        return None
+    attrs: dict[str, Any] = {**node.attrs, "shape": list(shape)}
+    attrs |= {name: list(node.attrs[name]) for name in ("strides", "padding")}
+    for a in axes:
+        taps = known(w.shape)[a - 1]
+        attrs["shape"][a] = known(g.shape)[a] * taps
+        attrs["strides"][a - 1], attrs["padding"][a - 1] = taps, (0, 0)
+    attrs |= {name: tuple(attrs[name]) for name in ("shape", "strides", "padding")}
+    total = conv_grad_input(g, w, **attrs)
+    for a in axes:
+        stride, padding = node.attrs["strides"][a - 1], node.attrs["padding"][a - 1]
+        total = _overlapped(total, a, shape[a], known(w.shape)[a - 1], stride, padding)
+    return total
+
+
+def _overlapped(
+    x: Value, axis: int, size: int, taps: int, stride: int, padding: tuple[int, int]
+) -> Value:
+    """Adds up windows that lie one after another at their places in an axis of a size."""
+    shape = list(known(x.shape))
+    count, shape[axis] = shape[axis] // taps, size + sum(padding)
+    parts: list[Value] = []
+    for i in range(count):
+        begin, end = [0] * len(shape), list(shape)
+        begin[axis], end[axis] = i * stride, i * stride + taps
+        part = cut(x, axis, i * taps, (i + 1) * taps)
+        parts.append(unslice(part, shape=tuple(shape), begin=tuple(begin), end=tuple(end)))
+    total = add_n(*parts) if count > 1 else parts[0]
+    return cut(total, axis, padding[0], padding[0] + size)
+
+
 def _grad_input(node: Node) -> Value | None:
     g, w = node.inputs
     f = _folding(known(node.types[0].shape), known(w.shape), node)
     if f is None:
-        return None
+        return _by_output(node)
     inner = reshape(g, shape=f.output_shape(known(g.shape)))
     x = conv_grad_input(inner, f.of_weights(w), shape=f.image_shape, **f.window())
-    return f.to_image(x)
+    return f.to_image(_by_output(x.node) or x)
 
 
 def _grad_weight(node: Node) -> Value | None:
@@ -154,7 +212,7 @@ RULES: Final[Mapping[Op, Callable[[Node], Value | None]]] = {
 
 
 def whole_axes(step: Step) -> Step:
-    """Folds the whole axes of all convolutions into channels."""
+    """Rewrites convolutions whose kernels cover axes whole, or nearly."""
     if not any(op_of(node) in RULES for node in step.graph.nodes):
         return step
 
