@@ -19,7 +19,7 @@ ATTRS = ("strides", "padding", "dilation", "groups")
 
 
 def drawn(seed, nearly=False):
-    """Shapes of image and weights, and attributes, with at least one axis covered whole, or nearly."""
+    """Shapes and attributes with at least one axis that is covered whole, or nearly."""
     draw = random.Random(seed)
     rank = draw.choice((1, 2, 2, 2, 3))
     whole = [draw.random() < 0.5 for _ in range(rank)]
