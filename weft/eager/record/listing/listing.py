@@ -136,7 +136,7 @@ class Calls:
         if any([x.tracked and first.tracked for x, first in structure.same]):
             raise NoRoutineError
         records = structure.records
-        if any([record.plan.variable or record.plan.boundless for record in records]):
+        if any([record.plan.boundless for record in records]):
             raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
         if any(map(_is_recomputed, records)):
             raise NoRoutineError  # in backward passes, which only a whole program does
