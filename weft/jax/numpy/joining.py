@@ -87,7 +87,7 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct values, sorted; they are read, so the function cannot be traced."""
     without_effect("unique", sorted=sorted)
-    wanted = (return_index, return_inverse, return_counts, axis)
+    wanted: Any = (return_index, return_inverse, return_counts, axis)
     if equal_nan:
         found = given(plain.unique(array_of(ar), *wanted))
     else:

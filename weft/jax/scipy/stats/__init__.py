@@ -3,22 +3,8 @@
 from __future__ import annotations
 
 from weft import exports as _exports
+from weft.jax.scipy.stats import distribution as _distribution
 
-_NAMES = (
-    "bernoulli",
-    "beta",
-    "cauchy",
-    "chi2",
-    "dirichlet",
-    "expon",
-    "gamma",
-    "laplace",
-    "logistic",
-    "multivariate_normal",
-    "norm",
-    "poisson",
-    "t",
-    "uniform",
-)
-_exports.gather(globals(), *_NAMES)
-_exports.lazy(globals(), {"weft.jax.scipy.stats": _NAMES})
+for _name in _distribution.NAMES:
+    globals()[_name] = _distribution.module_of(_name)
+_exports.gather(globals(), *_distribution.NAMES)
