@@ -37,13 +37,9 @@ def _on(function: Function) -> Function:
 
 
 def cond(
-    pred: Any,
-    true_fun: Function,
-    false_fun: Function,
-    *operands: Any,
-    operand: Any = None,
+    pred: Any, true_fun: Function, false_fun: Function, *operands: Any, operand: Any = None,
     linear: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred` is true, otherwise `false_fun(*operands)`."""
     if not callable(false_fun):  # the old form: pred, operand, true_fun, operand, false_fun
         first, true, second, false = true_fun, false_fun, *operands

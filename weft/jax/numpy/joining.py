@@ -101,15 +101,9 @@ def unique(
 
 @public
 def clip(
-    arr: Any = None,
-    /,
-    min: Any = None,
-    max: Any = None,
-    *,
-    a: Any = None,
-    a_min: Any = None,
+    arr: Any = None, /, min: Any = None, max: Any = None, *, a: Any = None, a_min: Any = None,
     a_max: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Values within limits."""
     x = array_of(a if arr is None else arr)
     low, high = (a_min if min is None else min), (a_max if max is None else max)
@@ -206,13 +200,9 @@ __all__ += ["column_stack", "dstack", "hstack", "vstack"]
 
 @public
 def repeat(
-    a: Any,
-    repeats: Any,
-    axis: int | None = None,
-    *,
-    total_repeat_length: Any = None,
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Elements repeated along an axis."""
     refuse_given("repeat", total_repeat_length=total_repeat_length, out_sharding=out_sharding)
     counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
@@ -241,14 +231,9 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 @public
 def einsum(
-    subscripts: Any,
-    /,
-    *operands: Any,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    **_: Any,
-) -> Array:
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto", precision: Any = None,
+    preferred_element_type: Any = None, **_: Any,
+) -> Array:  # fmt: skip
     """Sums of products by indices."""
     without_effect("einsum", optimize=optimize, precision=precision)
     if not isinstance(subscripts, str):
@@ -272,13 +257,9 @@ def _product(name: str) -> Callable[..., Any]:
     face = jaxed(getattr(plain, name))
 
     def product(
-        a: Any,
-        b: Any,
-        *args: Any,
-        precision: Any = None,
-        preferred_element_type: Any = None,
+        a: Any, b: Any, *args: Any, precision: Any = None, preferred_element_type: Any = None,
         **options: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
         without_effect(name, precision=precision)
         found = face(*dtype_promoted(a, b), *args, **options)
         return found if preferred_element_type is None else found.astype(preferred_element_type)

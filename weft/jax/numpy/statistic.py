@@ -25,14 +25,9 @@ __all__: list[str] = []
 
 @public
 def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-) -> Array:
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None,
+) -> Array:  # fmt: skip
     """The covariance of variables in rows."""
     x = plain.atleast_2d(floating_of(m))
     x = x if rowvar or x.shape[0] == 1 else x.T
@@ -116,13 +111,9 @@ def convolve(
 
 @public
 def correlate(
-    a: Any,
-    v: Any,
-    mode: str = "valid",
-    *,
-    precision: Any = None,
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     preferred_element_type: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The discrete correlation of two vectors."""
     return _convolved(a, v, mode, False, precision, preferred_element_type)
 
@@ -215,14 +206,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 @public
 def polyfit(
-    x: Any,
-    y: Any,
-    deg: int,
-    rcond: Any = None,
-    full: bool = False,
-    w: Any = None,
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
     cov: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """The polynomial of a degree that fits points best."""
     if full or cov:
         raise ArgumentError.here("polyfit: expected full=False and cov=False")
