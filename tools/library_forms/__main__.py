@@ -29,7 +29,7 @@ def text(forms: Forms) -> str:
 
 BENCHED = (
     "first:matmul", "first:sampler", "first:resnet50_two", "first:decoder", "first:bert",
-    "first:examples", "first:cells", "repl:total", "repl:elements", "repl:sizes",
+    "first:batches", "first:examples", "first:cells", "repl:total", "repl:elements", "repl:sizes",
     "repl:policy", "repl:episodes", "repl:notebook", "generate:text", "complaints:neuron",
     "complaints:rotation", "complaints:differences", "complaints:search", "lengths:lengths",
 )  # fmt: skip

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from weft.codegen.copy import copy_kernel
 from weft.codegen.lower import lower, written
@@ -51,25 +52,24 @@ class Entry:
         text = text_of(form.key)
         self.text = None if text.endswith(UNKNOWN) else text
         self._anew = anew = bool(_anew)
-        self._packed = [] if anew else _packed(self.text, target)
+        self._listed = [] if anew else _listed(self.text, target)
+        self._packed: list[Variant] = []  # those of the list that sizes have asked for
         self.variants: Final[list[Variant]] = []
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
         self._own: dict[tuple[int, ...], Variant] = {}  # for one size each
         self._sizes = len(form.sizes)
         self._symbolic = True
         self.choice: Final = Choice()
-        if not anew:
-            if self._packed:
-                self._offer()
-            else:
-                self._ask()
+        if not self._listed:
+            self._ask()
+        self._offer()
 
-    def _ask(self) -> None:
-        """Reads what earlier processes have written, once."""
+    def _ask(self) -> Sequence[Variant]:
+        """What this process has written, and earlier ones, which is read once."""
         if not self._asked:
             self._asked = True
             self.variants.extend(_kept(self.key, self._target))
-        self._offer()
+        return self.variants
 
     def _offer(self) -> None:
         found = [v for v in (*self._packed, *self.variants, *self._own.values()) if v.table]
@@ -86,28 +86,60 @@ class Entry:
         Raises:
             CompileError: there is no kernel for it.
         """
-        if not self._asked:
-            self._ask()
-            if any([v.table and v.holds(packed(sizes)) for v in self.variants]):
-                return
-        plain = [v for v in (*self._packed, *self.variants) if not v.table]
-        own = next((v for v in [v.at(sizes) for v in plain] if v), None)
-        if own is None:
+        found = self._holding(sizes)
+        if found is None:
             driver.prestart()  # compilers start while kernels are written
             background.begin(self._target)
-        if own is None and self._symbolic and len(self.variants) < MOST_VARIANTS:
+            found = self._made(group, places, sizes)
+        if not found.has_extents:
+            if len(self._own) >= MOST_OWN:
+                del self._own[next(iter(self._own))]
+            self._own[sizes] = found
+        self._offer()
+
+    def _holding(self, sizes: tuple[int, ...]) -> Variant | None:
+        """A variant that is there for these sizes."""
+        given = packed(sizes)
+        for variant in self._candidates(sizes):
+            if not variant.table:
+                own = variant.at(sizes)
+                if own is not None:
+                    return own
+            elif variant.holds(given):
+                return variant
+        return None
+
+    def _made(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
+        """A new variant for these sizes."""
+        if self._symbolic and len(self.variants) < MOST_VARIANTS:
             made = self._written(group, places, sizes)
             if made is not None and made.table and made.holds(packed(sizes)):
-                self._offer()
-                return
+                return made
             own = None if made is None or made.table else made.at(sizes)
-        if own is None:
-            own = self._for_one_size(group, places, sizes)
-            self._begin(own)
-        if len(self._own) >= MOST_OWN:
-            del self._own[next(iter(self._own))]
-        self._own[sizes] = own
-        self._offer()
+            if own is not None:
+                return own
+        own = self._for_one_size(group, places, sizes)
+        self._begin(own)
+        return own
+
+    def _candidates(self, sizes: Sequence[int]) -> Iterator[Variant]:
+        yield from self._packed
+        yield from self._unpacked(sizes)
+        yield from self._ask()
+
+    def _unpacked(self, sizes: Sequence[int]) -> Iterator[Variant]:
+        """Makes variants of the list in the pack, those that were written for similar sizes first.
+
+        They are tables and formulas, of which a process needs few.
+        """
+        pack = pack_of(self._target)
+        if self._listed and pack is not None:
+            code = functools.partial(_in_pack, pack, self._target)
+            self._listed.sort(key=lambda data: -_distance(data["extents"]["bases"], sizes))
+            while self._listed:
+                self._packed.append(from_data(self._listed[-1], code))
+                del self._listed[-1]
+                yield self._packed[-1]
 
     def at(self, group: Group, places: Sequence[int]) -> Variant:
         """The variant for the sizes of a group alone.
@@ -129,7 +161,7 @@ class Entry:
         return found
 
     def _at(self, sizes: tuple[int, ...]) -> Variant | None:
-        many = (v.at(sizes) for v in (*self._packed, *self.variants))
+        many = (v.at(sizes) for v in self._candidates(sizes))
         return next((v for v in many if v is not None), self._own.get(sizes))
 
     def write(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> None:
@@ -255,15 +287,15 @@ def _in_pack(pack: Pack, target: Target, name: str, offset: int) -> Code:
     return found
 
 
-def _packed(text: str | None, target: Target) -> list[Variant]:
-    """The variants in the pack, if there is one."""
+def _listed(text: str | None, target: Target) -> list[dict[str, Any]]:
+    """The variants in the pack as data, if there is one."""
     pack = pack_of(target)
-    data = None if pack is None or text is None else pack.find(text)
-    if pack is None or data is None:
-        return []
+    return (None if pack is None or text is None else pack.find(text)) or []
 
-    code = functools.partial(_in_pack, pack, target)
-    return [from_data(variant, code) for variant in data]
+
+def _distance(sizes: Sequence[int], others: Sequence[int]) -> float:
+    """How far sizes are from others, in factors of two."""
+    return sum([abs(math.log2(a / b)) for a, b in zip(sizes, others, strict=True)])
 
 
 def _kept(key: str, target: Target) -> list[Variant]:

@@ -143,6 +143,11 @@ class Variant(OfSizes):
         self._only = only
 
     @property
+    def has_extents(self) -> bool:
+        """Whether it is for many sizes."""
+        return self._extents is not None
+
+    @property
     def first(self) -> tuple[int, ...]:
         """The sizes that it was written for."""
         return tuple(self._only if self._extents is None else self._extents.state["bases"])

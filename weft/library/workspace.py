@@ -22,6 +22,8 @@ LAUNCH_NS: Final = 4_000.0
 """... and for each launch, with the barrier behind it; lists that save less run on one thread."""
 MOST_KEPT: Final = 1 << 22  # bytes; larger memory goes back to where tensors find it
 LAUNCHES, SLOTS, BUFFERS = 256, 4096, 256  # at first
+ROUNDING_BITS: Final = 4
+"""Of a number of bytes, as many leading bits are kept."""
 ALIGNMENT: Final = 64
 
 Table = np.ndarray[Any, Any]
@@ -68,9 +70,10 @@ class Workspace:
         """Makes room for what the stitcher had none for."""
         table = self.table
         if table.needed > table.memory:
-            self._memory = empty((table.needed + ALIGNMENT,), Bytes)
+            size = _rounded(table.needed)
+            self._memory = empty((size + ALIGNMENT,), Bytes)
             table.base = -(-address(self._memory) // ALIGNMENT) * ALIGNMENT
-            table.memory = table.needed
+            table.memory = size
         else:
             self._give_rooms(2 * table.launch_room, 2 * table.slot_room)
 
@@ -154,6 +157,12 @@ class Workspace:
         table.units, table.segments = address(units), address(segments)
         table.segment_count = len(segments)
         return units, segments
+
+
+def _rounded(size: int) -> int:
+    """A little more, so that lists of nearly the same size use the same memory again."""
+    step = max(1 << size.bit_length() - ROUNDING_BITS, 1)
+    return -(-size // step) * step
 
 
 _most: Final = [BUFFERS]

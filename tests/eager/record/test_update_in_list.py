@@ -88,3 +88,17 @@ def test_drawn_updates_give_what_numpy_gives(updates):
         for x, y in [*zip(xs, ys, strict=True), *kept]:
             np.testing.assert_array_equal(x.numpy(), y)
     assert sum(updates) > 5
+
+
+def test_a_large_table_beside_large_layers_is_in_the_list(updates, monkeypatch):
+    table, layer = wf.nn.Embedding(1 << 12, 257), wf.nn.Linear(257, 1 << 12)  # above `MOST_DENSE`
+    optimizer = wf.optim.AdamW([*table.parameters(), *layer.parameters()], lr=0.1)
+    before = table.weight.detach().numpy().copy()
+    layer(table(wf.tensor([3, 5, 3]))).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    wf.synchronize()
+    assert updates == [True]  # no whole program was written instead, which updates nothing in place
+    change = before * np.float32(0.999) - table.weight.detach().numpy()
+    assert np.allclose(np.abs(change[[3, 5]]), 0.1, atol=1e-3)
+    assert not change[[2, 4, 6]].any()

@@ -3,7 +3,7 @@
 A pack is installed with Weft, or was made on this machine and is kept in the code cache. It is
 loaded without LLVM and without other processes: its code is copied to memory, and its table filled.
 
-    magic, checksum of what follows (SHA-256)
+    magic, checksum of what follows (CRC-32, for damage alone: the folder is trusted)
     length of the header (uint32), the header (JSON)
     digests of the entries' forms in order (16 bytes each), then where their texts end (uint32 each)
     the texts (JSON), the code
@@ -19,6 +19,7 @@ import ctypes
 import json
 import mmap
 import struct
+import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
 else:
     hashlib = Deferred("hashlib")
 
-MAGIC: Final = b"WEFTPACK\x01\x00\x00\x00"
+MAGIC: Final = b"WEFTPACK\x02\x00\x00\x00"
 FOLDER: Final = fingerprint.ROOT / "library" / "packs"
 """Where packs are installed."""
 FORMS: Final = FOLDER.with_name("forms.txt")
 """The list of what is in packs."""
-START: Final = len(MAGIC) + 32
+START: Final = len(MAGIC) + 4
 """Where the header's length is, behind the checksum."""
 _KEY: Final = 16
 _LENGTH: Final = struct.Struct("<I")
@@ -131,7 +132,7 @@ def sealed(pack: bytes, made_by: str) -> bytes:
     header = {**json.loads(pack[start : start + size]), "made_by": made_by}
     head = json.dumps(header).encode()
     rest = _LENGTH.pack(len(head)) + head + pack[start + size :]
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return MAGIC + _checksum(rest) + rest
 
 
 def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
@@ -150,8 +151,8 @@ def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
         return None
 
 
-def _checksum(content: memoryview) -> bytes:
-    return hashlib.sha256(content).digest()
+def _checksum(content: bytes | memoryview) -> bytes:
+    return zlib.crc32(content).to_bytes(4, "little")
 
 
 def _key(form: str) -> bytes:

@@ -7,6 +7,7 @@ blocks are handed out again, the most recent first, because it may still be in t
 from __future__ import annotations
 
 import math
+import mmap
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,12 +15,16 @@ import numpy as np
 
 from weft.errors import OutOfMemoryError
 from weft.host.memory import LINE as ALIGNMENT
+from weft.host.memory import capacity
 from weft.runtime.flight import LEAF, land, new_lock
 from weft.runtime.memory.arena import no_room, refuse_too_much
 
 Array = np.ndarray[Any, Any]
 SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
-MOST_KEPT: Final = 1 << 29  # bytes of free blocks
+MOST_KEPT: Final = max(1 << 29, capacity() // 16)  # bytes of free blocks
+MAPPED: Final = 4 << 20
+"""Bytes from which on NumPy asks for huge pages. Where memory is fragmented, the system moves
+others' pages to make one, which takes longer than a first run; so such blocks are mapped here."""
 LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
 
 
@@ -94,14 +99,20 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
 
 
 def allocated(make: Callable[..., Array], size: int) -> Array:
-    """Fresh memory.
+    """Fresh memory: `size` bytes.
+
+    Args:
+        make: what makes a small array, `np.empty` or `np.zeros`.
 
     Raises:
         OutOfMemoryError: the system has no more.
     """
     try:
-        return make(size, np.uint8)
-    except MemoryError:
+        if size < MAPPED:
+            return make(size, np.uint8)
+        block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return np.frombuffer(block, np.uint8)
+    except (MemoryError, OSError, OverflowError, ValueError):
         raise OutOfMemoryError(no_room("tensor", size)) from None
 
 

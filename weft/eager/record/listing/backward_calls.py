@@ -81,6 +81,9 @@ def is_join(record: Record) -> bool:
 _JOINS: Final = (REGISTRY["concatenate"], REGISTRY["stack"])
 MOST_DENSE: Final = 1 << 20
 """Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
+DENSE_SHARE: Final = 4
+"""So is a larger one's, of at most this part of all that a structure reads: parameters beside it
+are updated, too, so that it takes little of the time."""
 
 
 MOST_TERMS: Final = 8  # that one routine adds up

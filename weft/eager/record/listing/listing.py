@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.backward_calls import (
+    DENSE_SHARE,
     JOIN,
     MOST_DENSE,
     SPLIT,
@@ -27,7 +28,7 @@ from weft.eager.record.listing.call_routine import Pull, Ready, backward, forwar
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, meet_values
 from weft.ir.node import TensorType
-from weft.ir.shape import known
+from weft.ir.shape import known, size
 from weft.library.formula import packed
 from weft.library.kernel_list import KernelList, Output, Row
 from weft.library.routine import NoRoutineError
@@ -151,7 +152,7 @@ class Calls:
         self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
         last = max([r.serial for r in records if r.plan.follows], default=-1)
         takes_rows = any([r.plan.pattern.takes_rows for r in records])
-        most = 0 if any([r.plan.pattern.needs_rows for r in records]) else MOST_DENSE
+        most = 0 if any([r.plan.pattern.needs_rows for r in records]) else _most_dense(structure)
         for i, record in enumerate(records):
             self.gradients.append(())
             if record.plan.follows:
@@ -182,6 +183,12 @@ class Calls:
                 found.append(Step(record, None, parts, record.inputs, pairs))
             found += steps
         return found
+
+
+def _most_dense(structure: Structure) -> int:
+    """Elements of the largest array whose gradient is dense if it could be row-sparse."""
+    given = sum([size(known(x.type.shape)) for x in structure.leaves])
+    return max(MOST_DENSE, given // DENSE_SHARE)
 
 
 class Sizes:
