@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=8 --dist
 # What needs more than the extra `test`: each has a target of its own.
 OTHERS := --ignore=tests/torch --ignore=tests/ray --ignore=tests/slurm
 
-.PHONY: demo test test-slow test-torch test-ray test-slurm soak attack check format bench wheel clean
+.PHONY: demo test test-target test-slow test-torch test-ray test-slurm soak attack check format bench wheel clean
 
 .venv/base: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -41,6 +41,14 @@ demo: .venv/base
 test: .venv/test
 	$(PYTEST) -m "not slow" $(OTHERS)
 
+# What depends on the instructions of a machine: `WEFT_TARGET=x86-64-v3 make test-target`.
+TARGET_TESTS := $(addprefix tests/,codegen eager/record func library models nn ops optim passes \
+	runtime scipy transform test_accuracy.py test_catalogue.py test_drawn_graphs.py test_exact.py \
+	test_extremes.py test_mixed_precision.py)
+
+test-target: .venv/test
+	$(PYTEST) -m "not slow" $(TARGET_TESTS)
+
 # Jobs of several processes, attacks, suites of other projects: what takes longest.
 test-slow: .venv/test
 	$(PYTEST) -m slow $(OTHERS)
@@ -56,7 +64,7 @@ test-ray: .venv/ray
 test-slurm: .venv/test
 	$(BIN)/python -m pytest -q tests/slurm
 
-# Tests of properties draw other cases each time; `make test` draws the same ones always.
+# Tests of properties draw other cases each time; `make test` always a third as many, the same ones.
 soak: .venv/torch
 	$(PYTEST) --hypothesis-profile=fresh --ignore=tests/ray --ignore=tests/slurm
 
@@ -69,7 +77,6 @@ check: .venv/check
 	$(BIN)/ruff check --no-cache .  # a cache keeps what was local when it was made
 	$(BIN)/pyright
 	$(BIN)/python tests/tools/check_typing.py
-	$(BIN)/python -m pytest -q tests/test_layers.py tests/test_docs.py
 
 format: .venv/check
 	$(BIN)/ruff format .

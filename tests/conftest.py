@@ -1,13 +1,16 @@
 """Property tests draw the same cases in every run, so that a failure comes from the code alone.
 
-`make soak` draws others. A shell that starts the suite in the background has Ctrl-C ignored;
+`make soak` draws others, and more. Cases contain no constants of the source files: Hypothesis would
+read all of them, half of the time of collecting, and draw other cases after each edit.
+A shell that starts the suite in the background has Ctrl-C ignored;
 here it is heard, as the tests of it need. Pytest's hook for what finalizers raise is not the last.
 A child that a test has forked, and that does not end there, is ended before it runs other tests.
 Collecting the tests does without garbage collection. What that has made, and what is alive after
 the tests of a file, is left out of it from then on: its passes would take a seventh of the time.
 Where Python is told to keep no compiled source, it is kept in `build` nevertheless, beside no
 source: else each of some hundred processes would compile all of Weft, half of its time.
-What a test computes three times counts as large, so that its fourth run is a compiled program's.
+What a test computes three times counts as large, so that its fourth run is a compiled program's;
+tests that are not about programs may take the fixture `as_lists` to compile none.
 """
 
 import gc
@@ -26,18 +29,27 @@ if sys.dont_write_bytecode:
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from weft.eager.record.run import stitched_tier
 from weft.host.interrupt import AgainBehindFinalizers
 
-settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("same", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("fresh", deadline=None, print_blob=True)
 settings.load_profile("same")
+providers._get_local_constants = lambda: providers._local_constants
 signal.signal(signal.SIGINT, signal.default_int_handler)
 stitched_tier.LARGE, stitched_tier.COMPILE_SECONDS = 0, 0.0  # type: ignore[misc]
 
 
 OWNER = os.getpid()
+
+
+@pytest.fixture
+def as_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could be compiled stays a list of library kernels, however often it runs."""
+    monkeypatch.setattr(stitched_tier, "LARGE", sys.maxsize)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", sys.maxsize)
 
 
 def pytest_sessionstart() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from weft.ir.dtype import DTYPES, DType
@@ -20,6 +21,16 @@ Array = np.ndarray[Any, Any]
 # Sizes at which kernels change: empty, one, around vectors of 4 to 64 elements and their tails.
 SIZES = (0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65)
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan)
+
+
+def at_most(count: int, **more: Any) -> settings:
+    """Settings of a test that draws so many examples in `make soak`, which draws others each time.
+
+    `make test` draws the same ones always: a third of them.
+    """
+    if settings.get_current_profile_name() != "fresh":
+        count = min(count, max(5, count // 3))
+    return settings(max_examples=count, **more)
 
 
 def dims(low: int = 0, high: int = 65) -> st.SearchStrategy[int]:

@@ -36,6 +36,7 @@ def registry():
     REGISTRY.update(before)
 
 
+@pytest.mark.usefixtures("as_lists")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_the_code_of_a_document_runs(path, registry, capsys):
     namespace = {"__name__": path.stem}

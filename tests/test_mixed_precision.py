@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pairs import compiling_for
+from pairwise import pairwise
 
 from weft import config, ops
 from weft.codegen import target
@@ -127,9 +128,9 @@ def exact_losses(model: Model) -> Array:
     return found
 
 
-@pytest.mark.parametrize("model", SHAPES, ids=lambda model: model.__name__)
-@pytest.mark.parametrize("low", [bfloat16, float16], ids=str)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    ("model", "name", "low"), pairwise(SHAPES, TARGETS, (bfloat16, float16)), ids=str
+)
 def test_half_precision_learns_like_float32(model: Model, name: str, low: DType) -> None:
     with compiling_for(name):
         found = losses(model, low)

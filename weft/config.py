@@ -91,114 +91,46 @@ def _cache_folder() -> str:
     return os.path.join(base, "weft")
 
 
+def _flag(name: str, default: bool, meaning: str) -> Knob:
+    return Knob(name, lambda: default, _switch, "0 | 1", meaning)
+
+
 KNOBS = {
     knob.name: knob
     for knob in (
-        Knob(
-            "threads",
-            lambda: min(core_count(), MAX_THREADS),
-            _threads,
-            f"an integer from 1 to {MAX_THREADS}",
-            "threads in the team that runs a step; results do not depend on it",
-        ),
-        Knob(
-            "cpu_devices",
-            lambda: 1,
-            _cpu_devices,
-            f"an integer from 1 to {MAX_CPU_DEVICES}",
-            "devices `cpu:0`, `cpu:1`, ... for eager tensors, each with threads of its own; with "
-            "one, every number means it",
-        ),
-        Knob(
-            "target",
-            lambda: "native",
-            _one_of(*TARGETS),
-            " | ".join(TARGETS),
-            "instruction set the kernels may use",
-        ),
-        Knob(
-            "winograd",
-            lambda: "auto",
-            _one_of(*WINOGRAD),
-            " | ".join(WINOGRAD),
-            "3x3 to 7x7 convolutions by Winograd's transforms: where they are faster, never, or "
-            "always in squares of 2x2 or 4x4",
-        ),
-        Knob(
-            "cache",
-            _cache_folder,
-            str,
-            "a folder",
-            "where compiled kernels and programs are kept between processes",
-        ),
-        Knob(
-            "warm",
-            lambda: True,
-            _switch,
-            "0 | 1",
-            "once a library kernel is missing, have the whole library made in the background",
-        ),
-        Knob(
-            "compile",
-            lambda: False,
-            _switch,
-            "0 | 1",
-            "compile eager programs before their first run",
-        ),
-        Knob(
-            "deterministic",
-            lambda: False,
-            _switch,
-            "0 | 1",
-            "equal bits also where that costs speed: `use_deterministic_algorithms`",
-        ),
-        Knob(
-            "keep_freed",
-            lambda: True,
-            _switch,
-            "0 | 1",
-            "from the first interpreted step with arrays over 128 KiB on, let the C library keep "
-            "freed arrays of up to 31 MiB for the whole process, which makes such steps faster",
-        ),
-        Knob(
-            "debug",
-            lambda: 0,
-            _level,
-            "an integer from 0 to 6",
-            "print 1 programs and tiers, 2 kernel times, 3 graphs after each pass, 4 loop IR, "
-            "5 LLVM IR, 6 assembly",
-        ),
-        Knob(
-            "verify",
-            lambda: False,
-            _switch,
-            "0 | 1",
-            "verify the graph between passes and refuse NaN feeds",
-        ),
-        Knob(
-            "reference",
-            lambda: False,
-            _switch,
-            "0 | 1",
-            "compare every compiled value with the NumPy reference",
-        ),
-        Knob(
-            "data",
-            lambda: "",
-            str,
-            "a folder",
-            "where datasets look for files before using the bundled ones",
-        ),
-        Knob(
-            "variable_folder",
-            lambda: "",
-            str,
-            "a folder",
-            "where variables of 256 MiB and more lie in sparse files, which are gone with the "
-            "process",
-        ),
+        Knob("threads", lambda: min(core_count(), MAX_THREADS), _threads,
+             f"an integer from 1 to {MAX_THREADS}",
+             "threads in the team that runs a step; results do not depend on it"),
+        Knob("cpu_devices", lambda: 1, _cpu_devices, f"an integer from 1 to {MAX_CPU_DEVICES}",
+             "devices `cpu:0`, `cpu:1`, ... for eager tensors, each with threads of its own; with "
+             "one, every number means it"),
+        Knob("target", lambda: "native", _one_of(*TARGETS), " | ".join(TARGETS),
+             "instruction set the kernels may use"),
+        Knob("winograd", lambda: "auto", _one_of(*WINOGRAD), " | ".join(WINOGRAD),
+             "3x3 to 7x7 convolutions by Winograd's transforms: where they are faster, never, or "
+             "always in squares of 2x2 or 4x4"),
+        Knob("cache", _cache_folder, str, "a folder",
+             "where compiled kernels and programs are kept between processes"),
+        _flag("warm", True,
+              "once a library kernel is missing, have the whole library made in the background"),
+        _flag("compile", False, "compile eager programs before their first run"),
+        _flag("deterministic", False,
+              "equal bits also where that costs speed: `use_deterministic_algorithms`"),
+        _flag("keep_freed", True,
+              "from the first interpreted step with arrays over 128 KiB on, let the C library keep "
+              "freed arrays of up to 31 MiB for the whole process, which makes such steps faster"),
+        Knob("debug", lambda: 0, _level, "an integer from 0 to 6",
+             "print 1 programs and tiers, 2 kernel times, 3 graphs after each pass, 4 loop IR, "
+             "5 LLVM IR, 6 assembly"),
+        _flag("verify", False, "verify the graph between passes and refuse NaN feeds"),
+        _flag("reference", False, "compare every compiled value with the NumPy reference"),
+        Knob("data", lambda: "", str, "a folder",
+             "where datasets look for files before using the bundled ones"),
+        Knob("variable_folder", lambda: "", str, "a folder",
+             "where variables of 256 MiB and more lie in sparse files, which are gone with the "
+             "process"),
     )
-}
+}  # fmt: skip
 
 _local = threading.local()
 

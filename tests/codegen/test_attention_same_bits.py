@@ -10,6 +10,7 @@ import pytest
 from families import machine
 from harness import Array
 from many import Making, same_bits, variants
+from pairwise import pairwise
 
 from weft.eager.record.call.plan import placeholders
 from weft.ir.dtype import DType, bfloat16, float32
@@ -65,12 +66,16 @@ def inputs(op: str, sizes: tuple[int, int, int], dtype: DType, causal: bool) -> 
     return [draw(heads, queries, DEPTH), *qkv, np.asarray(logs, np.float32), shared]
 
 
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("dtype", [float32, bfloat16], ids=str)
-@pytest.mark.parametrize("op", ["flash_attention", "flash_attention_grad", "query_attention"])
+@pytest.mark.parametrize(
+    ("op", "dtype", "causal"),
+    [
+        *pairwise(("flash_attention", "flash_attention_grad"), (float32, bfloat16), (False, True)),
+        ("query_attention", float32, False),
+        ("query_attention", bfloat16, False),
+    ],
+    ids=str,
+)
 def test_sizes_and_threads(op: str, dtype: DType, causal: bool) -> None:
-    if op == "query_attention" and causal:
-        return
     make = making(op, dtype, causal)
     for sizes in SIZES:
         heads, queries, keys = sizes
@@ -78,7 +83,8 @@ def test_sizes_and_threads(op: str, dtype: DType, causal: bool) -> None:
             continue
         far = (5, queries if queries < 32 else 64, 2000 if keys > 256 else keys + 5)
         others = [(1, queries, keys + 7), far, (heads, queries + 1, keys)]
-        same_bits(make, inputs(op, sizes, dtype, causal), sizes, others, machine("native"))
+        plan = [others[SIZES.index(sizes) % 3]]
+        same_bits(make, inputs(op, sizes, dtype, causal), sizes, plan, machine("native"))
 
 
 @pytest.mark.parametrize(

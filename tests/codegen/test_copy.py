@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft import ops
 from weft.ir.graph import Graph
@@ -12,7 +13,7 @@ from weft.runtime.engine import Function
 from weft.runtime.memory.state import State
 
 
-@settings(max_examples=25)
+@at_most(25)
 @given(st.data())
 def test_drawn_slices(data: st.DataObject) -> None:
     shape = tuple(data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))

@@ -6,6 +6,7 @@ import functools
 
 import pytest
 from families import TARGETS
+from pairwise import pairwise
 from problems import Problem, check
 
 from weft.ir.dtype import float32, float64
@@ -33,9 +34,11 @@ def _arrays(dtype, batch_first, reverse, steps, rows, width):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-@pytest.mark.parametrize("dtype", [float32, float64], ids=lambda d: d.name)
-@pytest.mark.parametrize("batch_first", [False, True])
-@pytest.mark.parametrize("op", ["lstm_sequence", "lstm_sequence_grad"])
+@pytest.mark.parametrize(
+    ("op", "batch_first", "dtype"),
+    pairwise(("lstm_sequence", "lstm_sequence_grad"), (False, True), (float32, float64)),
+    ids=str,
+)
 def test_sequences(op, batch_first, dtype, name):
     is_grad = op == "lstm_sequence_grad"
     attrs = {"batch_first": batch_first, "reverse": dtype is float64}

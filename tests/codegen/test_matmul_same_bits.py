@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -100,13 +101,15 @@ def exact(form: Form, arrays: Sequence[Array]) -> Array:
 )
 def test_sizes_layouts_and_threads(name: str, sizes: tuple[int, int, int]) -> None:
     """Also equal whether a transposition is a part of the matmul, and a batch its rows."""
-    for dtype in (float32, bfloat16) if name == "native" else (float32,):
+    full = *sizes, 3
+    plans = itertools.cycle(others(full))
+    is_both = name == "native" and SIZES.index(sizes) % 2 == 0
+    for dtype in (float32, bfloat16) if is_both else (float32,):
         for forms in (ALONE, BATCH, SHARED, FORMS[-1:]):
             found: set[bytes] = set()
             for form in forms:
-                full = *sizes, 3
-                arrays = operands(form, full, dtype)
-                (y,) = same_bits(group(form, dtype), arrays, full, others(full), machine(name))
+                arrays, plan = operands(form, full, dtype), [next(plans)]
+                (y,) = same_bits(group(form, dtype), arrays, full, plan, machine(name))
                 rtol, atol = (1e-5, 1e-4) if dtype is float32 else (1e-2, 1e-1)
                 np.testing.assert_allclose(y.astype(float), exact(form, arrays), rtol, atol)
                 found.add(y.tobytes())
@@ -116,10 +119,11 @@ def test_sizes_layouts_and_threads(name: str, sizes: tuple[int, int, int]) -> No
 @pytest.mark.parametrize("dtype", [float64, float16, int32], ids=str)
 def test_types(dtype: DType) -> None:
     for sizes in ((1, 9, 20), (7, 2, 65), (17, 100, 103), (30, 70, 400)):
+        full = *sizes, 2
+        plans = itertools.cycle(others(full))
         for form in (*ALONE, BATCH[0]):
-            full = *sizes, 2
             arrays = operands(form, full, dtype)
-            plan = [] if dtype is int32 else others(full)
+            plan = [] if dtype is int32 else [next(plans)]
             same_bits(group(form, dtype), arrays, full, plan, machine("native"))
 
 
@@ -129,11 +133,11 @@ def test_long_sums(name: str, dtype: DType) -> None:
     """Several blocks of k, or parts: for every layout, and whether rows are a batch."""
     for sizes in ((6, 20, 70001), (1, 3, 70001), (1, 1, 70001), (40, 70, 12008), (33, 301, 5001)):
         m, n, k = sizes
+        plans = itertools.cycle([(m, n, k - 999, 2), (m, n, k + 1001, 3)])
         found: set[bytes] = set()
         for form in ALONE:
             arrays = operands(form, (*sizes, 1), dtype)
-            plan = [(m, n, k - 999, 2), (m, n, k + 1001, 3)]
-            goal = machine(name)
+            plan, goal = [next(plans)], machine(name)
             (y,) = same_bits(group(form, dtype), arrays, (*sizes, 1), plan, goal)
             rtol, atol = (1e-3, 1e-2) if dtype is float32 else (1e-2, 3.0)
             np.testing.assert_allclose(y.astype(float), exact(form, arrays), rtol, atol)
@@ -163,13 +167,13 @@ def bias_relu(product: Value, bias: Value) -> list[Value]:
 def test_an_epilogue_changes_no_bit(dtype: DType) -> None:
     """But in half precision, where what is fused is rounded once, at its end."""
     goal = machine("native")
-    for form in (*ALONE[:2], SHARED[0]):
+    for i, form in enumerate((*ALONE[:2], SHARED[0])):
         for sizes in ((1, 100, 70, 2), (9, 4, 70, 2), (33, 70, 400, 2), (45, 66, 2000, 2)):
             x, y = operands(form, sizes, dtype)
             bias = np.linspace(-20, 20, sizes[1]).astype(dtype.numpy)
             (product,) = same_bits(group(form, dtype), [x, y], sizes, [], goal)
             fused = group(form, dtype, bias_relu)
-            (found,) = same_bits(fused, [x, y, bias], sizes, others(sizes)[:2], goal)
+            (found,) = same_bits(fused, [x, y, bias], sizes, [others(sizes)[i]], goal)
             (apart,) = _tail(product, bias, dtype, goal)
             assert dtype is bfloat16 or found.tobytes() == apart.tobytes()
 

@@ -17,7 +17,7 @@ from weft.ir.dtype import DType
 
 SIZES = (1, 2, 3, 5, 7, 15, 16, 17, 31, 63, 64, 65, 100, 1000, 4099, 70001)
 MOST = 200_000  # elements
-DRAWN = 5
+DRAWN = 3
 
 
 def of(build: Any, *shapes: Sequence[str | int], dtype: DType = types.float32) -> Form:

@@ -17,6 +17,7 @@ from weft.codegen import llvm, target, vecmath
 from weft.codegen.builder import kernel_builder, vector
 
 TARGETS = ("native", "x86-64-v3", "x86-64-v2")
+APART = TARGETS[::2]  # with fma they agree
 TYPES = {"float": np.float32, "double": np.float64}
 CALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 LIBRARY = llvm.Library()
@@ -115,7 +116,7 @@ def check(name: str, type_: str, machine: str, reference, *xs: np.ndarray) -> fl
     return float(distance[worst])
 
 
-@pytest.mark.parametrize("machine", TARGETS)
+@pytest.mark.parametrize("machine", APART)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", UNARY)
 def test_one_argument(name: str, type_: str, machine: str) -> None:
@@ -124,7 +125,7 @@ def test_one_argument(name: str, type_: str, machine: str) -> None:
 
 
 @np.errstate(all="ignore")
-@pytest.mark.parametrize("machine", TARGETS)
+@pytest.mark.parametrize("machine", APART)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", BINARY)
 def test_two_arguments(name: str, type_: str, machine: str) -> None:
@@ -146,7 +147,7 @@ def test_two_arguments(name: str, type_: str, machine: str) -> None:
 
 
 @np.errstate(all="ignore")
-@pytest.mark.parametrize("machine", TARGETS)
+@pytest.mark.parametrize("machine", APART)
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", EXACT)
 def test_division_is_exact(name: str, type_: str, machine: str) -> None:
@@ -168,7 +169,7 @@ def test_division_is_exact(name: str, type_: str, machine: str) -> None:
     assert not wrong.any(), (x[wrong][:3], y[wrong][:3], got[wrong][:3], expected[wrong][:3])
 
 
-@pytest.mark.parametrize("machine", TARGETS)
+@pytest.mark.parametrize("machine", APART)
 @pytest.mark.parametrize("type_", TYPES)
 def test_width_and_position_do_not_matter(type_: str, machine: str) -> None:
     dtype = TYPES[type_]
@@ -188,8 +189,9 @@ def test_machines_with_fma_agree(type_: str) -> None:
     x = sample(TYPES[type_], 1000, seed=4)[:4000]
     for name in (*UNARY, *BINARY, *EXACT):
         xs = (x,) if name in UNARY else (np.abs(x), x[::-1].copy())
-        a, b = (compiled(name, type_, 8, machine, len(xs))(*xs) for machine in TARGETS[:2])
-        np.testing.assert_array_equal(a, b, name)
+        for lanes in (8, 32):
+            a, b = (compiled(name, type_, lanes, machine, len(xs))(*xs) for machine in TARGETS[:2])
+            np.testing.assert_array_equal(a, b, f"{name} on {lanes} lanes")
 
 
 def undefined(code: bytes) -> set[str]:

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 import weft.numpy as wnp
 from tests.strategies import broadcastable
 from weft.errors import DTypeError, GradientError, ShapeError
 
-drawn = settings(max_examples=6, deadline=None)
+drawn = at_most(6)
 pairs = broadcastable(2, max_rank=3, high=5)
 
 

@@ -3,9 +3,10 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from strategies import at_most
 
 import weft as wf
 from weft import errors
@@ -68,7 +69,7 @@ def test_a_list_that_contains_itself():
     assert wf.tensor(deep).ndim == 64
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(shape=SHAPES, dtype=st.sampled_from(DTYPES))
 def test_constants(shape, dtype):
     for made, number in ((wf.zeros, 0), (wf.ones, 1)):
@@ -91,7 +92,7 @@ def test_types_of_filled_tensors():
 NUMBERS = st.integers(-20, 20)
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(start=NUMBERS, stop=NUMBERS, step=st.integers(1, 5), floats=st.booleans())
 def test_numbers_in_order(start, stop, step, floats):
     step = step if stop >= start else -step
@@ -114,7 +115,7 @@ def test_arange_takes_types_and_tensors():
     assert wf.arange(3.0, requires_grad=True).is_leaf
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(rows=st.integers(0, 5), columns=st.integers(0, 5), offset=st.integers(-3, 3))
 def test_matrices(rows, columns, offset):
     assert np.array_equal(wf.eye(rows, columns).numpy(), np.eye(rows, columns))
@@ -124,7 +125,7 @@ def test_matrices(rows, columns, offset):
     assert np.array_equal(wf.triu_indices(rows, columns, offset).numpy(), upper)
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     sizes=st.lists(st.integers(1, 3), min_size=1, max_size=3),
     indexing=st.sampled_from(["ij", "xy"]),

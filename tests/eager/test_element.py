@@ -8,8 +8,9 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft.eager.functions.indexing.element import Element, Scalar, Unfilled
@@ -113,7 +114,7 @@ def test_numbers_beside_elements(dtype):
 NUMBER = st.floats(width=32, allow_nan=False)
 
 
-@settings(max_examples=200, deadline=None)
+@at_most(200)
 @given(xs=st.lists(NUMBER, min_size=4, max_size=4), calls=st.lists(st.integers(0, 3), max_size=5))
 def test_chains_round_after_each_operation(xs, calls):
     array = np.array(xs, np.float32)

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft.eager.record.run import tier_choice
 from weft.eager.tensor.view.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
 
-drawn = settings(max_examples=30, deadline=None)
+drawn = at_most(30)
 DIMS = [(3, 4), (2, 3, 2), (5,), (2, 1, 3), (0, 2)]
 
 

@@ -6,8 +6,9 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import errors
@@ -119,7 +120,7 @@ def test_means_and_deviations(name, mean, std):
     assert abs(x.std() - std) < 0.05 * std
 
 
-@settings(max_examples=20, deadline=None)
+@at_most(20)
 @given(
     shape=st.lists(st.integers(0, 4), max_size=3).map(tuple),
     dtype=st.sampled_from([wf.float32, wf.float64, wf.float16, wf.bfloat16]),

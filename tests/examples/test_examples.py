@@ -62,14 +62,19 @@ def test_wide_and_deep(run: Any) -> None:
 # 0.1 by chance.
 @pytest.mark.parametrize(
     ("model", "steps", "least"),
-    [("mlp", 60, 0.8), ("cnn", 60, 0.6), ("vgg", 60, 0.4), ("resnet", 40, 0.7), ("vit", 60, 0.3)],
-)
+    [
+        ("mlp", 60, 0.8), ("cnn", 60, 0.6), ("resnet", 40, 0.7),
+        pytest.param("vgg", 60, 0.4, marks=pytest.mark.slow),
+        pytest.param("vit", 60, 0.3, marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_images(run: Any, model: str, steps: int, least: float) -> None:
     accuracy, text = run("images", "--model", model, "--steps", str(steps))
     assert accuracy > least
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+@pytest.mark.slow  # texts are continued in tests/models
 def test_complete(run: Any, tmp_path: Path) -> None:
     common = ("--model", str(tmp_path / "model.pt"), "--prompt", "def __init__(se", "--count", "8")
     first, text = run("complete", "--steps", "20", *common)
@@ -132,6 +137,7 @@ def test_translation(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_attention(run: Any) -> None:
     (exact, letters), text = run("attention", "--steps", "120")
     assert letters > 0.5
@@ -139,6 +145,7 @@ def test_attention(run: Any) -> None:
     assert printed(text, "exact matches") == pytest.approx(exact, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_one_to_many(run: Any) -> None:
     right, text = run("one_to_many", "--steps", "150")
     assert right > 0.5
@@ -151,6 +158,7 @@ def test_many_to_one(run: Any) -> None:
     assert printed(text, "after 28 rows: accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+@pytest.mark.slow  # of its kind, test_many_to_one is always run
 def test_many_to_many(run: Any) -> None:
     (accuracy, usual), text = run("many_to_many", "--steps", "100")
     assert accuracy > usual + 0.2
@@ -158,18 +166,21 @@ def test_many_to_many(run: Any) -> None:
     assert printed(text, "the most frequent tag") == pytest.approx(usual, abs=1e-3)
 
 
+@pytest.mark.slow  # the network learns in tests/models
 def test_recommendation(run: Any) -> None:
     rate, text = run("recommendation", "--steps", "400")
     assert rate > 0.3  # 0.1 by chance
     assert printed(text, "hit rate") == pytest.approx(rate, abs=1e-3)
 
 
+@pytest.mark.slow  # the network learns in tests/models
 def test_classification(run: Any) -> None:
     accuracy, text = run("classification", "--steps", "150")
     assert accuracy > 0.4  # one of eight
     assert printed(text, "test accuracy") == pytest.approx(accuracy, abs=1e-3)
 
 
+@pytest.mark.slow  # the network learns in tests/models
 def test_segmentation(run: Any) -> None:
     overlap, text = run("segmentation", "--steps", "60")
     assert overlap > 0.5  # below a third where everything is called nothing
@@ -177,12 +188,14 @@ def test_segmentation(run: Any) -> None:
     assert printed(text, "mean overlap") == pytest.approx(overlap, abs=1e-3)
 
 
+@pytest.mark.slow  # the network learns in tests/models
 def test_gan(run: Any) -> None:
     difference, text = run("gan", "--steps", "100")
     assert difference < 0.15  # 0.25 before training
     assert printed(text, "differs by") == pytest.approx(difference, abs=1e-3)
 
 
+@pytest.mark.slow  # the network learns in tests/models
 def test_vae(run: Any) -> None:
     nats, text = run("vae", "--steps", "150")
     assert nats < 340  # 543 where every pixel is a coin

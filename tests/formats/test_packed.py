@@ -5,9 +5,10 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mutation import ANY, mutated
+from strategies import at_most
 
 from weft.errors import DataError, WeftError
 from weft.formats import tfrecord
@@ -42,7 +43,7 @@ def block(raw):
 RUNS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 60)), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(RUNS, st.integers(0, 20), st.data())
 def test_blocks_of_runs_of_lengths(runs, cut, data):
     draw = random.Random(0)

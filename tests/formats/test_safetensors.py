@@ -8,11 +8,12 @@ import time
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from mutation import mutated
 from safetensors.numpy import load_file, save_file
+from strategies import at_most
 
 import weft as wf
 from weft import errors
@@ -25,7 +26,7 @@ DTYPES = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint32", "uint64"
 DTYPES += ["float16", "float32", "float64", ml_dtypes.bfloat16]
 
 
-@settings(max_examples=30, deadline=None)
+@at_most(30)
 @given(st.data())
 def test_what_is_written_round_trips(tmp_path_factory, data):
     names = data.draw(

@@ -464,3 +464,23 @@ def test_what_has_no_derivative_raises():
     slope = wf.func.grad(wf.func.primitive(lambda x: 2 * x))(wf.ones(()))
     with pytest.raises(NotImplementedError, match="has no gradient by argument 0"):
         slope.item()
+
+
+def test_calls_alike_share_a_graph() -> None:
+    x = wf.arange(6.0).reshape(3, 2)
+
+    def slopes(w: wf.Tensor, scale: float, stops: bool) -> list[list[float]]:
+        def f(x: wf.Tensor) -> wf.Tensor:
+            y = (w * x).sum()
+            with wf.set_grad_enabled(not stops):
+                z = y * scale
+            return z + y * y
+
+        return func.vmap(func.grad(f))(x).tolist()
+
+    for w in (wf.tensor([1.0, 2.0]), wf.tensor([3.0, -1.0])):
+        for scale in (2.0, 5.0):
+            for stops in (False, True, False):
+                a, b = w.tolist()
+                rows = [2 * (a * p + b * q) + (0 if stops else scale) for p, q in x.tolist()]
+                assert slopes(w, scale, stops) == [[a * r, b * r] for r in rows]

@@ -2,14 +2,15 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import func
 from weft.errors import GradientError, ShapeError, TreeError
 
-few = settings(max_examples=6, deadline=None, phases=[Phase.generate])
+few = at_most(6, phases=[Phase.generate])
 
 
 def doubled(x, y):

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.ir.extent import Extent, Extents, certain, largest, same, smallest, tuned
 
@@ -32,7 +33,7 @@ def value(formula: Any, sizes: Mapping[str, int]) -> int:
     return sizes[formula] if isinstance(formula, str) else formula
 
 
-@settings(max_examples=300, deadline=None)
+@at_most(300)
 @given(FORMULAS, FORMULAS, st.lists(st.tuples(*[st.integers(n, n + 9) for n in LEAST]), min_size=8))
 def test_comparisons_that_are_certain_hold(a: Any, b: Any, others: list[tuple[int, ...]]) -> None:
     extents = Extents()

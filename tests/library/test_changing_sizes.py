@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import config
@@ -169,7 +170,7 @@ def _run(lines: list[tuple[int, int, int]], n: int) -> list[np.ndarray[Any, Any]
 LINES = st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 
 
-@settings(max_examples=25)
+@at_most(25)
 @given(st.lists(LINES, min_size=2, max_size=8), st.lists(st.integers(1, 70), max_size=4))
 def test_drawn_programs_that_change_structure_and_sizes(lines, sizes):
     for n in (*sizes, 1, 3):

@@ -96,6 +96,14 @@ SMALL = {
     "GPT": gpt, "BERT": bert, "GNMT": gnmt, "NeuMF": neumf, "Bag": bag, "UNet": unet,
     "VAE": vae, "DCGAN": dcgan,
 }  # fmt: skip
+COMPILED = ("ResNet18", "GPT", "GNMT")
+"""Whose steps become programs; all else stays lists of library kernels."""
+
+
+@pytest.fixture(autouse=True)
+def tier(request):
+    if request.node.name not in {f"test_a_model_learns[{name}]" for name in COMPILED}:
+        request.getfixturevalue("as_lists")
 
 
 @pytest.mark.parametrize("name", SMALL)

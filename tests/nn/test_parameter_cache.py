@@ -6,8 +6,9 @@ from collections import OrderedDict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import config, nn, optim
@@ -131,7 +132,7 @@ CHANGES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=8, deadline=None)
+@at_most(8)
 @given(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=5), st.integers(1, 3))
 def test_every_change_is_seen(changes, runs):
     with config.override(compile=True):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft.numpy as wnp
 from tests.numpy.numpy_case import check_gradient, draw, same
@@ -30,7 +31,7 @@ BITS = ["bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwi
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(st.sampled_from(UNARY), SHAPES, st.sampled_from(["float32", "float64"]), st.integers(0, 9))
 def test_of_one(name, shape, dtype, seed):
     x = draw(np.random.default_rng(seed), shape, dtype)
@@ -45,7 +46,7 @@ def test_of_one_complex(name):
         check_gradient(getattr(wnp, name), z)
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(st.sampled_from(BINARY), SHAPES, st.integers(0, 3), st.sampled_from(["float32", "float64"]))
 def test_of_two(name, shape, kept, dtype):
     rng = np.random.default_rng(0)

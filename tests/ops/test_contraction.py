@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slope import cotangents, interpreted
-from strategies import arrays, dims
+from strategies import arrays, at_most, dims
 
 from weft import ops
 from weft.errors import DTypeError, ShapeError
@@ -31,7 +31,7 @@ def _operands(draw: st.DrawFn) -> tuple[Any, Any, bool, bool]:
     return x, w, tx, ty
 
 
-@settings(deadline=None, max_examples=60)
+@at_most(60)
 @given(operands=_operands())
 def test_equals_einsum(operands: tuple[Any, Any, bool, bool]) -> None:
     x, w, tx, ty = operands

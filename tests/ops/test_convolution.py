@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slope import cotangents, interpreted
+from strategies import at_most
 
 from weft import ops
 from weft.errors import ShapeError
@@ -60,7 +61,7 @@ def _problem(draw: st.DrawFn) -> tuple[Array, Array, dict[str, Any]]:
     return x, w, attrs
 
 
-@settings(deadline=None, max_examples=60)
+@at_most(60)
 @given(problem=_problem())
 def test_equals_loops(problem: tuple[Array, Array, dict[str, Any]]) -> None:
     x, w, attrs = problem
@@ -68,7 +69,7 @@ def test_equals_loops(problem: tuple[Array, Array, dict[str, Any]]) -> None:
     np.testing.assert_allclose(found, by_loops(x, w, **attrs), atol=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@at_most(60)
 @given(problem=_problem())
 def test_gradients_are_the_transposes(problem: tuple[Array, Array, dict[str, Any]]) -> None:
     """<conv(x, w), g> = <x, grad_input(g, w)> = <w, grad_weight(x, g)>, for every x, w and g."""

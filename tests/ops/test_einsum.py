@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from running import run
+from strategies import at_most
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
@@ -64,7 +65,7 @@ def test_compiled_einsum_and_unknown_dimensions() -> None:
         np.testing.assert_allclose(y, np.einsum(spec, *xs), rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(st.data())
 def test_any_specification(data: st.DataObject) -> None:
     letters = st.text("abcdef", max_size=3)
@@ -111,7 +112,7 @@ def test_a_chain_ends_in_the_cheap_order(count: int) -> None:
         assert products(graph) == count * 900
 
 
-@settings(max_examples=30, deadline=None)
+@at_most(30)
 @given(st.integers(0, 3), st.integers(0, 99))
 def test_tensordot(count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slope import interpreted, slopes
-from strategies import arrays, broadcastable, dtypes
+from strategies import arrays, at_most, broadcastable, dtypes
 
 from weft import ops
 from weft.errors import DTypeError, ShapeError
@@ -167,7 +167,7 @@ def _operands(draw: st.DrawFn) -> tuple[str, list[np.ndarray[Any, Any]]]:
     return name, [draw(arrays(dtype, s, specials=specials)) for s in shapes_]
 
 
-@settings(deadline=None, max_examples=30)
+@at_most(30)
 @given(operands=_operands())
 def test_compiled_arithmetic(operands: tuple[str, list[Any]]) -> None:
     name, inputs = operands

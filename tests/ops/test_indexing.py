@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from running import run, same
 from slope import cotangents
-from strategies import dtypes
+from strategies import at_most, dtypes
 from test_array import counting
 
 from weft import ops
@@ -172,7 +172,7 @@ def test_scatter_products_share_gradients_exactly_at_zeros() -> None:
     assert gu.tolist() == [6, 0, 0, 0]
 
 
-@settings(max_examples=30, deadline=None)
+@at_most(30)
 @given(st.data(), st.sampled_from(["set", "add", "max"]))
 def test_put_along_axis(data: st.DataObject, combine: str) -> None:
     axis = data.draw(st.integers(-2, 1))

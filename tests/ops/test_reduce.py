@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slope import cotangents, interpreted, slopes
-from strategies import arrays, axes, dtypes, shapes
+from strategies import arrays, at_most, axes, dtypes, shapes
 
 from weft import ops
 from weft.errors import DTypeError, ShapeError
@@ -23,7 +23,7 @@ NUMPY = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": n
 
 
 @pytest.mark.parametrize("name", NUMPY)
-@settings(deadline=None, max_examples=25)
+@at_most(25)
 @given(data=st.data())
 def test_references_equal_numpy(name: str, data: st.DataObject) -> None:
     shape = data.draw(shapes(max_rank=3, low=1, high=9))
@@ -43,7 +43,7 @@ def _problem(draw: st.DrawFn) -> tuple[str, Any, Any, bool]:
     return name, x, draw(axes(len(shape))), draw(st.booleans())
 
 
-@settings(deadline=None, max_examples=30)
+@at_most(30)
 @given(problem=_problem())
 def test_compiled_reductions(problem: tuple[str, Any, Any, bool]) -> None:
     name, x, chosen, keepdims = problem

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from slope import cotangents, interpreted
+from strategies import at_most
 
 from weft import ops
 from weft.errors import GraphError, ShapeError
@@ -48,7 +49,7 @@ def _problem(draw: st.DrawFn, beyond: bool = True) -> tuple[Array, dict[str, Any
     return x, {"window": window, "strides": strides, "padding": padding}
 
 
-@settings(deadline=None, max_examples=40)
+@at_most(40)
 @given(problem=_problem())
 def test_maximum_equals_loops(problem: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = problem
@@ -57,7 +58,7 @@ def test_maximum_equals_loops(problem: tuple[Array, dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("count_include_pad", [True, False])
-@settings(deadline=None, max_examples=30)
+@at_most(30)
 @given(problem=_problem())
 def test_mean_equals_loops(count_include_pad: bool, problem: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = problem
@@ -69,7 +70,7 @@ def test_mean_equals_loops(count_include_pad: bool, problem: tuple[Array, dict[s
     np.testing.assert_allclose(found, by_loops(x, **attrs, reduce=reduce), atol=1e-12)
 
 
-@settings(deadline=None, max_examples=25)
+@at_most(25)
 @given(problem=_problem(beyond=False))
 def test_gradients(problem: tuple[Array, dict[str, Any]]) -> None:
     x, attrs = problem

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft import ops
 from weft.errors import CompileError, FeedError, GraphError
@@ -157,20 +158,20 @@ def check_waits(request: Request) -> None:
 SEEDS, SIZES = st.integers(0, 2**32), st.integers(1, 20)
 
 
-@settings(max_examples=200, deadline=None)
+@at_most(200)
 @given(SEEDS, SIZES, st.booleans())
 def test_phases_do_what_one_step_does(seed: int, size: int, fed: bool) -> None:
     check(seed, size, fed, interpreted)
 
 
-@settings(max_examples=8, deadline=None)
+@at_most(8)
 @given(SEEDS, st.just(16))
 def test_compiled_phases_do_what_one_step_does(seed: int, size: int) -> None:
     check(seed, size, False, compiled)
 
 
 @pytest.mark.slow
-@settings(max_examples=3000, deadline=None)
+@at_most(3000)
 @given(SEEDS, st.integers(10, 40), st.booleans())
 def test_phases_of_larger_graphs(seed: int, size: int, fed: bool) -> None:
     check(seed, size, fed, interpreted)

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.data import Dataset, ParquetDataset
 from weft.errors import ArgumentError, DataError, ShapeError
@@ -58,7 +59,7 @@ def test_rows_of_all_kinds(folder):
         row["pair"][0] = 1
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(st.integers(1, 30), st.integers(1, 7), st.integers(1, 9), st.integers(0, 5000))
 def test_batches_are_stacked_rows_whatever_is_kept(tmp_path_factory, count, group, size, kept):
     path = tmp_path_factory.mktemp("rows") / "a.parquet"

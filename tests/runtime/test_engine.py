@@ -5,8 +5,9 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft import config, ops
 from weft.errors import (
@@ -71,7 +72,7 @@ def _broadcasts(a, b):
     return all(p == q or 1 in (p, q) for p, q in zip(a[::-1], b[::-1], strict=False))
 
 
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@at_most(25, suppress_health_check=[HealthCheck.too_slow])
 @given(programs())
 def test_compiled_equals_interpreted_on_any_number_of_threads(program):
     graph, feeds, fetches, arrays = program

@@ -65,7 +65,7 @@ def test_initializers_know_the_whole() -> None:
     tf.get_variable("v", [3, 4], None, initializer, partitioner=tf.fixed_size_partitioner(2, 1))
     assert seen == [([3, 2], [3, 4], [0, 0]), ([3, 2], [3, 4], [0, 2])]
     wide = tf.variance_scaling_initializer(distribution="uniform")  # by the whole fan in, 400
-    parts = tf.get_variable("w", [400, 9], None, wide, partitioner=tf.fixed_size_partitioner(100))
+    parts = tf.get_variable("w", [400, 9], None, wide, partitioner=tf.fixed_size_partitioner(10))
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         largest = np.abs(session.run(parts.as_tensor())).max()

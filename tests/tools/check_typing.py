@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import weft
@@ -36,8 +37,8 @@ wf.optim.AdamW([], 1e-3, (0.9, 0.99), 1e-8, 0.1, False, True)
 """Each line after the imports is an error: not there, not for users, or no such argument."""
 
 
-def errors(program: str) -> dict[int, str]:
-    """What Pyright's strict mode says of a program, by line."""
+def errors(programs: Mapping[str, str]) -> dict[str, dict[int, str]]:
+    """What Pyright's strict mode says of programs, by name and line; it reads Weft once for all."""
     with tempfile.TemporaryDirectory() as folder:
         packages = Path(folder, "venv/lib/python3.11/site-packages")
         packages.mkdir(parents=True)
@@ -46,13 +47,17 @@ def errors(program: str) -> dict[int, str]:
         (packages / "others.pth").write_text(sysconfig.get_paths()["purelib"])
         config = {"typeCheckingMode": "strict", "venvPath": folder, "venv": "venv"}
         Path(folder, "pyrightconfig.json").write_text(json.dumps(config))
-        Path(folder, "program.py").write_text(program)
+        for name, program in programs.items():
+            Path(folder, f"{name}.py").write_text(program)
         command = [sys.executable, "-m", "pyright", "--outputjson", "-p", folder]
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     reports = json.loads(done.stdout)["generalDiagnostics"]
-    return {
-        r["range"]["start"]["line"] + 1: r["message"] for r in reports if r["severity"] == "error"
-    }
+    found: dict[str, dict[int, str]] = {name: {} for name in programs}
+    for report in reports:
+        if report["severity"] == "error":
+            line = report["range"]["start"]["line"] + 1
+            found[Path(report["file"]).stem][line] = report["message"]
+    return found
 
 
 def every_name() -> str:
@@ -67,14 +72,15 @@ def every_name() -> str:
 
 
 def main() -> None:
-    for program in ((HERE / "typed_program.py").read_text(), every_name()):
-        faults = errors(program)
-        shown = [f"{program.splitlines()[n - 1]}: {text}" for n, text in faults.items()]
-        assert not faults, "\n".join(shown)
+    right = {"typed": (HERE / "typed_program.py").read_text(), "names": every_name()}
+    found = errors({**right, "absent": ABSENT})
+    for name, program in right.items():
+        shown = [f"{program.splitlines()[n - 1]}: {text}" for n, text in found[name].items()]
+        assert not shown, "\n".join(shown)
     lines = {
         n for n, line in enumerate(ABSENT.splitlines(), 1) if line and "import" not in line[:6]
     }
-    assert lines <= errors(ABSENT).keys(), "wrong names or arguments are not errors"
+    assert lines <= found["absent"].keys(), "wrong names or arguments are not errors"
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 
@@ -74,7 +75,7 @@ def close(a, b):
     return np.allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-8, atol=1e-10)
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(program=programs(), seed=st.integers(0, 99), twice=st.booleans())
 def test_drawn_programs(program, seed, twice):
     arrays = np.random.default_rng(seed).uniform(-1, 1, (2, SIDE, SIDE))
@@ -98,7 +99,7 @@ def test_drawn_programs(program, seed, twice):
         assert i == j and np.allclose(a, b)
 
 
-@settings(max_examples=15, deadline=None)
+@at_most(15)
 @given(program=programs(), seed=st.integers(0, 99))
 def test_second_order(program, seed):
     arrays = np.random.default_rng(seed).uniform(-1, 1, (2, SIDE, SIDE))

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 
@@ -21,7 +22,7 @@ def words(x):
     return re.sub(r"\s+", " ", repr(x).replace("torch.", ""))
 
 
-@settings(max_examples=80, deadline=None)
+@at_most(80)
 @given(
     shape=st.sampled_from(SHAPES),
     scale=st.sampled_from(SCALES),

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +19,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of what PyTorch itself uses
     pytest.mark.filterwarnings("ignore:Attempted to insert"),
 ]
-few = settings(max_examples=3, deadline=None, phases=[Phase.generate])
+few = at_most(3, phases=[Phase.generate])
 sizes = st.integers(1, 4)
 
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -13,7 +14,7 @@ from tests.torch.tensor_case import agree, draw, seeds  # noqa: E402
 from weft.errors import ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of grids of one pixel
-few = settings(max_examples=3, deadline=None, phases=[Phase.generate])
+few = at_most(3, phases=[Phase.generate])
 MODES = ["bilinear", "nearest", "bicubic"]
 PADDINGS = ["zeros", "border", "reflection"]
 

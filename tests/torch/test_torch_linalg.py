@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.usefixtures("interpreted"),
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of names PyTorch calls old
 ]
-few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
+few = at_most(2, phases=[Phase.generate])
 leads = st.sampled_from([(), (2,), (2, 1), (0,)])
 sizes = st.integers(1, 4)
 
@@ -210,7 +211,7 @@ def test_reflections(lead, m, n, seed):
 
 
 @given(leads, st.integers(1, 6), st.booleans(), st.booleans(), seeds)
-@settings(max_examples=12, deadline=None, phases=[Phase.generate])
+@at_most(12, phases=[Phase.generate])
 def test_symmetric_factors(lead, n, wide, hermitian, seed):
     a = np.random.default_rng(seed).normal(size=(*lead, n, n))
     a = a + 1j * matrix(seed + 1, *lead, n, n) if wide else a
@@ -244,7 +245,7 @@ def test_symmetric_factors_broadcast():
 
 
 @given(leads, st.integers(1, 4), st.integers(1, 4), st.booleans(), st.booleans(), seeds)
-@settings(max_examples=8, deadline=None, phases=[Phase.generate])
+@at_most(8, phases=[Phase.generate])
 def test_products_with_reflections(lead, m, n, left, transpose, seed):
     values = matrix(seed, *lead, m, n) + 1j * matrix(seed + 1, *lead, m, n)
     other = matrix(seed, *lead, m, 3) if left else matrix(seed, *lead, 3, m)

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -12,7 +13,7 @@ from tests.torch.tensor_case import agree, draw, same, seeds, shapes  # noqa: E4
 from weft.errors import DTypeError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-few = settings(max_examples=3, deadline=None, phases=[Phase.generate])
+few = at_most(3, phases=[Phase.generate])
 
 
 @given(shapes, seeds, st.sampled_from([np.int64, np.int32, np.int8, np.uint8]))

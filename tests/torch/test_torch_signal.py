@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -12,7 +13,7 @@ from tests.torch.tensor_case import agree, draw, same, seeds  # noqa: E402
 from weft.errors import DTypeError, ShapeError, UserOpError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-few = settings(max_examples=4, deadline=None, phases=[Phase.generate])
+few = at_most(4, phases=[Phase.generate])
 WINDOWS = ["hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import config
@@ -144,7 +145,7 @@ class _World:
         return [*self.arrays, *[x.numpy() for x in (*self.results, *self.tensors)]]
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 5)), max_size=12))
 def test_values_are_those_of_a_program_that_runs_line_by_line(lines):
     ours, theirs = _World(wf), _World(torch)

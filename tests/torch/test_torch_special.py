@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
@@ -13,7 +14,7 @@ from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
 from weft.errors import DTypeError, ShapeError  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
+few = at_most(2, phases=[Phase.generate])
 
 
 POSITIVE = [

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -15,7 +16,7 @@ pytestmark = [
     pytest.mark.usefixtures("interpreted"),
     pytest.mark.filterwarnings("ignore::UserWarning"),  # of names that may change
 ]
-few = settings(max_examples=3, deadline=None, phases=[Phase.generate])
+few = at_most(3, phases=[Phase.generate])
 sizes = st.integers(1, 5)
 
 

@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
 from tests.torch.tensor_case import agree, draw, seeds, shapes  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("interpreted")
-few = settings(max_examples=2, deadline=None, phases=[Phase.generate])
+few = at_most(2, phases=[Phase.generate])
 
 
 ANYWHERE = [

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -72,7 +73,7 @@ def a_change(dims, draw, value):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None, phases=[Phase.generate])
+@at_most(60, phases=[Phase.generate])
 def test_programs_of_views_and_changes(data):
     draw = data.draw
     dims = draw(st.sampled_from([(3, 4), (2, 3, 2), (4,), (2, 1, 3), (0, 2)]))
@@ -100,7 +101,7 @@ def test_programs_of_views_and_changes(data):
 
 
 @given(st.data())
-@settings(max_examples=40, deadline=None, phases=[Phase.generate])
+@at_most(40, phases=[Phase.generate])
 def test_gradients_of_programs_with_changes(data):
     """Linear changes of views of an inner value: what flows back to the leaf is PyTorch's."""
     draw = data.draw

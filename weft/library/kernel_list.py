@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from weft import config
 from weft.codegen.driver import list_layout
@@ -22,24 +21,13 @@ from weft.runtime.execution import driver
 from weft.runtime.memory.address import address
 
 
-class Output(NamedTuple):
-    """A result of a step; see `weft.codegen.driver.list_layout`."""
-
-    value: int
-    root: int
-    constant: int
-    given: int
-    item: int
-    first: int
-    rank: int
-
-
 class Row(NamedTuple):
     """A step: a call at the sizes from `first` on, of a case of this layout, on numbered values.
 
     Attributes:
         cases: of the call; none where memory is divided.
         inputs: -1 is one that is not read.
+        outputs: of each result the numbers of an `Output` (`weft.codegen.driver.list_layout`).
         dead: values whose memory is free after it.
     """
 
@@ -47,8 +35,11 @@ class Row(NamedTuple):
     first: int
     layout: int
     inputs: Sequence[int]
-    outputs: Sequence[Output]
+    outputs: Sequence[int]
     dead: Sequence[int]
+
+
+_OUTPUT: Final = len(list_layout.Output._fields_)
 
 
 class Origin(NamedTuple):
@@ -78,19 +69,17 @@ class KernelList:
 
     def __init__(self, rows: Sequence[Row], count: int, given: Sequence[int]) -> None:
         self._rows = rows  # and the tables to which theirs refer
-        pool = [*given]
-        table: list[tuple[int, ...]] = []
-        for row in rows:
-            ends: list[int] = []
-            for items in (row.inputs, itertools.chain(*row.outputs), row.dead):
-                ends.append(8 * len(pool))
-                pool.extend(items)
-            call = 0 if row.cases is None else row.cases.address
-            inputs, outputs, dead = ends
-            table.append((
-                call, row.first, row.layout, inputs, len(row.inputs), outputs, len(row.outputs),
-                dead, len(row.dead),
-            ))  # fmt: skip
+        pool, table, end = [*given], list[int](), 8 * len(given)
+        for cases, first, layout, inputs, outputs, dead in rows:
+            pool += inputs
+            pool += outputs
+            pool += dead
+            places = [end, end + 8 * len(inputs), end + 8 * (len(inputs) + len(outputs))]
+            end = 8 * len(pool)
+            table += (
+                0 if cases is None else cases.address, first, layout, places[0], len(inputs),
+                places[1], len(outputs) // _OUTPUT, places[2], len(dead),
+            )  # fmt: skip
         self._pool = numbers(pool)
         self._steps = steps = numbers(table).reshape(-1, 9)
         steps[:, [3, 5, 7]] += address(self._pool)

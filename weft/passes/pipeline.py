@@ -39,6 +39,7 @@ from weft.passes.sibling_fusion import fuse_siblings
 from weft.passes.simplify import simplify
 from weft.passes.specialize import specialize as specialize
 from weft.passes.step import Step
+from weft.passes.whole_axes import whole_axes
 
 if TYPE_CHECKING:
     from weft.passes.control import merge, region
@@ -71,6 +72,7 @@ class Pass(NamedTuple):
 PASSES: tuple[Pass, ...] = (
     Pass(prune),  # dead code
     Pass(fold),  # constant folding, where NumPy and kernels give the same bits
+    Pass(whole_axes, "sums over axes that a kernel covers whole, in every tier"),
     Pass(simplify),  # algebra: identities, transposes into matmul, reshape chains
     Pass(layout),  # images with their channels last
     Pass(cse),  # common subexpressions

@@ -7,7 +7,7 @@ for a smooth function of ordinary size, far below the tolerances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from weft.ir.node import Value
 from weft.ops.boundary.state import constant
 from weft.ops.declaration import catalogue
 from weft.transform.gradient import dense, gradients
-from weft.transform.interpreter import evaluate
+from weft.transform.interpretation import Interpretation
 
 __all__ = ["check_gradients"]
 
@@ -99,17 +99,18 @@ def _slopes(f: Model, which: Sequence[int]) -> Model:
 
 
 class _Runner:
-    """A function of values as a function of arrays, run by the interpreter."""
+    """A function of values as a function of arrays, run on NumPy."""
 
     def __init__(self, f: Model, arrays: Sequence[Array]) -> None:
         self.graph = Graph()
         with self.graph.as_default():
             self.xs = [catalogue.placeholder(dtype=a.dtype, shape=a.shape) for a in arrays]
             self.f = f(*self.xs)
+        self.run = Interpretation(self.graph, [self.f], self.xs)
 
     def value(self, arrays: Sequence[Array]) -> float:
         """`f` at `arrays`."""
-        return float(evaluate(self.graph, [self.f], self._feeds(arrays))[0])
+        return float(self.run(arrays)[0])
 
     def gradient(self, arrays: Sequence[Array]) -> list[Array]:
         """The gradient from the rules; zeros where they give none."""
@@ -117,16 +118,12 @@ class _Runner:
         with self.graph.as_default():
             found = gradients([self.f], [self.xs[i] for i in which])
             values = [None if g is None else dense(g) for g in found]
-        results = iter(
-            evaluate(self.graph, [v for v in values if v is not None], self._feeds(arrays))
-        )
+        known = [v for v in values if v is not None]
+        results = iter(Interpretation(self.graph, known, self.xs)(arrays))
         return [
             np.zeros_like(arrays[i]) if v is None else next(results)
             for i, v in zip(which, values, strict=True)
         ]
-
-    def _feeds(self, arrays: Sequence[Array]) -> Mapping[Value, Array]:
-        return dict(zip(self.xs, arrays, strict=True))
 
 
 def _check(

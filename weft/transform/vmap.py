@@ -8,6 +8,7 @@ applies to gradients and is differentiable.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -62,6 +63,13 @@ def batch(
             f"vmap: expected a flag for each of {len(function.inputs)} inputs and a positive size,"
             f" got {len(mapped)} flags and size {size}"
         )
+    return _batched(function, tuple(mapped), size, fresh_bits)
+
+
+@functools.lru_cache(1 << 8)  # equal functions, as those traced again, are batched once
+def _batched(
+    function: Subgraph, mapped: tuple[bool, ...], size: int, fresh_bits: bool
+) -> Batched:  # fmt: skip
     pairs = zip(function.input_types, mapped, strict=True)
     types = [_batch_type(t, size) if m else t for t, m in pairs]
     found: list[bool] = []
@@ -75,7 +83,7 @@ def batch(
     own = {f.name: getattr(traced, f.name) for f in fields(traced)}
     own |= {"captured": function.captured, "backward": function.backward}
     if function.backward is not None and any(mapped):
-        own["backward"] = _Backward(function.backward, tuple(mapped), tuple(found), size)
+        own["backward"] = _Backward(function.backward, mapped, tuple(found), size)
     return Batched(**own, mapped=tuple(found))
 
 

@@ -8,8 +8,9 @@ import hypothesis.strategies as st
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.extra import numpy as hnp
+from strategies import at_most
 
 from weft import errors
 from weft.cluster.rpc import failure
@@ -52,7 +53,7 @@ def same(x, y):
         assert x.tobytes() == y.tobytes()
 
 
-@settings(max_examples=150, deadline=None)
+@at_most(150)
 @given(st.text(max_size=9), st.dictionaries(st.text(max_size=5), VALUES, max_size=4),
        st.lists(arrays(), max_size=4))  # fmt: skip
 def test_a_message_survives(kind, head, xs):
@@ -140,7 +141,7 @@ def test_bytes_that_are_no_message(data):
         decode(data)
 
 
-@settings(max_examples=300, deadline=None)
+@at_most(300)
 @given(st.data())
 def test_changed_bytes_never_do_worse(data):
     xs = [

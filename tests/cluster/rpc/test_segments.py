@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from server_process import ServerProcess
+from strategies import at_most
 from test_calls import within
 from test_message import arrays, same
 
@@ -208,7 +209,7 @@ def test_messages_that_do_not_fit_a_packet(channel, message):
         same(x, y)
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(st.lists(arrays(), max_size=5), st.integers(0, 3))
 def test_every_type_on_both_paths(both_paths, xs, repeat):
     xs = xs + [np.broadcast_to(x, (20_000, *x.shape)) for x in xs[:repeat] if x.dtype != object]

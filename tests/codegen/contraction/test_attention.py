@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from families import TARGETS, check, check_cases, group_for, machine
 from harness import check_group, execute
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.codegen.attention.backward import flash_attention_grad
 from weft.codegen.attention.forward import flash_attention
@@ -39,7 +40,7 @@ def _arrays(
     return [draw(shape, dtype, seed=i) for i, shape in enumerate(shapes)]
 
 
-@settings(deadline=None, max_examples=12)
+@at_most(12)
 @given(
     st.integers(1, 3), st.integers(1, 90), st.integers(1, 90), st.sampled_from((16, 32, 112)),
     st.sampled_from((16, 48)), st.booleans(), st.sampled_from((float32, float16, bfloat16)),
@@ -58,7 +59,7 @@ def test_any_shape(
     check(flash_attention_grad, "flash_attention_grad", inputs, attrs, 1e-5, 2e-3, (target,))
 
 
-@settings(deadline=None, max_examples=12)
+@at_most(12)
 @given(
     st.integers(1, 3), st.integers(1, 90), st.sampled_from((16, 64, 144)),
     st.sampled_from((16, 144)), st.sampled_from((None, bool_, float32)),

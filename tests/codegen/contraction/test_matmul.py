@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from families import TARGETS, check_cases, group_for, machine
 from harness import Array, check_group, execute, group_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import pairwise
+from strategies import at_most
 
 from weft import ops
 from weft.codegen.contraction import finish, plan
@@ -90,7 +92,7 @@ def test_the_operation_s_own_cases() -> None:
     check_cases(matmul, "matmul")
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(
     st.sampled_from(SIZES), st.sampled_from((0, *SIZES, 260, 300)), st.sampled_from(SIZES),
     st.tuples(st.booleans(), st.booleans()), st.sampled_from((*FLOATS, types.int32, types.int64)),
@@ -271,24 +273,30 @@ def test_long_sums_of_a_batch_have_a_thread_each(dtype: DType) -> None:
         )
 
 
-@pytest.mark.parametrize("tail", [_relu, _gelu_like, _descent, _momentum])
-@pytest.mark.parametrize("dtype", [types.float32, types.float64, types.bfloat16], ids=str)
+PRODUCTS: Sequence[tuple[Any, Any, Any]] = (
+    ((100, 784), (784, 10), {}),
+    ((100, 65), (100, 10), {"transpose_x": True}),
+    ((33, 17), (17, 50), {}),
+    ((40, 70), (70, 1), {}),
+    ((2, 3, 20, 16), (16, 32), {}),
+    ((2, 20, 16), (2, 30, 16), {"transpose_y": True}),
+    ((2, 400), (131, 400), {"transpose_y": True}),
+    ((5, 0), (0, 9), {}),
+    ((140, 512), (512, 130), {}),
+)
+
+
 @pytest.mark.parametrize(
-    ("x", "y", "attrs"),
-    [
-        ((100, 784), (784, 10), {}),
-        ((100, 65), (100, 10), {"transpose_x": True}),
-        ((33, 17), (17, 50), {}),
-        ((40, 70), (70, 1), {}),
-        ((2, 3, 20, 16), (16, 32), {}),
-        ((2, 20, 16), (2, 30, 16), {"transpose_y": True}),
-        ((2, 400), (131, 400), {"transpose_y": True}),
-        ((5, 0), (0, 9), {}),
-        ((140, 512), (512, 130), {}),
-    ],
+    ("product", "dtype", "tail"),
+    pairwise(
+        PRODUCTS,
+        (types.float32, types.float64, types.bfloat16),
+        (_relu, _gelu_like, _descent, _momentum),
+    ),
     ids=str,
 )
-def test_epilogues(x: Any, y: Any, attrs: Any, dtype: DType, tail: Any) -> None:
+def test_epilogues(product: tuple[Any, Any, Any], dtype: DType, tail: Any) -> None:
+    x, y, attrs = product
     group, feeds = fused((x, y), tail, dtype, **attrs)
     for name in TARGETS:
         goal = machine(name)

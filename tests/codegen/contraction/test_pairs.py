@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from families import check, group_for, machine
 from guarded import run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pairs import emulated
+from strategies import at_most
 from test_matmul import check_product
 
 from weft.codegen import llvm, microkernel
@@ -36,9 +37,7 @@ def _emulate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(microkernel, "multiply_pairs", emulated)
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@at_most(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from((16, 17, 31, 45, 64, 130, 300)),
     st.sampled_from((32, 33, 34, 63, 66, 130, 514, 531, 1030, 1031)),
@@ -50,9 +49,7 @@ def test_products(m: int, k: int, n: int, turns: tuple[bool, bool], batches: Any
     check_product(m, k, n, turns, types.bfloat16, batches, NAMES)
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@at_most(8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(1, 90), st.integers(1, 90), st.sampled_from((16, 32, 112)),
     st.sampled_from((16, 48)), st.booleans(),

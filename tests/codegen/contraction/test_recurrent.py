@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from families import TARGETS, check, check_cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.codegen.recurrent.backward import lstm_sequence_grad
 from weft.codegen.recurrent.forward import lstm_sequence
@@ -22,7 +23,7 @@ def test_cases_of_the_operations(name: str) -> None:
     check_cases(FAMILIES[name], name)
 
 
-@settings(deadline=None, max_examples=8)
+@at_most(8)
 @given(
     st.integers(1, 4), st.sampled_from((1, 2, 7, 16, 31, 70)), st.sampled_from((1, 5, 16, 70, 96)),
     st.booleans(), st.booleans(), st.booleans(), st.sampled_from((float32, float64)),

@@ -16,8 +16,9 @@ import pytest
 from families import TARGETS
 from guarded import Guarded, run
 from harness import Array, references
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft import config, ops
 from weft.codegen import target as targets
@@ -131,7 +132,7 @@ def examples(draw: st.DrawFn) -> Example:
 @pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_drawn(kind: str, name: str) -> None:
-    @settings(max_examples=25, deadline=None)
+    @at_most(25)
     @given(examples())
     def drawn(example: Example) -> None:
         try:

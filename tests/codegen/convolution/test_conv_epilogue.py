@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from families import TARGETS
 from harness import check_group, execute, group_of
+from pairwise import pairwise
 
 from weft import config, ops
 from weft.codegen import target as targets
@@ -105,9 +106,12 @@ def agreeing(case: str, kind: str, tail: Tail, single: float, more: float) -> It
         yield group, launches, feeds, target
 
 
-@pytest.mark.parametrize("tail", [relu, residual, momentum, leaky])
-@pytest.mark.parametrize("kind", ["conv", "conv_grad_input", "conv_grad_weight"])
-@pytest.mark.parametrize("case", SHAPES)
+KINDS = ("conv", "conv_grad_input", "conv_grad_weight")
+
+
+@pytest.mark.parametrize(
+    ("case", "kind", "tail"), pairwise(SHAPES, KINDS, (relu, residual, momentum, leaky))
+)
 def test_tail(case: str, kind: str, tail: Tail) -> None:
     for group, launches, feeds, target in agreeing(case, kind, tail, 3e-5, 4):
         found = execute(launches, feeds, target)

@@ -12,8 +12,10 @@ import pytest
 from families import TARGETS
 from guarded import run
 from harness import Array, execute, references
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from pairwise import pairwise
+from strategies import at_most
 from test_conv import Example, bound, lowered
 from test_conv_epilogue import Tail, fused, momentum, relu, residual
 
@@ -104,7 +106,7 @@ def examples(draw: st.DrawFn, taps: int) -> Example:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("outputs", "taps"), SIDES)
 def test_drawn(outputs: int, taps: int, kind: str, name: str) -> None:
-    @settings(max_examples=5, deadline=None)
+    @at_most(5)
     @given(examples(taps))
     def drawn(example: Example) -> None:
         try:
@@ -124,16 +126,14 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("outputs", OUTPUTS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "outputs", "kind"), pairwise(CASES, OUTPUTS, KINDS))
 def test_case(case: str, outputs: int, kind: str) -> None:
     check(CASES[case], kind, "native", outputs)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("outputs", OUTPUTS)
-@pytest.mark.parametrize("tail", [relu, residual, momentum])
+@pytest.mark.parametrize(
+    ("tail", "outputs", "kind"), pairwise((relu, residual, momentum), OUTPUTS, KINDS)
+)
 def test_epilogue(tail: Tail, outputs: int, kind: str) -> None:
     group, feeds = fused(kind, "3x3", tail, "float32")
     launches, target = by_transforms(group, "native", outputs)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from families import TARGETS, check, check_cases
 from harness import Array
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.codegen.family import cumulative as module
 from weft.codegen.family.argreduce import argreduce
@@ -57,7 +58,7 @@ def test_cases_of_the_catalogue(name: str) -> None:
 
 
 @pytest.mark.parametrize("op", RUNNING)
-@settings(max_examples=20, deadline=None)
+@at_most(20)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -75,7 +76,7 @@ def test_running(
 
 
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -95,7 +96,7 @@ def test_sort_cases_of_the_catalogue(name: str) -> None:
     check_cases(top_k, "top_k", (name,))
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(
     shape=SHAPES,
     axis=st.integers(0, 2),
@@ -108,7 +109,7 @@ def test_sort(shape: Any, axis: int, dtype: str, descending: bool, seed: int) ->
     check(sort, "sort", (mixed(shape, dtype, seed),), attrs)
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(
     shape=SHAPES, share=st.floats(0, 1), dtype=st.sampled_from(list(DTYPES)), seed=st.integers(0, 9)
 )

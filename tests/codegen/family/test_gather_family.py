@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from families import TARGETS, check, check_cases, group_for, machine
 from harness import Array, Memory, execute, function
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.codegen.family.gather import gather
 from weft.codegen.family.scatter import scatter
@@ -41,7 +42,7 @@ def some(shape: tuple[int, ...], dtype: str, seed: int) -> Array:
     return values.astype(as_dtype(dtype).numpy)
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     lead=st.integers(1, 3),
     outer=st.integers(1, 3),
@@ -61,7 +62,7 @@ def test_any_gather(
     check(gather, "gather", (x, indices), {"axis": 2, "batch_dims": int(batch)})
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     rows=st.sampled_from([1, 2, 7, 40, 3000]),
     width=st.sampled_from([1, 3, 16, 40, 128, 300, 1000]),

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from families import TARGETS, check, check_cases, group_for, machine
 from harness import Array
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft.codegen.lower import family
@@ -40,7 +41,7 @@ def rows(degrees: list[int]) -> Array:
 DEGREES = st.lists(st.sampled_from([0, 0, 1, 2, 3, 9, 40]), max_size=40)
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     degrees=DEGREES,
     width=st.sampled_from([1, 3, 16, 70]),
@@ -53,7 +54,7 @@ def test_any_segments(degrees: list[int], width: int, dtype: str, op: str) -> No
     check(OPS[op], op, (x, indptr), {})
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     degrees=DEGREES.filter(len),
     width=st.sampled_from([1, 3, 16, 70]),
@@ -70,7 +71,7 @@ def test_any_segments_in_any_order(
     check(OPS[op], op, (x, indptr, order), {"spare": spare})
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(
     degrees=DEGREES,
     heads=st.sampled_from([(), (1,), (3,), (2, 2)]),
@@ -90,7 +91,7 @@ def test_any_products(
     check(OPS[op], op, (indptr, indices, third, x), {"heads": len(heads)})
 
 
-@settings(max_examples=25, deadline=None)
+@at_most(25)
 @given(ids=st.lists(st.integers(0, 20), max_size=200))
 def test_any_order(ids: list[int]) -> None:
     check(OPS["csr_order"], "csr_order", (np.array(ids, np.int32),), {"size": 21})

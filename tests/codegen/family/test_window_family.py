@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from families import TARGETS, check, check_cases
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 from weft.codegen.family.window import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from weft.ir.dtype import as_dtype
@@ -61,7 +62,7 @@ def arrays(op: str, shape: tuple[int, ...], attrs: dict[str, Any], dtype: str, s
 
 
 @pytest.mark.parametrize("op", FAMILIES)
-@settings(max_examples=12, deadline=None)
+@at_most(12)
 @given(problem=problems(), pad=st.booleans())
 def test_any_window(op: str, problem: Any, pad: bool) -> None:
     shape, attrs, dtype, seed = problem

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from families import TARGETS, machine
 from harness import Array, check_group, group_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from strategies import broadcastable, dims, shapes
+from strategies import at_most, broadcastable, dims, shapes
 
 from weft import ops
 from weft.codegen.loop.schedule import loops
@@ -20,7 +20,7 @@ from weft.ir.dtype import DType
 from weft.ir.graph import Graph
 
 Build = Callable[..., Any]
-SOME = settings(max_examples=12, deadline=None)
+SOME = at_most(12)
 
 
 def run(

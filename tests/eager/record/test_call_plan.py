@@ -23,7 +23,7 @@ from weft.ops.declaration import REGISTRY, Op
 from weft.ops.declaration.attribute import freeze
 
 SIZES = [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 24, 31]
-DRAWS = 24
+DRAWS = 8
 
 
 def _calls(op: Op, seed: int) -> Iterator[tuple[list, dict]]:

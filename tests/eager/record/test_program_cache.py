@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import config, nn
@@ -156,7 +157,7 @@ def test_what_needs_a_gradient_is_another_recording(found: Found) -> None:
     assert w.grad.tolist() == [10.0] * 3
 
 
-@settings(max_examples=30, deadline=None)
+@at_most(30)
 @given(st.data())
 def test_drawn_recordings(data: st.DataObject) -> None:
     """Some calls on some values, some results held, and the same or something else again."""

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft as wf
 from weft import config, nn
@@ -71,13 +72,13 @@ def _check(before: Any, behind: Any, which: int) -> None:
     wf.synchronize()
 
 
-@settings(max_examples=40)
+@at_most(40)
 @given(st.lists(LINES, max_size=6), st.lists(LINES, max_size=6), st.integers(0, 9))
 def test_values_are_those_of_a_program_that_runs_line_by_line(before, behind, which):
     _check(before, behind, which)
 
 
-@settings(max_examples=10)
+@at_most(10)
 @given(st.lists(LINES, max_size=6), st.lists(LINES, max_size=6), st.integers(0, 9))
 def test_so_they_are_where_it_is_compiled(before, behind, which):
     with config.override(compile=True):

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from mutation import mutated
 from safetensors.numpy import load_file
+from strategies import at_most
 
 import weft as wf
 from weft import errors
@@ -44,7 +45,7 @@ def same(a, b):
     return type(a) is type(b) and a == b
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(tree=TREES)
 def test_nested_tensors_round_trip(tmp_path_factory, tree):
     path = tmp_path_factory.mktemp("save") / "x.safetensors"

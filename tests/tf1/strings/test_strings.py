@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
@@ -50,7 +51,7 @@ def test_buckets():
 
 
 @given(st.lists(st.binary(max_size=200), max_size=12))
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 def test_a_text_has_the_same_hash_alone_and_among_others(texts):
     for hashes in (
         text_hash.fingerprints,

@@ -5,9 +5,10 @@ import pytest
 import torch
 from drawn_sentence import Sentences
 from drawn_stack import Stack
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nn_case import load
+from strategies import at_most
 
 import weft as wf
 from weft import config, nn
@@ -60,13 +61,13 @@ def compare(found, want, close):
         np.testing.assert_allclose(a, b, rtol=close, atol=close * scale, err_msg=what)
 
 
-@settings(max_examples=15)
+@at_most(15)
 @given(SEEDS, st.integers(1, 8))
 def test_it_trains_as_in_pytorch(seed, layers):
     check(seed, layers, 4)
 
 
-@settings(max_examples=10)
+@at_most(10)
 @given(SEEDS, st.integers(1, 6))
 @pytest.mark.parametrize("target", ["native", "x86-64-v3"])
 def test_compiled(target, seed, layers):
@@ -74,20 +75,20 @@ def test_compiled(target, seed, layers):
         check(seed, layers, 2)
 
 
-@settings(max_examples=10)
+@at_most(10)
 @given(SEEDS, st.integers(1, 5))
 def test_compiled_in_single_precision(seed, layers):
     with config.override(compile=True):
         check(seed, layers, 1, "float32")
 
 
-@settings(max_examples=10)
+@at_most(10)
 @given(SEEDS, st.integers(1, 5))
 def test_networks_over_sentences(seed, layers):
     check(seed, layers, 4, kind=Sentences)
 
 
-@settings(max_examples=10)
+@at_most(10)
 @given(SEEDS, st.integers(1, 4))
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_networks_over_sentences_compiled(dtype, seed, layers):

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -196,7 +197,7 @@ def fold(d):
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")  # PyTorch's own, once a process
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=3, deadline=None)
+@at_most(3)
 @given(seed=st.integers(0, 10**6))
 def test_image_layer(name, seed):
     check(*CASES[name](Draw(seed)))

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -29,7 +30,7 @@ ACTIVATIONS = {
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-@settings(max_examples=2, deadline=None)
+@at_most(2)
 @given(seed=st.integers(0, 10**6))
 def test_activation(name, seed):
     d = Draw(seed)
@@ -224,7 +225,7 @@ def local_response_norm(d):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=3, deadline=None)
+@at_most(3)
 @given(seed=st.integers(0, 10**6))
 def test_layer(name, seed):
     check(*CASES[name](Draw(seed)))

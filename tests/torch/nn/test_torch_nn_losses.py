@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -199,7 +200,7 @@ def ctc(d):
 
 
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=3, deadline=None)
+@at_most(3)
 @given(seed=st.integers(0, 10**6))
 def test_loss(name, seed):
     check(*CASES[name](Draw(seed)))

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from strategies import at_most
 
 torch = pytest.importorskip("torch")
 
@@ -194,7 +195,7 @@ cell("LSTMCell", 2)
 
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor", "ignore:LSTM with projections")
 @pytest.mark.parametrize("name", CASES)
-@settings(max_examples=3, deadline=None)
+@at_most(3)
 @given(seed=st.integers(0, 10**6))
 def test_sequence_layer(name, seed):
     check(*CASES[name](Draw(seed)))

@@ -26,7 +26,6 @@ from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.size import Size
 from weft.eager.tensor.view.memory_format import check_format, layout, strided
 from weft.eager.tensor.view.storage import TypedStorage, UntypedStorage
-from weft.eager.tensor.view.view_transform import layout as laid
 from weft.eager.tensor.view.view_transform import memory_of, placed
 from weft.errors import DTypeError, GradientError, ShapeError, nameless
 from weft.ir import dtype as types
@@ -203,7 +202,7 @@ class Attributes(Handle):
         """Stride of a dimension in elements, or the strides of all dimensions."""
         shape = self.shape
         if self.view_of is not None and 0 not in shape:
-            found = tuple([n // self.dtype.size for n in laid(self).strides])
+            found = tuple([n // self.dtype.size for n in placed(self)[1].strides])
         else:
             found = tuple(
                 [math.prod([max(d, 1) for d in shape[i + 1 :]]) for i in range(len(shape))]

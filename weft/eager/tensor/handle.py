@@ -20,6 +20,7 @@ from weft.eager.record.pending.lazy import Array, Lazy, known
 from weft.eager.record.pending.state import computing, trace
 from weft.eager.record.pending.untracked_change import with_history
 from weft.eager.tensor.dtype.promotion import TORCH, Rules
+from weft.eager.tensor.retain import move_retain
 from weft.eager.tensor.view.view import Lens, View
 from weft.errors import WeftError
 from weft.host.interrupt import Uninterrupted
@@ -209,7 +210,7 @@ class Handle:
         """Hold another value."""
         owner, mark = weakref.ref(self), object()  # calls first: Ctrl-C comes after them
         if self.shown.hooks is not None:
-            _retain_of(lazy, self.shown)
+            move_retain(lazy, self.shown)
         self.shown.owner = None
         lazy.owner = owner
         self.shown = lazy
@@ -446,28 +447,6 @@ class Handle:
             now.tracked, now.leaf = False, None
         self._show(lazy)
         return now
-
-
-class Retain:
-    """A hook that keeps the gradient of a non-leaf in its `.grad`.
-
-    It hooks the value that the tensor holds, and moves to the next one at an in-place change.
-    """
-
-    def __init__(self, tensor: Handle) -> None:
-        self.tensor = weakref.ref(tensor)
-
-
-def _retain_of(lazy: Lazy, before: Lazy) -> None:
-    """Move the `Retain` hooks of a value to the next one."""
-    hooks = before.hooks
-    if hooks is None or hooks is lazy.hooks or not lazy.tracked:
-        return
-    kept = {n: hook for n, hook in hooks.items() if isinstance(hook, Retain)}
-    if kept:
-        lazy.hooks = {**(lazy.hooks or {}), **kept}
-        for n in kept:
-            del hooks[n]
 
 
 def _views_of(tensor: Handle) -> list[View]:

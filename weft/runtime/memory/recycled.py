@@ -21,7 +21,7 @@ from weft.runtime.memory.arena import no_room, refuse_too_much
 
 Array = np.ndarray[Any, Any]
 SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
-MOST_KEPT: Final = max(1 << 29, capacity() // 16)  # bytes of free blocks
+MOST_KEPT: Final = min(max(1 << 29, capacity() // 16), 1 << 31)  # bytes of free blocks
 MAPPED: Final = 4 << 20
 """Bytes from which on NumPy asks for huge pages. Where memory is fragmented, the system moves
 others' pages to make one, which takes longer than a first run; so such blocks are mapped here."""

@@ -20,14 +20,14 @@ from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import (
     Graph,
     control_dependencies,
-    device,
     fail,
     get_default_graph,
     name_scope,
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, OPERATORS, Operation, Overloads, Tensor
-from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.framework.tensor_shape import TensorShape
+from weft.tf1.variable.initial_value import declared_shape, initial_tensor
 from weft.tf1.variable.slice_info import SaveSliceInfo
 
 __all__ = [
@@ -91,9 +91,9 @@ class Variable(Overloads):
             graph = self._graph = get_default_graph()
             late, start = callable(initial) and not values, len(graph.ir.nodes)
             with graph.grouped(scope[:-1] if late else None):
-                self._initial_value = _initial_tensor(initial, dtype)
+                self._initial_value = initial_tensor(initial, dtype)
                 made = graph.ir.nodes[start:] if late else []
-                self._shape = _declared_shape(self._initial_value, shape, self._validate_shape)
+                self._shape = declared_shape(self._initial_value, shape, self._validate_shape)
                 self._dtype = self._initial_value.dtype.base_dtype
                 if self._dtype.ir.is_hosted:
                     text = f"Variable: expected numbers, got {self._initial_value}"
@@ -350,30 +350,9 @@ class Variable(Overloads):
 RefVariable = Variable
 
 
-def _initial_tensor(initial: Any, dtype: DType | None) -> Tensor:
-    if not callable(initial) or is_tensor(initial):
-        return convert_to_tensor(initial, name="initial_value", dtype=dtype)
-    with name_scope("Initializer"), device(None):
-        return convert_to_tensor(initial(), name="initial_value", dtype=dtype)
-
-
 def _guarded(initial: Any, value: Tensor) -> Tensor:
     """The initial value; of another variable, its initial value as long as that has no other."""
     return initial.initialized_value() if isinstance(initial, Variable) else value
-
-
-def _declared_shape(initial: Tensor, shape: Any, validate: bool) -> TensorShape:
-    if shape is not None:
-        return as_shape(shape)
-    if not validate and initial.shape.ndims is not None:
-        return TensorShape([None] * initial.shape.ndims)
-    if not initial.shape.is_fully_defined():
-        what, advice = ("shape", "; or pass validate_shape=False") if validate else ("rank", "")
-        raise fail(
-            ShapeError,
-            f"Variable: expected an initial value of known {what}, got {initial}{advice}",
-        )
-    return initial.shape
 
 
 def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -81,13 +82,12 @@ def lens_of(x: Lazy, entries: tuple[Any, ...]) -> Lens:
 
 def cut_of(entries: tuple[Any, ...], dims: tuple[int, ...]) -> Cut:
     """A basic index with constants, of a tensor of this shape."""
-    full = _filled(entries, dims)
     begin: list[int] = []
     end: list[int] = []
     strides: list[int] = []
     sizes: list[int] = []
     shape: list[int] = []
-    for entry in full:
+    for entry in _filled(entries, dims):
         if entry is None:
             shape.append(1)
             continue
@@ -104,13 +104,17 @@ def cut_of(entries: tuple[Any, ...], dims: tuple[int, ...]) -> Cut:
         end.append(where.stop if where.stop >= 0 else FIRST)
         strides.append(where.step)
         sizes.append(len(where))
-    return Cut(tuple(begin), tuple(end), tuple(strides), tuple(sizes), tuple(shape))
+    rest = dims[len(begin) :]
+    return Cut(
+        (*begin, *[0] * len(rest)), (*end, *rest), (*strides, *[1] * len(rest)), (*sizes, *rest),
+        (*shape, *rest),
+    )  # fmt: skip
 
 
-def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
-    """The subscripts with `...` expanded to full slices."""
+def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> Sequence[Any]:
+    """The subscripts with `...` expanded to full slices, without those at the end."""
     if None not in entries and ... not in entries and len(entries) <= len(dims):
-        return [*entries, *[_ALL] * (len(dims) - len(entries))]
+        return entries
     named = sum([e is not None and e is not ... for e in entries])
     dots = [i for i, e in enumerate(entries) if e is ...]
     if named > len(dims) or len(dots) > 1:
@@ -118,8 +122,9 @@ def _filled(entries: tuple[Any, ...], dims: tuple[int, ...]) -> list[Any]:
             f"x[...]: expected at most {len(dims)} subscripts and one '...', got {named} and "
             f"{len(dots)}"
         )
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[_ALL] * (len(dims) - named), *entries[at + 1 :]]
+    if not dots:
+        return entries
+    return [*entries[: dots[0]], *[_ALL] * (len(dims) - named), *entries[dots[0] + 1 :]]
 
 
 def _index(index: int, dims: tuple[int, ...], axis: int) -> int:

@@ -6,8 +6,6 @@ import math
 import weakref
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from weft.eager.functions.recall.memory import of_asked_shape
 from weft.eager.functions.shape.bit_view import view_bits
 from weft.eager.tensor.argument import axes_of, axis_of, dims_of, either, filled, sizes
@@ -20,9 +18,8 @@ from weft.eager.tensor.view.view_transform import (
     Detached,
     Expanded,
     Shaped,
+    fits,
     is_dense,
-    layout,
-    reshaped,
     show,
 )  # fmt: skip
 from weft.errors import DTypeError, GradientError, ShapeError
@@ -57,15 +54,9 @@ def reshape(x: Any, *dims: Any, shape: Any = None) -> Tensor:
 def _of_shape(x: Any, shape: tuple[int, ...]) -> Tensor:
     """A view if the memory allows it, otherwise a copy."""
     lens = Shaped(shape)
-    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, shape):
+    if isinstance(x, Handle) and x.view_of is not None and not fits(x, shape):
         return wrap(lens.take(x.lazy), x)
     return show(x, lens)
-
-
-def _fits(x: Handle, shape: tuple[int, ...]) -> bool:
-    """Whether the memory can be viewed in another shape."""
-    there = layout(x)
-    return np.may_share_memory(there, reshaped(there, shape)) or not there.size
 
 
 @of_asked_shape
@@ -82,7 +73,7 @@ def view(x: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Tensor:
         return view_bits(x, as_dtype(shape[0]))
     old = dims_of(x)
     new = filled("view", sizes("view", shape if size is None else (size,)), math.prod(old), old)
-    if isinstance(x, Handle) and x.view_of is not None and not _fits(x, new):
+    if isinstance(x, Handle) and x.view_of is not None and not fits(x, new):
         raise ShapeError.here(
             f"view: the elements of this tensor of shape {text(old)} do not lie in memory so that "
             f"{text(new)} shows them without a copy; use reshape(), or contiguous() first"

@@ -8,8 +8,8 @@ plan for other sizes is made without checking the call anew.
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Callable, Mapping, Sequence
-from struct import error, pack
 from typing import Any, Final
 
 from weft.eager.record.call.attribute_pattern import refilled, without
@@ -91,25 +91,26 @@ class Plan:
         return self.pattern.variable
 
     @property
-    def general(self) -> tuple[Pattern, tuple[int, ...]]:
-        """The pattern and the sizes apart: of the inputs, the results and the attributes."""
-        if not self.pattern.shared:
-            return self.pattern, ()
-        sizes: list[int] = []
-        for kind in (*self.given, *self.types):
-            sizes += known(kind.shape)
-        for value in self.static.values():
-            without(value, sizes)
-        return self.pattern, tuple(sizes)
+    def sizes(self) -> list[int]:
+        """In what it differs from others of its pattern, in the inputs, the results and the
+        attributes."""
+        found: list[int] = []
+        if self.pattern.shared:
+            for kind in self.given:
+                found += kind.shape  # pyright: ignore[reportOperatorIssue]  # always known
+            for kind in self.types:
+                found += kind.shape  # pyright: ignore[reportOperatorIssue]
+            for value in self.static.values():
+                without(value, found)
+        return found
 
     @property
     def packed(self) -> bytes:
-        """The sizes of `general` as native code takes them; none if one is too large for that."""
+        """The sizes as native code takes them; none if one is too large for that."""
         if self._packed is None:
-            sizes = self.general[1]
             try:
-                self._packed = pack(f"{len(sizes)}q", *sizes)
-            except error:
+                self._packed = array("q", self.sizes).tobytes()
+            except OverflowError:
                 self._packed = b""
         return self._packed
 

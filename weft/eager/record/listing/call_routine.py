@@ -116,7 +116,7 @@ def _found(record: Record, pull: Pull | None, own_call: SizedCall) -> Ready:
     if not plan.pattern.shared:
         made = own_call.at((), lambda _: _written(types, plan.expand, pull), True)
         return Ready(own_call, made)
-    pattern, own = plan.general
+    pattern, own = plan.pattern, tuple(plan.sizes)
 
     def make(sizes: Sizes) -> Made:
         if sizes is own:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weft.eager.record.call.placed_type import device_of, full_name
 from weft.eager.record.call.plan import accepted_input, placeholders
-from weft.eager.record.listing.backward_calls import SPLIT, Key, Step, Temporary
+from weft.eager.record.listing.backward_calls import SPLIT, Fill, Key, Step, type_at
 from weft.eager.record.listing.listing import Calls
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, is_cut, meet_values
@@ -90,7 +90,7 @@ class _ByCalls:
                 self._env.update(zip(self._calls.results[record], found, strict=True))
             for step in steps:
                 found = _gradient(step, [dense(self._value(x)) for x in step.inputs])
-                self._env.update({y: g for (y, _), g in zip(step.outputs, found, strict=True)})
+                self._env.update(zip(step.outputs, found, strict=True))
 
     def _value(self, key: Key) -> Cotangent:
         key = self._calls.key(key)
@@ -99,17 +99,17 @@ class _ByCalls:
             found = catalogue.stop_gradient(dense(self._value(self._same[key])))
             self._env[key] = found
         if found is None:  # a constant, such as the cotangent at the start
-            assert isinstance(key, Temporary)
-            like = dense(self._value(key.origin.record.inputs[key.origin.place]))
-            found = self._env[key] = ones_like(like) if key.fill else zeros_like(like)
+            assert isinstance(key, Fill)
+            like = dense(self._value(key.record.inputs[key.place]))
+            found = self._env[key] = ones_like(like) if key.number else zeros_like(like)
         return found
 
 
 def _gradient(step: Step, values: Sequence[Value]) -> Sequence[Value]:
     """The nodes of a gradient, or of a sum of cotangents."""
-    pull = step.pull
-    if step.parts == SPLIT:
-        shapes = [known(origin.type.shape) for _, origin in step.outputs]
+    pull = step.way.pull
+    if step.way.parts == SPLIT:
+        shapes = [known(type_at(step.record, place).shape) for place in step.way.places]
         if step.record.plan.pattern.called is REGISTRY["stack"]:
             return catalogue.unstack.all(values[0], count=len(shapes), axis=0)
         return catalogue.split.all(values[0], sizes=[shape[0] for shape in shapes], axis=0)

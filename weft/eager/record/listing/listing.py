@@ -5,78 +5,72 @@ A listing does not depend on sizes, so one serves all recordings that differ in 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate
+from typing import Any, NamedTuple
 
-from weft.eager.record.call.plan import Plan
 from weft.eager.record.listing.backward_calls import (
     DENSE_SHARE,
     JOIN,
     MOST_DENSE,
     SPLIT,
     BackwardPass,
+    Fill,
     Key,
-    Origin,
     Step,
     Temporary,
+    Way,
     is_join,
+    type_at,
 )
-from weft.eager.record.listing.call_routine import Pull, Ready, backward, forward, sum_of
+from weft.eager.record.listing.call_routine import Pull, backward, forward, sum_of
 from weft.eager.record.pending.lazy import Lazy, Record
 from weft.eager.record.recognition.structure import Structure, meet_values
 from weft.ir.node import TensorType
 from weft.ir.shape import known, size
 from weft.library.formula import packed
-from weft.library.kernel_list import KernelList, Output, Row
+from weft.library.kernel_list import KernelList, Row
 from weft.library.routine import NoRoutineError
 from weft.ops.declaration import Op
 
 
 class Kind(NamedTuple):
-    """Where the type of a value is found: that of a result of a record, or of an input."""
+    """Where the type of a value is found: in a record, as `type_at` takes it."""
 
     record: int
     place: int
-    is_input: bool
 
     def type(self, records: Sequence[Record]) -> TensorType:
         """The type."""
-        record = records[self.record]
-        return record.inputs[self.place].type if self.is_input else record.plan.types[self.place]
+        return type_at(records[self.record], self.place)
 
 
 class Listed(NamedTuple):
-    """A routine on values, which are numbered: the leaves first, then what is computed.
+    """A step.
 
     Attributes:
         record: the number of the call.
         pull: its gradient is meant; `None`: the call itself.
-        parts: see `Step`.
-        inputs: -1 is one that is not computed, as only its type is read.
-        outputs: the results, and where their types are found.
-        ready: how it is computed at the sizes for which it was listed; none if memory is divided.
-        dead: values whose memory is not needed any more after it.
+        parts: see `Way`.
+        place: where the type of its first result is found.
     """
 
     record: int
     pull: Pull | None
     parts: int
-    inputs: tuple[int, ...]
-    outputs: tuple[tuple[int, Kind], ...]
-    ready: Ready | None
-    dead: tuple[int, ...] = ()
+    place: int
 
     def add(self, records: Sequence[Record]) -> None:
         """Makes the routine at the sizes of these records."""
+        record = records[self.record]
         if self.parts > 0:
-            sum_of(self.outputs[0][1].type(records), self.parts)
+            sum_of(type_at(record, self.place), self.parts)
         elif self.pull is None:
-            forward(records[self.record], anew=True)
+            forward(record, anew=True)
         else:
-            backward(records[self.record], self.pull, anew=True)
+            backward(record, self.pull, anew=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,30 +131,30 @@ class Calls:
         if any([x.tracked and first.tracked for x, first in structure.same]):
             raise NoRoutineError
         records = structure.records
-        if any([record.plan.boundless for record in records]):
+        plans = dict.fromkeys([record.plan for record in records])
+        if any([plan.boundless for plan in plans]):
             raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
-        if any(map(_is_recomputed, records)):
+        if any([_is_recomputed(plan.pattern.called) for plan in plans]):
             raise NoRoutineError  # in backward passes, which only a whole program does
         self.results: dict[Record, tuple[Key, ...]] = {
-            record: tuple([
-                Temporary(Origin(record, i)) if (y := result()) is None else y
-                for i, result in enumerate(record.results)
-            ])
+            record: tuple([result() or Temporary() for result in record.results])
             for record in records
-        }  # fmt: skip
+        }
         self.gradients: list[Sequence[Step]] = []
         self._stands_for: dict[Key, Key] = {}  # a gradient -> the value that it is
+        self._ways: dict[Any, Way] = {}
         last = max([r.serial for r in records if r.plan.follows], default=-1)
-        takes_rows = any([r.plan.pattern.takes_rows for r in records])
-        most = 0 if any([r.plan.pattern.needs_rows for r in records]) else _most_dense(structure)
+        takes_rows = any([plan.pattern.takes_rows for plan in plans])
+        most = 0 if any([plan.pattern.needs_rows for plan in plans]) else _most_dense(structure)
         for i, record in enumerate(records):
-            self.gradients.append(())
-            if record.plan.follows:
-                shown = any([y.record is record for y in structure.outputs])
-                dense = most if shown or takes_rows else math.inf
-                found = BackwardPass(record, records[:i], self.results.__getitem__, last, dense)
-                self._stands_for.update(zip(self.results[record], found.found, strict=True))
-                self.gradients[i] = found.steps
+            if not record.plan.follows:
+                self.gradients.append(())
+                continue
+            shown = any([y.record is record for y in structure.outputs])
+            dense = most if shown or takes_rows else math.inf
+            found = BackwardPass(record, records[:i], self.results, self._ways, last, dense)
+            self._stands_for.update(zip(self.results[record], found.found, strict=True))
+            self.gradients.append(found.steps)
 
     def key(self, key: Key) -> Key:
         """What a value is computed as."""
@@ -168,21 +162,28 @@ class Calls:
             key = self._stands_for[key]
         return key
 
-    def steps(self, structure: Structure) -> list[Step]:
-        """All calls and gradients in order."""
-        found: list[Step] = []
-        for record, steps in zip(structure.records, self.gradients, strict=True):
-            results = self.results[record]
-            known = all([isinstance(y, Lazy) and y.array is not None for y in results])
-            if not (record.plan.follows or known):  # else it is history alone
-                pairs = tuple([(y, Origin(record, j)) for j, y in enumerate(results)])
-                parts = 0
-                if is_join(record):
-                    origins = [Origin(record, j, True) for j in range(len(record.inputs))]
-                    parts, pairs = JOIN, (*pairs, *[(Temporary(o), o) for o in origins])
-                found.append(Step(record, None, parts, record.inputs, pairs))
-            found += steps
-        return found
+    def keys(self, keys: tuple[Key, ...]) -> tuple[Key, ...]:
+        """What values are computed as."""
+        if self._stands_for.keys().isdisjoint(keys):
+            return keys
+        return tuple(map(self.key, keys))
+
+    def call(self, record: Record) -> Step | None:
+        """A call itself; `None` if its results are known: then it is history alone."""
+        results = self.results[record]
+        if record.plan.follows or all(
+            [isinstance(y, Lazy) and y.array is not None for y in results]
+        ):
+            return None
+        way = self._ways.get(record.plan)
+        if way is None:
+            places, count = range(len(results)), len(record.inputs)
+            if is_join(record):
+                way = Way([*places, *[~i for i in range(count)]], None, JOIN)
+                outputs = (*results, *[Temporary() for _ in range(count)])
+                return Step(record, way, record.inputs, outputs)
+            way = self._ways[record.plan] = Way(places)
+        return Step(record, way, record.inputs, results)
 
 
 def _most_dense(structure: Structure) -> int:
@@ -191,47 +192,13 @@ def _most_dense(structure: Structure) -> int:
     return max(MOST_DENSE, given // DENSE_SHARE)
 
 
-class Sizes:
-    """Where the sizes of records are: those of their plans, one after another."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._records = records
-        self.begins: list[int] = []
-        self._end = 0
-        self._rest: list[int] = []
-        self._offsets: dict[Plan, list[int]] = {}
-        for record in records:
-            self.begins.append(self._end)
-            self._end += len(record.plan.packed) // 8
-
-    def first(self, kind: Kind) -> int:
-        """The place of the first of the sizes of a type."""
-        plan = self._records[kind.record].plan
-        if not plan.pattern.shared:  # the plan has no sizes, as it is for one size alone
-            shape = known(kind.type(self._records).shape)
-            self._rest += shape
-            return self._end + len(self._rest) - len(shape)
-        offsets = self._offsets.get(plan)
-        if offsets is None:
-            ranks = [len(known(t.shape)) for t in (*plan.given, *plan.types)]
-            offsets = self._offsets[plan] = [0, *itertools.accumulate(ranks)]
-        place = kind.place if kind.is_input else len(plan.given) + kind.place
-        return self.begins[kind.record] + offsets[place]
-
-    @property
-    def rest(self) -> bytes:
-        """The sizes that are in no plan, behind the others."""
-        return packed(self._rest)
-
-    @property
-    def bytes(self) -> int:
-        """Of all sizes."""
-        return 8 * (self._end + len(self._rest))
-
-
-def _is_recomputed(record: Record) -> bool:
-    called = record.plan.pattern.called
+def _is_recomputed(called: object) -> bool:
     return isinstance(called, Op) and called.facts.again is not None
+
+
+_Numbered = tuple[int, Step, Sequence[int], range]
+"""A step and the number of its call, on values by number: the leaves first, then what is computed;
+-1 is an input that is not computed, as only its type is read."""
 
 
 class _Lister:
@@ -240,6 +207,9 @@ class _Lister:
     def __init__(self, structure: Structure) -> None:
         self._structure = structure
         self._calls = Calls(structure)
+        counts = [len(record.plan.packed) // 8 for record in structure.records]
+        *self._begins, self._end = accumulate(counts, initial=0)  # of the sizes of each plan
+        self._rest: list[int] = []  # sizes that are in no plan, behind the others
         self._place = {record: i for i, record in enumerate(structure.records)}
         self._number: dict[Key, int] = {x: i for i, x in enumerate(structure.leaves)}
         self._number.update({x: self._number[first] for x, first in structure.same})
@@ -252,164 +222,161 @@ class _Lister:
 
     def listing(self) -> Listing:
         """The listing."""
-        outputs = tuple(map(self._calls.key, self._structure.outputs))
+        outputs = self._calls.keys(self._structure.outputs)
         steps = [self._numbered(*each) for each in self._needed(outputs)]
         numbers = [self._numbered_key(y) for y in outputs]
         kept = frozenset([self._root.get(n, n) for n in numbers])
-        steps = tuple(self._with_dead(steps, kept))
         owned = tuple([
-            (y, kind)
-            for step in steps
-            for y, kind in _own(step)
+            (y, Kind(place, at))
+            for place, step, _, ys in steps
+            if not kept.isdisjoint(ys)
+            for y, at in _own(step, ys)
             if y in kept and y not in self._constant
         ])  # fmt: skip
         leaves = range(len(self._structure.leaves))
         given = [*leaves, *[y for y, *_ in self._fills], *[y for y, _ in owned]]
-        sizes = Sizes(self._structure.records)
         is_given = frozenset(given)
-        rows = [self._row(step, sizes, is_given) for step in steps]
+        dead = self._dead(steps, kept)
+        rows = [self._row(step, is_given, ends) for step, ends in zip(steps, dead, strict=True)]
         kernels = KernelList(rows, self._count, given)
         roots = tuple([n if n in self._inner else self._root.get(n, n) for n in numbers])
         updates, guard = self._updates(steps, roots)
+        listed = [Listed(i, s.way.pull, s.way.parts, s.way.places[0]) for i, s, _, _ in steps]
         return Listing(
-            steps, kernels, tuple(self._fills), roots, owned, updates, guard, sizes.rest,
-            sizes.bytes,
+            tuple(listed), kernels, tuple(self._fills), roots, owned, updates, guard,
+            packed(self._rest), 8 * (self._end + len(self._rest)),
         )  # fmt: skip
 
-    def _updates(self, steps: Sequence[Listed], roots: Sequence[int]) -> tuple[dict[int, int], int]:
+    def _updates(
+        self, steps: Sequence[_Numbered], roots: Sequence[int]
+    ) -> tuple[dict[int, int], int]:
         """What is written where the leaf lies that it replaces; see `Listing`.
 
         Nothing may read the leaf later, and nothing may fail any more.
         """
         homes = dict(zip(roots, self._structure.homes, strict=True))
-        routines = [step.ready.case.routine if step.ready else None for step in steps]
-        if max(homes.values(), default=-1) < 0 or any([r and r.calls for r in routines]):
+        ways = {step.way: step.way.ready for _, step, _, _ in steps}
+        routines = {way: ready and ready.case.routine for way, ready in ways.items()}
+        if max(homes.values(), default=-1) < 0 or any([r and r.calls for r in routines.values()]):
             return {}, 0  # Ctrl-C may end a call of Python
         found: dict[int, int] = {}
         first, read = len(steps), set(roots)
         for i in range(len(steps) - 1, -1, -1):
-            step, routine = steps[i], routines[i]
+            _, step, inputs, ys = steps[i]
+            inputs, routine = [self._root.get(n, n) for n in inputs], routines[step.way]
             if routine is None:
-                read |= {self._root.get(n, n) for n in step.inputs}
+                read.update(inputs)
                 continue
             if routine.fails:
                 return found, first if found else 0
-            inputs = [self._root.get(n, n) for n in step.inputs]
-            now = {inputs[j] for j in routine.reads}
-            for k, (y, _) in enumerate(step.outputs, routine.inputs):
+            for k, y in enumerate(ys, routine.inputs):
                 home = homes.get(y, -1)
                 if home < 0 or home in read or roots.count(y) > 1:
                     continue
                 places = [j for j in routine.reads if inputs[j] == home]
                 if all([(j, k) in routine.updates for j in places]):
                     found[y], first = home, i
-            read |= now
+            read.update([inputs[j] for j in routine.reads])
         return found, 0
 
-    def _row(self, step: Listed, sizes: Sizes, given: frozenset[int]) -> Row:
+    def _row(self, each: _Numbered, given: frozenset[int], dead: Sequence[int]) -> Row:
         """A step as native code takes it."""
-        first = sizes.begins[step.record]
-        if step.parts > 0:
-            first = sizes.first(step.outputs[0][1])
-        records, places, constants = self._structure.records, self._place_of, self._constant
-        outputs: list[Output] = []
-        for y, kind in step.outputs:
-            dtype, shape = kind.type(records)
-            outputs.append(Output(
-                y, places.get(y, -1), constants.get(y, -1), int(y in given), dtype.size,
-                sizes.first(kind), len(known(shape)),
-            ))  # fmt: skip
-        if step.ready is None:
-            inputs = step.inputs
-            if step.parts == SPLIT:
-                outputs, inputs = [Output(step.inputs[0], -1, -1, 1, 0, 0, 0), *outputs], ()
-            return Row(None, 0, 0, inputs, outputs, step.dead)
-        cases, layout = step.ready.call.choice, step.ready.case.layout
-        return Row(cases, first, layout, step.inputs, outputs, step.dead)
+        place, (record, way, _, _), inputs, ys = each
+        begin, is_shared = self._begins[place], record.plan.pattern.shared
+        outputs: list[int] = []
+        for y, at, (item, offset, rank) in zip(ys, way.places, way.sizes, strict=True):
+            first = begin + offset
+            if not is_shared:  # the plan has no sizes, as it is for one size alone
+                first = self._end + len(self._rest)
+                self._rest += known(type_at(record, at).shape)
+            same, constant = self._place_of.get(y, -1), self._constant.get(y, -1)
+            outputs += (y, same, constant, y in given, item, first, rank)
+        if way.ready is None:
+            if way.parts == SPLIT:
+                outputs, inputs = [inputs[0], -1, -1, 1, 0, 0, 0, *outputs], []
+            return Row(None, 0, 0, inputs, outputs, dead)
+        if way.parts:
+            begin = outputs[5]
+        return Row(way.ready.call.choice, begin, way.ready.case.layout, inputs, outputs, dead)
 
-    def _needed(self, outputs: Sequence[Key]) -> list[tuple[Step, Ready | None]]:
-        """The steps that matter, in order, with their routines."""
-        wanted, key = set(outputs), self._calls.key
-        found: list[tuple[Step, Ready | None]] = []
-        for step in reversed(self._calls.steps(self._structure)):
-            if any([y in wanted for y, _ in step.outputs]):
-                ready = None if step.parts < 0 else _ready(step)
-                found.append((step, ready))
-                inputs = step.inputs
-                if ready is not None:
-                    inputs = [inputs[i] for i in ready.case.routine.reads]
-                wanted.update(map(key, inputs))
+    def _needed(self, outputs: tuple[Key, ...]) -> list[tuple[Step, tuple[Key, ...]]]:
+        """The steps that matter, in order, with what their inputs are computed as."""
+        wanted, calls, records = set(outputs), self._calls, self._structure.records
+        found: list[tuple[Step, tuple[Key, ...]]] = []
+        for place in range(len(records) - 1, -1, -1):
+            steps = calls.gradients[place]
+            if not (steps or wanted.isdisjoint(calls.results[records[place]])):
+                call = calls.call(records[place])
+                steps = () if call is None else (call,)
+            for step in reversed(steps):
+                if wanted.isdisjoint(step.outputs):
+                    continue
+                inputs, reads = calls.keys(step.inputs), step.way.reads
+                if reads is None:
+                    reads = step.way.prepared(step)
+                found.append((step, inputs))
+                wanted.update([inputs[i] for i in reads])
         return found[::-1]
 
-    def _numbered(self, step: Step, ready: Ready | None) -> Listed:
-        key, place = self._calls.key, self._place[step.record]
-        if ready is None:
-            inputs = [self._numbered_key(key(x)) for x in step.inputs]
-            outputs = [(self._new(y), self._kind(origin)) for y, origin in step.outputs]
-            whole, parts = inputs[0], outputs
-            if step.parts == JOIN:
-                (whole, _), *parts = outputs
-            for part, _ in parts:
-                self._root[part] = self._root.get(whole, whole)
-            self._inner.update([part for part, _ in parts])
-            return Listed(place, None, step.parts, tuple(inputs), tuple(outputs), None)
-        routine, number = ready.case.routine, self._number
-        reads = routine.reads
-        inputs = [
-            self._numbered_key(key(x)) if i in reads else number.get(key(x), -1)
-            for i, x in enumerate(step.inputs)
-        ]
-        outputs = []
-        for i, ((y, origin), result) in enumerate(zip(step.outputs, routine.results, strict=True)):
-            own = self._new(y)
-            outputs.append((own, self._kind(origin)))
-            if result == routine.inputs + i:
-                continue
-            if result >= routine.inputs + len(step.outputs):
-                self._constant[own] = result - routine.inputs - len(step.outputs)
-                continue
-            is_input = result < routine.inputs
-            same = inputs[result] if is_input else outputs[result - routine.inputs][0]
-            self._place_of[own] = same
-            self._root[own] = self._root.get(same, same)
-            if same in self._inner:
-                self._inner.add(own)
-        return Listed(place, step.pull, step.parts, tuple(inputs), tuple(outputs), ready)
+    def _numbered(self, step: Step, keys: Sequence[Key]) -> _Numbered:
+        record, way, _, results = step
+        find = self._number.get
+        inputs = [find(x, -1) for x in keys]
+        if -1 in inputs:
+            for i in way.reads or ():
+                inputs[i] = self._numbered_key(keys[i])
+        first = self._count
+        self._count += len(results)
+        ys = range(first, self._count)
+        self._number.update(zip(results, ys, strict=True))
+        if way.ready is None:
+            whole, parts = (ys[0], ys[1:]) if way.parts == JOIN else (inputs[0], ys)
+            self._root.update(dict.fromkeys(parts, self._root.get(whole, whole)))
+            self._inner.update(parts)
+        elif not way.own:
+            for y, result in zip(ys, way.ready.case.routine.results, strict=True):
+                self._note_same(y, result - len(inputs), inputs, ys)
+        return self._place[record], step, inputs, ys
 
-    def _new(self, key: Key) -> int:
-        self._number[key] = self._count
-        self._count += 1
-        return self._count - 1
+    def _note_same(self, y: int, result: int, inputs: Sequence[int], ys: range) -> None:
+        """Notes what a value is if it is an input, another result, or a constant."""
+        if result >= len(ys):
+            self._constant[y] = result - len(ys)
+            return
+        same = inputs[result] if result < 0 else ys[result]
+        if same == y:
+            return
+        self._place_of[y] = same
+        self._root[y] = self._root.get(same, same)
+        if same in self._inner:
+            self._inner.add(y)
 
     def _numbered_key(self, key: Key) -> int:
         found = self._number.get(key)
         if found is None:  # a constant, such as the cotangent at the start
-            assert isinstance(key, Temporary) and key.fill is not None
-            found = self._new(key)
-            self._fills.append((found, self._kind(key.origin), key.fill))
+            assert isinstance(key, Fill)
+            found = self._number[key] = self._count
+            self._count += 1
+            self._fills.append((found, Kind(self._place[key.record], ~key.place), key.number))
         return found
 
-    def _kind(self, origin: Origin) -> Kind:
-        return Kind(self._place[origin.record], origin.place, origin.is_input)
-
-    def _with_dead(self, steps: Sequence[Listed], kept: frozenset[int]) -> list[Listed]:
-        """The steps with what is dead after each: what is read or written last there."""
-        seen = set(kept) | set(range(len(self._structure.leaves)))
-        found: list[Listed] = []
-        for step in reversed(steps):
-            used = [*step.inputs, *[y for y, _ in step.outputs]]  # a few of them are not read
-            roots = dict.fromkeys([self._root.get(n, n) for n in used if n >= 0])
-            found.append(step._replace(dead=tuple([n for n in roots if n not in seen])))
-            seen.update(roots)
+    def _dead(self, steps: Sequence[_Numbered], kept: frozenset[int]) -> list[Sequence[int]]:
+        """What is dead after each step: what is read or written last there."""
+        seen = {-1, *kept, *range(len(self._structure.leaves))}
+        root = [*range(self._count), -1]  # the last one is that of -1
+        for y, same in self._root.items():
+            root[y] = same
+        found: list[Sequence[int]] = []
+        for _, _, inputs, ys in reversed(steps):
+            used = {root[n] for n in (*inputs, *ys)}  # a few of them are not read
+            used -= seen
+            seen |= used
+            found.append([*used])
         return found[::-1]
 
 
-def _own(step: Listed) -> Sequence[tuple[int, Kind]]:
-    """The outputs that may have arrays of their own."""
-    return () if step.parts == SPLIT else step.outputs[:1] if step.parts == JOIN else step.outputs
-
-
-def _ready(step: Step) -> Ready:
-    if step.parts > 0:
-        return sum_of(step.outputs[0][1].type, step.parts)
-    return forward(step.record) if step.pull is None else backward(step.record, step.pull)
+def _own(step: Step, ys: Sequence[int]) -> Sequence[tuple[int, int]]:
+    """The outputs that may have arrays of their own, and where their types are found."""
+    way = step.way
+    last = 0 if way.parts == SPLIT else 1 if way.parts == JOIN else len(ys)
+    return [*zip(ys[:last], way.places, strict=False)]

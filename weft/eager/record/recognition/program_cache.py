@@ -216,10 +216,10 @@ def _is_simple(structure: Structure) -> bool:
         return False
     if any([hasattr(record, "captured") for record in structure.records]):
         return False
+    follows = any([record.plan.follows for record in structure.records])
+    if not all([_is_leaf(x, follows) for x in structure.leaves]):
+        return False
     inputs = dict.fromkeys([
         x for r in structure.records for x in r.inputs if x.array is not None or x.record is None
     ])  # fmt: skip
-    follows = any([record.plan.follows for record in structure.records])
-    return tuple(inputs) == structure.leaves and all([
-        _is_leaf(x, follows) for x in structure.leaves
-    ])  # fmt: skip
+    return tuple(inputs) == structure.leaves

@@ -232,11 +232,13 @@ def meet_values(structure: Structure) -> None:
 
 def is_cut(record: Record) -> bool:
     """Whether a record stops gradients that its nodes would pass on."""
-    return (
-        record.plan.inexact
-        and not any([y.tracked for y in record.outputs])
-        and any([x.tracked for x in record.inputs])
-    )
+    if not record.plan.pattern.inexact:
+        return False
+    for result in record.results:
+        y = result()
+        if y is not None and y.tracked:
+            return False
+    return any([x.tracked for x in record.inputs])
 
 
 ELEMENT_NS: Final = 1.0

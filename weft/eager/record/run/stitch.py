@@ -25,7 +25,7 @@ from weft.library import workspace
 from weft.library.case import Case, Made
 from weft.library.formula import Choice, Formula
 from weft.library.host_part import at_line
-from weft.library.kernel_list import Host, KernelList, Output, Row
+from weft.library.kernel_list import Host, KernelList, Row
 from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault
@@ -130,13 +130,13 @@ def computing(
         types: of the results.
     """
     count = len(inputs)
-    arrays, outputs, roots = dict(enumerate(inputs)), list[Output](), list[int]()
+    arrays, outputs, roots = dict(enumerate(inputs)), list[int](), list[int]()
     foreign = set(arrays)
     for i, (kind, number) in enumerate(zip(types, case.routine.results, strict=True), count):
         constant = max(number - count - len(types), -1)
         own = number == i
         roots.append(min(i, number))
-        outputs.append(Output(i, number if number < i else -1, constant, int(own), 0, 0, 0))
+        outputs += (i, number if number < i else -1, constant, own, 0, 0, 0)
         if own:
             arrays[i] = memory_pool.empty(known(kind.shape), kind.dtype.numpy)
     cases = Choice()

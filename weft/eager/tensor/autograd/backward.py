@@ -22,7 +22,7 @@ from weft.eager.tensor.autograd.call_hook import Around, around, call_of, fittin
 from weft.eager.tensor.autograd.custom_function import Custom
 from weft.eager.tensor.autograd.hook import Afterwards, backward_pass, note_gradients
 from weft.eager.tensor.dispatch import unowned, wrap
-from weft.eager.tensor.handle import Retain
+from weft.eager.tensor.retain import Retain
 from weft.errors import GradientError
 from weft.ir.node import Value
 from weft.ops.declaration import REGISTRY

@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import Any, Final, Protocol, Self
 
 from weft.eager.record.pending.lazy import Lazy
-from weft.eager.tensor.handle import Handle, Retain
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.retain import Retain
 from weft.errors import DTypeError, GradientError, ShapeError
 from weft.host.garbage_collection import FirstRead
 from weft.ir.shape import show

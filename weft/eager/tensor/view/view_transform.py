@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Final
 
@@ -18,7 +20,7 @@ from weft.eager.tensor.dispatch import lazy_of, leaf, wrap
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view import Array, Lens, RepeatedError, View
 from weft.ir.look import looks
-from weft.ir.node import Value
+from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY, catalogue
 from weft.ops.declaration.rule import concrete
@@ -38,27 +40,30 @@ def show(x: Any, lens: Lens) -> Any:
     return tensor
 
 
-def layout(x: Handle) -> Array:
-    """An array laid out in memory as the tensor is, or as the view is within its base.
-
-    Only its layout has a meaning, not its values.
-    """
-    return placed(x)[1]
-
-
 def placed(x: Handle) -> tuple[Any, Array, int]:
-    """The root base of a view, its `layout`, and the byte offset at which it begins."""
+    """The root base of a view, an array laid out in memory as the view is within it, and the byte
+    offset at which it begins. Only the layout of the array has a meaning, not its values.
+    """
     looks.count += 1
+    root, lenses = _chain(x)
+    return root, *_laid(root.lazy.type, lenses)
+
+
+def _chain(x: Handle) -> tuple[Any, tuple[Lens, ...]]:
+    """The root base of a view, and the views from there to it."""
     chain: list[Lens] = []
     root, view = x, x.view_of
     while view is not None:
         chain.append(view.lens)
         root, view = view.base, view.base.view_of
-    kind = root.lazy.type
+    return root, (*reversed(chain),)
+
+
+def _laid(kind: TensorType, lenses: Sequence[Lens]) -> tuple[Array, int]:
     there = start = np.empty(known(kind.shape), np.dtype((np.void, kind.dtype.size)))
-    for lens in reversed(chain):
+    for lens in lenses:
         there = lens.lay(there)
-    return root, there, there.ctypes.data - start.ctypes.data
+    return there, there.ctypes.data - start.ctypes.data
 
 
 def memory_of(x: Handle) -> Array:
@@ -77,8 +82,28 @@ def memory_of(x: Handle) -> Array:
 
 def is_dense(x: Handle) -> bool:
     """Whether the elements of a tensor or view are contiguous in memory."""
+    return fits(x, None)
+
+
+def fits(x: Handle, shape: tuple[int, ...] | None) -> bool:
+    """Whether the elements lie in memory so that a shape shows them without a copy, or in order.
+
+    That follows from the views alone, which mostly come again.
+    """
     looks.count += 1
-    return x.view_of is None or layout(x).flags.c_contiguous
+    if x.view_of is None:
+        return True
+    root, lenses = _chain(x)
+    is_plain = all([type(lens) in _PLAIN for lens in lenses])
+    return (_lies if is_plain else _lies.__wrapped__)(root.lazy.type, lenses, shape)
+
+
+@functools.lru_cache(1 << 10)
+def _lies(kind: TensorType, lenses: tuple[Lens, ...], shape: tuple[int, ...] | None) -> bool:
+    there, _ = _laid(kind, lenses)
+    if shape is None:
+        return there.flags.c_contiguous
+    return np.may_share_memory(there, reshaped(there, shape)) or not there.size
 
 
 def apply(function: Callable[..., Value], lazies: tuple[Lazy, ...], **static: Any) -> Lazy:
@@ -202,17 +227,10 @@ class Expanded:
         shape = known(base.type.shape)
         if (
             self.shape[len(self.shape) - len(shape) :] == shape
-            and _size(self.shape[: len(self.shape) - len(shape)]) == 1
+            and math.prod(self.shape[: len(self.shape) - len(shape)]) == 1
         ):
             return Shaped(shape).take(part)
         raise RepeatedError("an expanded tensor", put_at)
-
-
-def _size(shape: tuple[int, ...]) -> int:
-    size = 1
-    for d in shape:
-        size *= d
-    return size
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,3 +387,7 @@ class Diagonal:
     def put(self, base: Lazy, part: Lazy) -> Lazy:
         """See `Lens`."""
         return apply(_with_diagonal, (base, part), **asdict(self))
+
+
+_PLAIN: Final = frozenset({Shaped, Permuted, Expanded, Detached, Cut, Row, Diagonal})
+"""Views that equal others of the same numbers."""

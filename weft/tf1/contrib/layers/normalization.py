@@ -64,12 +64,7 @@ def batch_norm(
     )  # fmt: skip
     with tf.variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as sc:
         x = tf.convert_to_tensor(inputs)
-        rank, dims = x.shape.ndims or 0, x.shape.as_list()
-        axis = 1 if data_format.startswith("NC") else rank - 1
-        size = dims[axis] if rank else None
-        if size is None:
-            text = f"batch_norm: expected a known number of channels, got shape {x.shape}"
-            raise fail(ShapeError, text)
+        rank, axis, size = _channels(x, data_format)
         zeros, ones = tf.zeros_initializer(), tf.ones_initializer()
         starts: dict[str, Any] = {"gamma": ones, "beta": zeros, "moving_mean": zeros,
                                   "moving_variance": ones}  # fmt: skip
@@ -93,15 +88,28 @@ def batch_norm(
             batch = list(tf.nn.moments(x, [i for i in range(rank) if i != axis]))
             y = _normalized(x, axis, batch, beta, gamma, epsilon)
         training = True if flag is not None else is_training
-        updates = [
-            variable.assign(
-                in_train_phase(averaged(before, now, 1.0 - decay, decay), before, training)
-            )
-            for variable, before, now in zip(moving, old, batch, strict=True)
-        ]
+        rows = zip(moving, old, batch, strict=True)
+        updates = [_moved(*row, decay, training) for row in rows]
         y = in_train_phase(y, lambda: _normalized(x, axis, old, beta, gamma, epsilon), training)
         y = _behind(updates, y, updates_collections)
         return finished(y, sc, outputs_collections, activation_fn)
+
+
+def _channels(x: Any, data_format: str) -> tuple[int, int, int]:
+    """The rank, the axis of the channels, and how many there are."""
+    rank = x.shape.ndims or 0
+    axis = 1 if data_format.startswith("NC") else rank - 1
+    size = x.shape.as_list()[axis] if rank else None
+    if size is None:
+        text = f"batch_norm: expected a known number of channels, got shape {x.shape}"
+        raise fail(ShapeError, text)
+    return rank, axis, size
+
+
+def _moved(variable: Any, before: Any, now: Any, decay: float, training: Any) -> Any:
+    """The update of a moving average, which stays as it is but in training."""
+    new = averaged(before, now, 1.0 - decay, decay)
+    return variable.assign(in_train_phase(new, before, training))
 
 
 def _behind(updates: Sequence[Any], y: Any, collections: Any) -> Any:
