@@ -21,7 +21,7 @@ ROOT: Final = Path(ops.__file__).parents[2]
 FRONT_ENDS: Final = (
     "weft/eager/functions", "weft/nn", "weft/numpy", "weft/scipy", "weft/signal", "weft/func",
     "weft/fft.py", "weft/linalg.py", "weft/sparse.py", "weft/special.py", "weft/tf1",
-    "weft/metrics", "weft/models",
+    "weft/metrics", "weft/models", "weft/jax",
 )  # fmt: skip
 LEAST: Final = 3
 ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult)

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -99,7 +100,7 @@ def run(
         env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
     command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), _processor()
     try:
         done = subprocess.run(
             command, cwd=where, env=env, capture_output=True, text=True, errors="replace",
@@ -114,8 +115,15 @@ def run(
         "repository": program["repository"], "script": program["script"],
         "kind": program["kind"], "commit": program["commit"], "code": code,
         "seconds": round(time.perf_counter() - start, 1),
+        "processor": round(_processor() - before, 1),
         "stop": "" if code == 0 else stop(err) if code > 0 else f"more than {SECONDS} s",
     }  # fmt: skip
+
+
+def _processor() -> float:
+    """Seconds of the processor that programs have taken; of one at a time (`--jobs 1`)."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -179,7 +187,9 @@ def main() -> None:
             for name, one_of in result.pop("runs", {}).items():
                 write(folder / f"{name}.json", one_of)
             write(file, result)
-            print(f"{result['code']:>3} {result['seconds']:>6} s  {result['repository']}/", end="")
+            print(f"{result['code']:>3} {result['seconds']:>6} s", end=" ")
+            print(f"({result.get('processor', 0)} s of the processor)", end="  ")
+            print(f"{result['repository']}/", end="")
             print(f"{result['script']}  {result['stop']}", end="  ")
             print(*[result[key] for key in ("losses", "first", "all") if key in result], flush=True)
 

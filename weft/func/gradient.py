@@ -48,7 +48,7 @@ class Run:
         argnums: Argnums | None, has_aux: bool, what: str,
     ) -> None:  # fmt: skip
         check_function(function, what)
-        count = len(args)
+        count, self.before = len(args), trace.now.begin_derivative()
         chosen = range(count) if argnums is None else positions(argnums, count, what)
         self.variables = Variables([args[i] for i in chosen], what)
         changed = list(args)
@@ -81,6 +81,7 @@ class Run:
             return [zeros(x) for x in xs]
         found = pull(starts, xs, self.past, self._recorded(cotangents))
         check_gradients(found)
+        self._end()
         return found
 
     def push(self, tangents: Sequence[Any]) -> Any:
@@ -88,7 +89,13 @@ class Run:
         xs = self.variables.values
         leaves = leaves_like(self.variables.tree, list(tangents))
         moves = [_cotangent(x, t) for x, t in zip(xs, leaves, strict=True)]
-        return self.wrapped(push(self.ys, xs, moves, self.past, self._recorded(moves)))
+        found = push(self.ys, xs, moves, self.past, self._recorded(moves))
+        self._end()
+        return self.wrapped(found)
+
+    def _end(self) -> None:
+        if not (self.outer or trace.now.depth):
+            trace.now.end_derivative(*self.before)
 
     def _recorded(self, directions: Sequence[Lazy | None]) -> bool:
         """Whether results of the vjp or jvp of these may be differentiated again."""

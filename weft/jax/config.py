@@ -76,6 +76,27 @@ enable_x64: Final = _context("jax_enable_x64")
 disable_jit: Final = _context("jax_disable_jit")
 
 
+_TEXTS: Final = {
+    "backend": ("cpu",), "device": ("cpu",), "method": ("auto", "direct", "fft"),
+    "optimize": ("auto", "auto-hq", "branch-1", "branch-2", "dp", "greedy", "optimal"),
+    "order": ("A", "C", "F", "K"), "sharding": ("cpu",),
+    "precision": ("bfloat16", "default", "fastest", "float32", "high", "highest", "tensorfloat32"),
+    "mode": ("low",),
+}  # fmt: skip
+
+
+def without_effect(name: str, **given: Any) -> None:
+    """Check arguments that change no value: hints, and devices, of which there is one.
+
+    Raises:
+        ArgumentError: a text that is none of JAX's.
+    """
+    for argument, value in given.items():
+        known = _TEXTS.get(argument, ())
+        if isinstance(value, str) and value.lower() not in known and value not in known:
+            raise ArgumentError.here(f"{name}: expected {argument} of {known}, got {value!r}")
+
+
 def refuse_given(name: str, **given: Any) -> None:
     """Refuse arguments that Weft does not follow.
 

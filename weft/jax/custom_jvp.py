@@ -10,6 +10,7 @@ from weft import func
 from weft.func.tree import flatten
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array
+from weft.jax.config import refuse_given
 from weft.jax.transform import PlainInside, arrays, bound, custom_vjp
 
 jnp: Any = _numpy
@@ -40,6 +41,7 @@ class custom_jvp:
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Set the rule: from (*nondiff_args, primals, tangents) to (result, tangent)."""
+        refuse_given("defjvp", symbolic_zeros=symbolic_zeros)
         self.rule = jvp
         return jvp
 

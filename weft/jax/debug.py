@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from weft.func.tree import flatten
+from weft.jax.config import without_effect
 from weft.jax.host import values
 from weft.jax.host import watched as _watched
 from weft.jax.transform import arrays
@@ -21,7 +23,12 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     >>> print("x = {}", 1)
     x = 1
     """
-    callback(lambda *xs, **named: _print(fmt.format(*xs, **named)), *args, **kwargs)
+    said = functools.partial(_said, fmt)
+    callback(said, *args, ordered=ordered, **kwargs)
+
+
+def _said(fmt: str, *args: Any, **kwargs: Any) -> None:
+    _print(fmt.format(*args, **kwargs))
 
 
 def callback(
@@ -31,6 +38,7 @@ def callback(
 
     In a traced function, it is called with the next value that depends on one of the arrays.
     """
+    without_effect("debug.callback", ordered=ordered)
     leaves, tree = flatten(arrays((args, kwargs)))
     known = values([x for x in leaves if hasattr(x, "lazy")])
     if known is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from weft.eager.tensor.autograd.tracing import tracers
 from weft.eager.tensor.dispatch import wrap
+from weft.errors import ArgumentError
 from weft.func.function import DATA, Arguments, take_apart, trace_function
 from weft.func.tree import flatten
 from weft.ir.dtype import as_dtype
@@ -19,6 +21,7 @@ from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.printer import format_graph
 from weft.jax.array import Array, as_array, canonical
+from weft.jax.config import without_effect
 from weft.jax.host import several
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_map
@@ -89,7 +92,7 @@ local_device_count = process_count = host_count = device_count
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process: 0."""
-    return 0
+    return devices(backend)[0].process_index
 
 
 host_id = process_index
@@ -97,7 +100,7 @@ host_id = process_index
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of all processes."""
-    return [0]
+    return [d.process_index for d in devices(backend)]
 
 
 host_ids = process_indices
@@ -105,6 +108,7 @@ host_ids = process_indices
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, **_: Any) -> Any:
     """A pytree with its leaves as arrays."""
+    without_effect("device_put", device=device, src=src)
     return tree_map(_placed, x)
 
 
@@ -129,6 +133,7 @@ def copy_to_host_async(x: Any) -> Any:
 
 def live_arrays(platform: str | None = None) -> list[Any]:
     """Nothing is known of arrays that others hold: an empty list."""
+    devices(platform)
     return []
 
 
@@ -279,6 +284,7 @@ def closure_convert(
     fun: Callable[..., Any], *examples: Any
 ) -> tuple[Callable[..., Any], list[Any]]:
     """The function, and no values: it keeps what it closes over."""
+    without_effect("closure_convert", examples=examples)
     return fun, []
 
 
@@ -295,6 +301,7 @@ def pure_callback(
         result_shape_dtypes: a pytree of shapes and dtypes of its results.
         vmap_method: `expand_dims`, `broadcast_all` and the like call it once for all examples.
     """
+    without_effect("pure_callback", sharding=sharding)
     shapes, tree = flatten(result_shape_dtypes)
     apart = take_apart(arrays((args, kwargs)))
     kinds = [(as_dtype(s.dtype), tuple(s.shape)) for s in shapes]
@@ -335,8 +342,18 @@ class named_scope(contextlib.ContextDecorator):
 
 
 def make_mesh(axis_shapes: Any, axis_names: Any, *, devices: Any = None, **_: Any) -> Any:
-    """A mesh of one device, with names of axes."""
-    return Mesh(np.array([_CPU]).reshape((1,) * len(axis_names)), axis_names)
+    """A mesh of one device, with names of axes.
+
+    Raises:
+        ArgumentError: there are fewer devices than it has places.
+    """
+    there = np.array([_CPU] if devices is None else list(devices))
+    if math.prod(axis_shapes) > there.size:
+        raise ArgumentError.here(
+            f"make_mesh: expected a product of mesh_shape {tuple(axis_shapes)} of at most "
+            f"{there.size}, the number of devices"
+        )
+    return Mesh(there.reshape(tuple(axis_shapes)), axis_names)
 
 
 @dataclass
@@ -357,5 +374,6 @@ def io_callback(
     callback: Callable[..., Any], result_shape_dtypes: Any, *args: Any, ordered: bool = False,
     **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """`pure_callback`: the function is called when the program runs."""
+    """`pure_callback`: functions are called in order when the program runs."""
+    without_effect("io_callback", ordered=ordered)
     return pure_callback(callback, result_shape_dtypes, *args, **kwargs)

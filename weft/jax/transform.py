@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from weft import func
 from weft.errors import GradientError
 from weft.func.checkpoint import checkpoint as _checkpoint
@@ -15,7 +17,7 @@ from weft.func.explanation import explain
 from weft.func.jit import Jitted as _Jitted
 from weft.func.tree import flatten
 from weft.jax.array import Array, as_array, given, taken
-from weft.jax.config import config, refuse_given
+from weft.jax.config import config, refuse_given, without_effect
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
@@ -105,6 +107,12 @@ def jit(
             out_shardings, abstracted_axes, compiler_options: no effect: there is one device, and
             memory is planned.
     """
+    refuse_given("jit", abstracted_axes=abstracted_axes)
+    without_effect(
+        "jit", donate_argnums=donate_argnums, donate_argnames=donate_argnames, device=device,
+        keep_unused=keep_unused, backend=backend, inline=inline, in_shardings=in_shardings,
+        out_shardings=out_shardings, compiler_options=compiler_options,
+    )  # fmt: skip
     if fun is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
@@ -160,6 +168,9 @@ def value_and_grad(
     allow_int: bool = False, reduce_axes: Sequence[Any] = (),
 ) -> Function:  # fmt: skip
     """A function that returns both the result of a function and its gradient."""
+    refuse_given("value_and_grad", reduce_axes=reduce_axes)
+    if holomorphic:
+        return _holomorphic(fun, argnums, has_aux)
     return _gradient("value_and_grad", func.value_and_grad, fun, argnums, has_aux, allow_int)
 
 
@@ -172,7 +183,31 @@ def grad(
     >>> float(grad(lambda x: x**3)(2.0))
     12.0
     """
+    refuse_given("grad", reduce_axes=reduce_axes)
+    if holomorphic:
+        both = _holomorphic(fun, argnums, has_aux)
+        return lambda *args, **kw: both(*args, **kw)[1]
     return _gradient("grad", func.grad, fun, argnums, has_aux, allow_int)
+
+
+def _holomorphic(fun: Function, argnums: Any, has_aux: bool) -> Function:
+    """The value and the complex derivative of a function of one complex argument."""
+    refuse_given("grad: holomorphic", has_aux=has_aux)
+
+    @functools.wraps(fun)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        def of_one(x: Any) -> Any:
+            return as_array(fun(*args[:argnums], x, *args[argnums + 1 :], **kwargs))
+
+        y, pull = vjp(of_one, args[argnums])
+        if not y.dtype.is_complex or y.ndim:
+            raise TypeError(
+                "grad with holomorphic=True requires outputs with dtype that is a sub-dtype of "
+                f"np.complexfloating, and scalars, but got {y.lazy.type}."
+            )
+        return y, pull(1.0 + 0j)[0]
+
+    return both
 
 
 def _gradient(
@@ -216,6 +251,7 @@ def _gradient(
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Any = ()) -> Any:
     """The result of a function, and a function from its cotangents to those of the arguments."""
+    refuse_given("vjp", reduce_axes=reduce_axes)
     y, pull, *aux = func.vjp(fun, *arrays(primals), has_aux=has_aux)
     return (y, lambda g: pull(arrays(g)), *aux)
 
@@ -257,6 +293,7 @@ def hessian(
     fun: Function, argnums: Any = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Function:
     """The matrix of second derivatives."""
+    refuse_given("hessian", holomorphic=holomorphic)
     return jacfwd(jacrev(fun, argnums, has_aux), argnums, has_aux)
 
 
@@ -265,7 +302,7 @@ def vmap(
     axis_size: int | None = None, spmd_axis_name: Any = None,
 ) -> Function:  # fmt: skip
     """Vectorize a function over an axis of its arguments."""
-    refuse_given("vmap", axis_name=axis_name)
+    refuse_given("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
     @functools.wraps(fun)
@@ -276,6 +313,12 @@ def vmap(
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        if axis_size is not None:  # as that of one more argument
+            each = axes if isinstance(axes, tuple) else (axes,) * len(args)
+            sized = func.vmap(
+                lambda _, *xs: whole(*xs, **kwargs), (0, *each), out_axes, "different"
+            )
+            return sized(as_array(np.zeros(axis_size, np.float32)), *arrays(args))
         return inner(*arrays(args), **arrays(kwargs))
 
     return mapped
@@ -285,6 +328,7 @@ def pmap(
     fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any
 ) -> Function:
     """`func.pmap` over ranks; on one rank, `vmap` over the only device."""
+    without_effect("pmap", **options)
     return func.pmap(fun, axis_name, in_axes=in_axes, out_axes=out_axes)
 
 
@@ -298,6 +342,7 @@ def checkpoint(
         static_argnums: arguments that are no arrays.
         prevent_cse, policy, concrete: no effect: all values inside are recomputed.
     """
+    without_effect("checkpoint", prevent_cse=prevent_cse, policy=policy, concrete=concrete)
     if fun is None:
         return functools.partial(checkpoint, static_argnums=static_argnums)
     fixed = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
@@ -320,8 +365,10 @@ remat = checkpoint
 
 
 def named_call(fun: Function, *, name: str | None = None) -> Function:
-    """The function: names have no effect."""
-    return fun
+    """The function, with a name."""
+    run = functools.wraps(fun)(lambda *args, **kwargs: fun(*args, **kwargs))
+    run.__name__ = name or getattr(fun, "__name__", "named_call")
+    return run
 
 
 class PlainInside:
@@ -365,6 +412,8 @@ class custom_vjp:
         optimize_remat: bool = False,
     ) -> None:  # fmt: skip
         """Set the functions of the forward and the backward pass."""
+        refuse_given("defvjp", symbolic_zeros=symbolic_zeros)
+        without_effect("defvjp", optimize_remat=optimize_remat)
         self.fwd, self.bwd = fwd, bwd
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -387,27 +387,32 @@ def _keyed(x: Any) -> list[tuple[Any, Any]] | None:
     return [(SequenceKey(i), part) for i, part in enumerate(parts)]
 
 
-def _paths(x: Any, is_leaf: IsLeaf, path: tuple[Any, ...]) -> list[tuple[tuple[Any, ...], Any]]:
-    if x is None and not (is_leaf and is_leaf(x)):
+def _paths(
+    x: Any, is_leaf: Any, path: tuple[Any, ...], takes_path: bool
+) -> list[tuple[tuple[Any, ...], Any]]:
+    ends = is_leaf is not None and (is_leaf(path, x) if takes_path else is_leaf(x))
+    if x is None and not ends:
         return []
-    pairs = None if is_leaf is not None and is_leaf(x) else _keyed(x)
+    pairs = None if ends else _keyed(x)
     if pairs is None:
         return [(path, x)]
-    return [leaf for key, part in pairs for leaf in _paths(part, is_leaf, (*path, key))]
+    return [leaf for key, y in pairs for leaf in _paths(y, is_leaf, (*path, key), takes_path)]
 
 
 def tree_leaves_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[tuple[Any, ...], Any]]:
     """Pairs of a path and a leaf."""
-    return _paths(tree, is_leaf, ())
+    return _paths(tree, is_leaf, (), is_leaf_takes_path)
 
 
 def tree_flatten_with_path(
     tree: Any, is_leaf: IsLeaf = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[tuple[Any, ...], Any]], PyTreeDef]:
     """Pairs of a path and a leaf, and the structure."""
-    return _paths(tree, is_leaf, ()), tree_structure(tree, is_leaf)
+    pairs = _paths(tree, is_leaf, (), is_leaf_takes_path)
+    ends = {id(leaf) for _, leaf in pairs}
+    return pairs, tree_structure(tree, (lambda x: id(x) in ends) if is_leaf else None)
 
 
 def tree_map_with_path(
@@ -415,7 +420,7 @@ def tree_map_with_path(
     is_leaf_takes_path: bool = False,
 ) -> Any:  # fmt: skip
     """`tree_map` of a function that takes the path of each leaf, too."""
-    pairs, treedef = tree_flatten_with_path(tree, is_leaf)
+    pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [treedef.flatten_up_to(other) for other in rest]
     rows = zip(pairs, *columns, strict=True)
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])

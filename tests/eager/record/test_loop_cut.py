@@ -11,6 +11,7 @@ from weft.eager.record.pending import loop_cut
 from weft.eager.record.pending.state import trace
 from weft.eager.record.run import program, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
+from weft.func import grad, jvp, vjp
 from weft.nn import functional as F
 
 BLOCK, VOCABULARY, WIDTH = 12, 17, 32
@@ -173,3 +174,36 @@ def test_a_step_of_training_is_one_program(sizes):
         wf.synchronize()
     assert sizes == [max(sizes)]
     assert sizes[0] > 2 * loop_cut.FEW
+
+
+@pytest.mark.parametrize("differentiated", ["grad", "vjp", "jvp", "nested"])
+def test_a_loop_of_derivatives_is_cut_though_they_were_tracked(sizes, differentiated):
+    def loss(w):
+        return (wf.tanh(w) * wf.arange(3.0)).sum()
+
+    def slope(w):
+        if differentiated == "grad":
+            return grad(loss)(w)
+        if differentiated == "vjp":
+            return vjp(loss, w)[1](wf.tensor(1.0))[0]
+        if differentiated == "jvp":
+            return jvp(loss, (w,), (w,))[1]
+        return grad(lambda v: (grad(loss)(v) ** 2).sum())(w)
+
+    w = wf.ones(3)
+    for _ in range(60):
+        w = w - 0.1 * slope(w)
+    assert len(trace.now.pending) < 2 * loop_cut.FEW
+    assert np.isfinite(w.numpy()).all()
+    assert max(sizes) < 2 * loop_cut.FEW
+    assert len(set(sizes[1:-1])) == 1
+
+
+def test_a_step_of_parameters_stays_whole_around_a_derivative(sizes):
+    w = wf.ones(3, requires_grad=True)
+    y = w
+    for _ in range(2 * loop_cut.FEW):
+        y = y * 0.5 + grad(lambda x: (x * x).sum())(wf.ones(3))
+    y.sum().backward()
+    assert w.grad is not None and w.grad.sum().item() < 1.0
+    assert max(sizes) > 4 * loop_cut.FEW

@@ -14,7 +14,7 @@ import pytest
 
 import weft as wf
 from weft import config, func
-from weft.eager.record.run import program, stitched_tier, tier_choice
+from weft.eager.record.run import program, stitch, stitched_tier, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.stitched_tier import Compiling, Stitched, Unfused
 from weft.eager.tensor.dispatch import recorded
@@ -222,3 +222,15 @@ def test_many_calls_in_another_number_each_time_stay_lists(met):
     for _ in range(4):
         chain(24)
     assert met == [Stitched] * 4
+
+
+def test_gradients_of_functions_are_lists(monkeypatch):
+    def whole(*_: Any):
+        raise AssertionError("made anew at each run")
+
+    monkeypatch.setattr(stitch, "_whole", whole)
+    for size in (3, 4):
+        x = wf.arange(float(size))
+        value, slope = func.value_and_grad(lambda x: (wf.exp(x) * x).sum())(x)
+        assert slope.numpy() == pytest.approx(np.exp(x.numpy()) * (1 + x.numpy()), rel=1e-5)
+        assert value.item() == pytest.approx(float((np.exp(x.numpy()) * x.numpy()).sum()), rel=1e-5)

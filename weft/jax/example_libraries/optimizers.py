@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from weft.eager.tensor.dispatch import recorded
 from weft.jax import numpy as _numpy
 from weft.jax.transform import arrays
 from weft.jax.tree_util import (
@@ -15,6 +16,9 @@ from weft.jax.tree_util import (
     tree_map,
     tree_unflatten,
 )
+from weft.ops.optimizer import adam as rules
+from weft.ops.optimizer import descent, root
+from weft.ops.optimizer.rule import Rule
 
 jnp: Any = _numpy
 
@@ -155,38 +159,48 @@ def sgd(step_size: Any) -> Any:
     return (lambda x0: x0), (lambda i, g, x: x - rate(i) * g), (lambda x: x)
 
 
-@optimizer
-def momentum(step_size: Any, mass: Any) -> Any:
-    """Gradient descent with momentum."""
-    rate = make_schedule(step_size)
-
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, velocity = state
-        velocity = mass * velocity + g
-        return x - rate(i) * velocity, velocity
-
-    return _zeros(1), update, _first
-
-
-@optimizer
-def nesterov(step_size: Any, mass: Any) -> Any:
-    """Nesterov's accelerated gradient."""
-    rate = make_schedule(step_size)
-
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, velocity = state
-        velocity = mass * velocity + g
-        return x - rate(i) * (mass * velocity + g), velocity
-
-    return _zeros(1), update, _first
-
-
 def _zeros(count: int) -> Callable[[Any], Any]:
     return lambda x0: (x0, *[jnp.zeros_like(x0)] * count)
 
 
 def _first(state: Any) -> Any:
     return state[0]
+
+
+def _by(rule: Rule, slots: int, rates: Callable[[Any], dict[str, Any]], **flags: Any) -> Any:
+    """An optimizer by an update rule.
+
+    Args:
+        slots: how many arrays it keeps for each parameter.
+        rates: its further inputs at a step.
+    """
+
+    def values(p: Any, g: Any, *rest: Any, names: tuple[str, ...]) -> Any:
+        given_ = dict(zip(names, rest[slots:], strict=True))
+        return rule(p, g, *rest[:slots], **given_, **flags).values
+
+    of = recorded(values)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, *old = map(jnp.asarray, state)
+        now = {k: jnp.asarray(v, x.dtype) for k, v in rates(i).items()}
+        return tuple(of(x, jnp.asarray(g, x.dtype), *old, *now.values(), names=tuple(now)))
+
+    return _zeros(slots), update, _first
+
+
+@optimizer
+def momentum(step_size: Any, mass: Any) -> Any:
+    """Gradient descent with momentum."""
+    rate = make_schedule(step_size)
+    return _by(descent.sgd, 1, lambda i: {"lr": rate(i), "momentum": mass})
+
+
+@optimizer
+def nesterov(step_size: Any, mass: Any) -> Any:
+    """Nesterov's accelerated gradient."""
+    rate = make_schedule(step_size)
+    return _by(descent.sgd, 1, lambda i: {"lr": rate(i), "momentum": mass}, nesterov=True)
 
 
 @optimizer
@@ -207,14 +221,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """RMSProp."""
-    rate = make_schedule(step_size)
-
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, mean = state
-        mean = mean * gamma + jnp.square(g) * (1 - gamma)
-        return x - rate(i) * g / jnp.sqrt(mean + eps), mean
-
-    return _zeros(1), update, _first
+    return _rmsprop(step_size, gamma, eps, 0.0, 1)
 
 
 @optimizer
@@ -222,15 +229,17 @@ def rmsprop_momentum(
     step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
     """RMSProp with momentum."""
+    return _rmsprop(step_size, gamma, eps, momentum, 2)
+
+
+def _rmsprop(step_size: Any, gamma: Any, eps: Any, mass: Any, slots: int) -> Any:
     rate = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, mean, moved = state
-        mean = mean * gamma + jnp.square(g) * (1 - gamma)
-        moved = momentum * moved + rate(i) * g / jnp.sqrt(mean + eps)
-        return x - moved, mean, moved
+    def rates(i: Any) -> dict[str, Any]:
+        keep = {"alpha": gamma, "rest": 1 - gamma}
+        return {"lr": rate(i), **keep, "eps": eps, "momentum": mass}
 
-    return _zeros(2), update, _first
+    return _by(root.rmsprop, slots, rates, rate_first=True, inside=True)
 
 
 @optimizer
@@ -238,15 +247,12 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     """Adam (Kingma and Ba, 2014)."""
     rate = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, m, v = state
-        m = (1 - b1) * g + b1 * m
-        v = (1 - b2) * jnp.square(g) + b2 * v
-        turn = jnp.asarray(i, m.dtype) + 1
-        step = (m / (1 - b1**turn)) / (jnp.sqrt(v / (1 - b2**turn)) + eps)
-        return x - rate(i) * step, m, v
+    def rates(i: Any) -> dict[str, Any]:
+        part1, part2 = (1 - b ** (jnp.asarray(i, float) + 1) for b in (b1, b2))
+        means = {"beta1": b1, "rest1": 1 - b1, "beta2": b2, "rest2": 1 - b2}
+        return {"step": rate(i) / part1, "scale": part2**-0.5, "eps": eps, **means}
 
-    return _zeros(2), update, _first
+    return _by(rules.adam, 2, rates)
 
 
 @optimizer
@@ -254,14 +260,11 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     """AdaMax (Kingma and Ba, 2014)."""
     rate = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, m, u = state
-        m = (1 - b1) * g + b1 * m
-        u = jnp.maximum(b2 * u, jnp.abs(g))
-        turn = jnp.asarray(i, m.dtype) + 1
-        return x - (rate(i) / (1 - b1**turn)) * m / (u + eps), m, u
+    def rates(i: Any) -> dict[str, Any]:
+        step = rate(i) / (1 - b1 ** (jnp.asarray(i, float) + 1))
+        return {"step": step, "beta1": b1, "rest1": 1 - b1, "beta2": b2, "eps": eps}
 
-    return _zeros(2), update, _first
+    return _by(rules.adamax, 2, rates, eps_in_largest=False)
 
 
 @optimizer

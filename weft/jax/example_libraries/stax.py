@@ -209,10 +209,7 @@ FanInSum: Layer = (
 
 def FanOut(num: int) -> Layer:
     """The input, several times."""
-    return (
-        lambda rng, shape: ([shape] * num, ()),
-        lambda params, inputs, **kwargs: [inputs] * num,
-    )
+    return (lambda rng, shape: ([shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num)
 
 
 def FanInConcat(axis: int = -1) -> Layer:

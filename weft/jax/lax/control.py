@@ -12,7 +12,7 @@ from weft import func
 from weft.errors import WeftError
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array
-from weft.jax.config import config
+from weft.jax.config import config, without_effect
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_leaves, tree_map
 
@@ -37,17 +37,14 @@ def _on(function: Function) -> Function:
 
 
 def cond(
-    pred: Any,
-    true_fun: Function,
-    false_fun: Function,
-    *operands: Any,
-    operand: Any = None,
+    pred: Any, true_fun: Function, false_fun: Function, *operands: Any, operand: Any = None,
     linear: Any = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred` is true, otherwise `false_fun(*operands)`."""
     if not callable(false_fun):  # the old form: pred, operand, true_fun, operand, false_fun
         first, true, second, false = true_fun, false_fun, *operands
         return cond(pred, lambda _: true(first), lambda _: false(second), None)
+    without_effect("cond", linear=linear)
     if operand is not None:
         operands = (operand,)
     if config.jax_disable_jit:
@@ -79,7 +76,7 @@ def fori_loop(
             return arrays(body_fun(i, val)), None
 
         numbers = jnp.arange(start, max(start, end))
-        return func.scan(step, init, numbers)[0]
+        return func.scan(step, init, numbers, unroll=unroll or 1)[0]
 
     def turn(state: Any) -> Any:
         i, val = state
@@ -106,7 +103,7 @@ def scan(
     """`carry, y = f(carry, x)` for each slice of `xs`; the last carry, and all `y` stacked."""
     if config.jax_disable_jit:
         return _scan_by_hand(f, init, xs, length, reverse)
-    return func.scan(_on(f), arrays(init), arrays(xs), length, reverse)
+    return func.scan(_on(f), arrays(init), arrays(xs), length, reverse, unroll)
 
 
 def _scan_by_hand(f: Function, init: Any, xs: Any, length: int | None, reverse: bool) -> Any:
@@ -133,6 +130,7 @@ def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:
     """What `solve(f, initial_guess)` finds; gradients flow through its steps."""
+    without_effect("custom_root", tangent_solve=tangent_solve, has_aux=has_aux)
     return solve(f, initial_guess)
 
 
@@ -141,4 +139,7 @@ def custom_linear_solve(
     has_aux: bool = False,
 ) -> Any:  # fmt: skip
     """What `solve(matvec, b)` finds; gradients flow through its steps."""
+    without_effect(
+        "custom_linear_solve", transpose_solve=transpose_solve, symmetric=symmetric, has_aux=has_aux
+    )
     return solve(matvec, b)

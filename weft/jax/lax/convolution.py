@@ -9,6 +9,7 @@ from weft.eager.tensor.dispatch import call
 from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array
+from weft.jax.config import without_effect
 from weft.jax.lax.structure import pad, rev
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
@@ -42,6 +43,11 @@ def conv_dimension_numbers(
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
     rank = len(lhs_shape)
+    if len(rhs_shape) != rank:
+        raise ArgumentError.here(
+            f"conv_dimension_numbers: expected two arrays of one rank, got {rank} and "
+            f"{len(rhs_shape)}"
+        )
     if dimension_numbers is None:
         usual = tuple(range(rank))
         return ConvDimensionNumbers(usual, usual, usual)
@@ -92,6 +98,7 @@ def conv_general_dilated(
     Raises:
         ArgumentError: `batch_group_count` other than 1.
     """
+    without_effect("conv", precision=precision)
     x, w = promoted(lhs, rhs)
     if batch_group_count != 1:
         raise ArgumentError.here("conv_general_dilated: expected batch_group_count=1")
@@ -123,7 +130,7 @@ def conv(
     lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, precision: Any = None, **_: Any
 ) -> Array:
     """The convolution of (batch, feature, ...) images."""
-    return conv_general_dilated(lhs, rhs, window_strides, padding)
+    return conv_general_dilated(lhs, rhs, window_strides, padding, precision=precision)
 
 
 def conv_with_general_padding(
@@ -160,4 +167,6 @@ def conv_transpose(
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])
         rhs = jnp.swapaxes(rhs, spec.rhs_spec[0], spec.rhs_spec[1])
-    return conv_general_dilated(lhs, rhs, (1,) * rank, padding, strides, spread, spec)
+    return conv_general_dilated(
+        lhs, rhs, (1,) * rank, padding, strides, spread, spec, precision=precision
+    )

@@ -122,7 +122,7 @@ def clz(x: Any) -> Array:
     return functools.reduce(operator.add, counted, jnp.zeros(x.shape, x.dtype))
 
 
-def convert_element_type(operand: Any, new_dtype: Any = None, weak_type: bool = False) -> Array:
+def convert_element_type(operand: Any, new_dtype: Any = None) -> Array:
     """An array as another dtype."""
     return jnp.asarray(operand) if new_dtype is None else jnp.astype(operand, new_dtype)
 

@@ -15,12 +15,13 @@ __all__ = ["cholesky", "eigh", "qr", "svd", "triangular_solve"]
 
 def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     """The lower triangular factor."""
-    return jnp.linalg.cholesky(x)
+    return jnp.linalg.cholesky(x, symmetrize_input=symmetrize_input)
 
 
 def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True) -> Any:
     """Eigenvectors, and eigenvalues."""
-    w, v = jnp.linalg.eigh(x)
+    UPLO = "L" if lower else "U"
+    w, v = jnp.linalg.eigh(x, UPLO=UPLO, symmetrize_input=symmetrize_input)
     return v, w
 
 

@@ -11,6 +11,7 @@ from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
+from weft.jax.config import without_effect
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
@@ -172,6 +173,7 @@ def dot_general(
     Args:
         dimension_numbers: ((lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch)).
     """
+    without_effect("dot_general", precision=precision)
     (left, right), (left_batch, right_batch) = dimension_numbers
     x, y = promoted(lhs, rhs)
     letters = iter("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -188,12 +190,12 @@ def dot_general(
 
 def dot(lhs: Any, rhs: Any, precision: Any = None, **_: Any) -> Array:
     """The product of vectors or matrices."""
-    return jnp.dot(lhs, rhs)
+    return jnp.dot(lhs, rhs, precision=precision)
 
 
 def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
     """Products of matrices."""
-    return jnp.matmul(lhs, rhs)
+    return jnp.matmul(lhs, rhs, precision=precision)
 
 
 # Order
@@ -201,6 +203,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
 
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """The sorted array; of a tuple, all arrays in the order of the first `num_keys`."""
+    without_effect("sort", is_stable=is_stable)
     if not isinstance(operand, tuple | list):
         return jnp.sort(_of(operand), axis=dimension)
     xs = [_of(x) for x in operand]
@@ -212,7 +215,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
     """Keys sorted, and values in the same order."""
-    return sort((keys, values), dimension)
+    return sort((keys, values), dimension, is_stable)
 
 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:

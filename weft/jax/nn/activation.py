@@ -114,6 +114,7 @@ def _along(x: Any, axis: Any, function: Callable[..., Any]) -> Any:
 
 def softmax(x: Any, axis: Any = -1, where: Any = None, initial: Any = None) -> Array:
     """exp(x) over its sum along axes; elements where `where` is false count as 0."""
+    refuse_given("softmax", initial=initial)
     x = _floats(x)
     if where is None:
         return _along(x, axis, api.softmax)
@@ -123,6 +124,7 @@ def softmax(x: Any, axis: Any = -1, where: Any = None, initial: Any = None) -> A
 
 def log_softmax(x: Any, axis: Any = -1, where: Any = None, initial: Any = None) -> Array:
     """The logarithm of `softmax`."""
+    refuse_given("log_softmax", initial=initial)
     x = _floats(x)
     if where is None:
         return _along(x, axis, api.log_softmax)

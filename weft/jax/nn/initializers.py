@@ -9,6 +9,7 @@ from typing import Any
 from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax import random
+from weft.jax.config import without_effect
 
 jnp: Any = _numpy
 
@@ -23,13 +24,15 @@ Initializer = Callable[..., Any]
 
 
 def zeros(key: Any, shape: Any, dtype: Any = float, out_sharding: Any = None) -> Any:
-    """Zeros."""
-    return jnp.zeros(shape, dtype)
+    """Zeros, whatever the key."""
+    without_effect("zeros", key=key)
+    return jnp.zeros(shape, dtype, out_sharding=out_sharding)
 
 
 def ones(key: Any, shape: Any, dtype: Any = float, out_sharding: Any = None) -> Any:
-    """Ones."""
-    return jnp.ones(shape, dtype)
+    """Ones, whatever the key."""
+    without_effect("ones", key=key)
+    return jnp.ones(shape, dtype, out_sharding=out_sharding)
 
 
 def constant(value: Any, dtype: Any = float) -> Initializer:

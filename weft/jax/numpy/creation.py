@@ -22,6 +22,7 @@ from weft.jax.array import (
     strong,
     taken,
 )
+from weft.jax.config import refuse_given, without_effect
 
 plain: Any = _plain
 
@@ -41,6 +42,8 @@ def array(
     >>> array([1, 2.5]), array(3)
     (Array([1. , 2.5], dtype=float32), Array(3, dtype=int32, weak_type=True))
     """
+    without_effect("array", copy=copy, order=order, device=device)
+    refuse_given("array", out_sharding=out_sharding)
     x = _of(object)
     if dtype is not None:
         x = astype(x, dtype)
@@ -74,11 +77,12 @@ def asarray(
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """The same without a copy where none is needed."""
-    return array(a, dtype)
+    return array(a, dtype, bool(copy), order, device=device, out_sharding=out_sharding)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """An array as another dtype."""
+    without_effect("astype", copy=copy, device=device)
     x, kind = strong(_of(x)), canonical(dtype or float)
     if x.dtype.is_complex and not kind.is_complex:
         x = plain.real(x)
@@ -87,11 +91,13 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
 
 def copy(a: Any, order: Any = None) -> Array:
     """The array: none changes."""
-    return _of(a)
+    return array(a, order=order)
 
 
 def _shaped(make: Callable[..., Any]) -> Callable[..., Array]:
     def made(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Any:
+        without_effect(make.__name__, device=device)
+        refuse_given(make.__name__, out_sharding=out_sharding)
         return given(make(_sizes(shape), canonical(dtype or float)))
 
     made.__name__ = made.__qualname__ = make.__name__
@@ -114,7 +120,7 @@ empty: Final = zeros
 def _alike(make: Callable[..., Any]) -> Callable[..., Array]:
     def made(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
         x = _of(a)
-        return make(x.shape if shape is None else shape, dtype or x.dtype)
+        return make(x.shape if shape is None else shape, dtype or x.dtype, device=device)
 
     made.__name__ = made.__qualname__ = f"{make.__name__}_like"
     made.__doc__ = f"`{make.__name__}` of the shape and dtype of an array."
@@ -128,7 +134,7 @@ empty_like: Final = zeros_like
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """An array filled with a number; weak if the number and the missing dtype are."""
-    value = array(fill_value, dtype)
+    value = array(fill_value, dtype, device=device)
     found = given(plain.broadcast_to(strong(value), _sizes(shape)))
     return wrap(found.lazy, value) if isinstance(value, Weak) else found
 
@@ -138,7 +144,7 @@ def full_like(
 ) -> Array:
     """An array filled with a number, of the shape and dtype of an array."""
     x = _of(a)
-    return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype)
+    return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype, device=device)
 
 
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, **_: Any) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.jax.array import Array, given, of_array, taken
-from weft.jax.config import refuse_given
+from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, floating_of, public, values_of, where_of
 
@@ -25,6 +25,7 @@ def delete(
     arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
     """The array without entries along an axis."""
+    without_effect("delete", assume_unique_indices=assume_unique_indices)
     x = array_of(arr)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
     kept = np.delete(np.arange(x.shape[axis]), values_of(obj))
@@ -73,13 +74,10 @@ def put(a: Any, ind: Any, v: Any, mode: Any = None, *, inplace: bool = True) -> 
     """A copy with values at positions of the flattened array; `inplace` must be False."""
     if inplace:
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    x = array_of(a)
-    return (
-        plain.ravel(x)
-        .at[plain.ravel(array_of(ind))]
-        .set(resize(v, array_of(ind).size))
-        .reshape(x.shape)
-    )
+    x, places = array_of(a), plain.ravel(array_of(ind))
+    places, mode = (places % x.size, "clip") if mode == "wrap" else (places, mode or "clip")
+    found = plain.ravel(x).at[places].set(resize(v, places.size), mode=mode)
+    return found.reshape(x.shape)
 
 
 @public
@@ -104,7 +102,7 @@ def put_along_axis(
         x, axis = plain.ravel(x), 0
     grid = list(np.ogrid[tuple([slice(n) for n in places.shape])])
     grid[axis] = places
-    return x.at[tuple(grid)].set(values)
+    return x.at[tuple(grid)].set(values, mode=mode)
 
 
 @public

@@ -9,9 +9,9 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.jax.array import Array, as_array, given, jaxed
-from weft.jax.config import refuse_given
+from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, dtype_promoted, public, where_of
+from weft.jax.numpy.common import array_of, dtype_promoted, public, values_of, where_of
 from weft.jax.numpy.mapping import unravel_index
 from weft.jax.numpy.reduction import all
 
@@ -86,7 +86,12 @@ def unique(
     fill_value: Any = None, sorted: bool = True,
 ) -> Any:  # fmt: skip
     """The distinct values, sorted; they are read, so the function cannot be traced."""
-    found = given(plain.unique(array_of(ar), return_index, return_inverse, return_counts, axis))
+    without_effect("unique", sorted=sorted)
+    wanted: Any = (return_index, return_inverse, return_counts, axis)
+    if equal_nan:
+        found = given(plain.unique(array_of(ar), *wanted))
+    else:
+        found = given(np.unique(values_of(array_of(ar)), *wanted, equal_nan=False))
     if size is None:
         return found
     parts = found if isinstance(found, tuple) else (found,)
@@ -96,15 +101,9 @@ def unique(
 
 @public
 def clip(
-    arr: Any = None,
-    /,
-    min: Any = None,
-    max: Any = None,
-    *,
-    a: Any = None,
-    a_min: Any = None,
+    arr: Any = None, /, min: Any = None, max: Any = None, *, a: Any = None, a_min: Any = None,
     a_max: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Values within limits."""
     x = array_of(a if arr is None else arr)
     low, high = (a_min if min is None else min), (a_max if max is None else max)
@@ -118,6 +117,7 @@ def take(
 ) -> Array:  # fmt: skip
     """The elements at indices along an axis; NaN, or the smallest number, outside it."""
     refuse_given("take", out=out)
+    without_effect("take", indices=unique_indices, sorted=indices_are_sorted)
     x, places = array_of(a), array_of(indices)
     if axis is None:
         x, axis = plain.ravel(x), 0
@@ -200,15 +200,11 @@ __all__ += ["column_stack", "dstack", "hstack", "vstack"]
 
 @public
 def repeat(
-    a: Any,
-    repeats: Any,
-    axis: int | None = None,
-    *,
-    total_repeat_length: Any = None,
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: Any = None,
     out_sharding: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """Elements repeated along an axis."""
-    refuse_given("repeat", total_repeat_length=total_repeat_length)
+    refuse_given("repeat", total_repeat_length=total_repeat_length, out_sharding=out_sharding)
     counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
     counts = int(counts) if isinstance(counts, np.ndarray) and counts.size == 1 else counts
     return given(plain.repeat(array_of(a), counts, axis=axis))
@@ -235,15 +231,11 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
 
 @public
 def einsum(
-    subscripts: Any,
-    /,
-    *operands: Any,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: Any = None,
-    **_: Any,
-) -> Array:
+    subscripts: Any, /, *operands: Any, optimize: Any = "auto", precision: Any = None,
+    preferred_element_type: Any = None, **_: Any,
+) -> Array:  # fmt: skip
     """Sums of products by indices."""
+    without_effect("einsum", optimize=optimize, precision=precision)
     if not isinstance(subscripts, str):
         found = given(plain.einsum(*_lettered(subscripts, *operands)))
     else:
@@ -265,13 +257,10 @@ def _product(name: str) -> Callable[..., Any]:
     face = jaxed(getattr(plain, name))
 
     def product(
-        a: Any,
-        b: Any,
-        *args: Any,
-        precision: Any = None,
-        preferred_element_type: Any = None,
+        a: Any, b: Any, *args: Any, precision: Any = None, preferred_element_type: Any = None,
         **options: Any,
-    ) -> Any:
+    ) -> Any:  # fmt: skip
+        without_effect(name, precision=precision)
         found = face(*dtype_promoted(a, b), *args, **options)
         return found if preferred_element_type is None else found.astype(preferred_element_type)
 

@@ -13,6 +13,7 @@ import numpy as np
 import weft.numpy as _plain
 from weft import special
 from weft.eager.functions.elementwise import integer
+from weft.errors import ArgumentError
 from weft.func.vmap import vmap
 from weft.jax.array import Array, given, jaxed, of_array
 from weft.jax.config import refuse_given
@@ -273,7 +274,10 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 @public
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial; they are read, so the function cannot be traced."""
-    return of_array(np.roots(values_of(array_of(p))).astype(complex))
+    p = values_of(array_of(p))
+    if not strip_zeros and p.size and p[0] == 0:
+        raise ArgumentError.here("roots: strip_zeros=False: expected p[0] != 0")
+    return of_array(np.roots(p).astype(complex))
 
 
 @public

@@ -9,8 +9,8 @@ import numpy as np
 import weft.numpy as _plain
 from weft.eager.functions.reduction import statistic
 from weft.errors import ArgumentError
-from weft.jax.array import Array, given
-from weft.jax.config import refuse_given
+from weft.jax.array import Array, canonical, given
+from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, where_of
 from weft.jax.numpy.joining import concatenate, matmul
@@ -25,14 +25,9 @@ __all__: list[str] = []
 
 @public
 def cov(
-    m: Any,
-    y: Any = None,
-    rowvar: bool = True,
-    bias: bool = False,
-    ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
-) -> Array:
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None,
+) -> Array:  # fmt: skip
     """The covariance of variables in rows."""
     x = plain.atleast_2d(floating_of(m))
     x = x if rowvar or x.shape[0] == 1 else x.T
@@ -111,27 +106,23 @@ def convolve(
     a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
     """The discrete convolution of two vectors."""
-    return _convolved(a, v, mode, turned=True)
+    return _convolved(a, v, mode, True, precision, preferred_element_type)
 
 
 @public
 def correlate(
-    a: Any,
-    v: Any,
-    mode: str = "valid",
-    *,
-    precision: Any = None,
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None,
     preferred_element_type: Any = None,
-) -> Array:
+) -> Array:  # fmt: skip
     """The discrete correlation of two vectors."""
-    return _convolved(a, v, mode, turned=False)
+    return _convolved(a, v, mode, False, precision, preferred_element_type)
 
 
-def _convolved(a: Any, v: Any, mode: str, turned: bool) -> Any:
+def _convolved(a: Any, v: Any, mode: str, turned: bool, precision: Any, dtype: Any) -> Any:
+    without_effect("convolve", precision=precision)
     x, w = dtype_promoted(a, v)
-    kind = x.dtype
+    kind = x.dtype if dtype is None else canonical(dtype)
     x, w = floating_of(x), floating_of(w)
-    backwards = not turned and len(x) < len(w)
     w = w if turned else w[::-1]
     if len(x) < len(w):
         x, w = w, x
@@ -145,8 +136,7 @@ def _convolved(a: Any, v: Any, mode: str, turned: bool) -> Any:
     whole = plain.pad(x, ((low, high),))
     rows = np.arange(len(x) + low + high - n + 1)[:, None] + np.arange(n)[None, :]
     found = given(matmul(plain.take(whole, rows, 0), w[::-1]))
-    del backwards
-    return found if kind.is_inexact else plain.round(found).astype(kind)
+    return (found if kind.is_inexact else plain.round(found)).astype(kind)
 
 
 # Polynomials: coefficients from the highest power down
@@ -155,6 +145,7 @@ def _convolved(a: Any, v: Any, mode: str, turned: bool) -> Any:
 @public
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial."""
+    without_effect("polyval", unroll=unroll)
     c, x = dtype_promoted(p, x)
     found = creation.zeros_like(x)
     for i in range(c.shape[0]):
@@ -215,14 +206,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 
 @public
 def polyfit(
-    x: Any,
-    y: Any,
-    deg: int,
-    rcond: Any = None,
-    full: bool = False,
-    w: Any = None,
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
     cov: bool = False,
-) -> Any:
+) -> Any:  # fmt: skip
     """The polynomial of a degree that fits points best."""
     if full or cov:
         raise ArgumentError.here("polyfit: expected full=False and cov=False")
@@ -234,10 +220,5 @@ def polyfit(
             y * (array_of(w) if y.ndim == 1 else array_of(w)[:, None]),
         )
     scale = plain.sqrt((table * table).sum(0))
-    found = linalg_lstsq(table / scale, y)
+    found = matmul(given(linalg.pinv(table / scale, rcond=rcond)), y)
     return given(found / (scale if y.ndim == 1 else scale[:, None]))
-
-
-def linalg_lstsq(a: Any, b: Any) -> Any:
-    """The least-squares solution of a table of full rank."""
-    return matmul(given(linalg.pinv(a)), b)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.tensor.dispatch import recorded
 from weft.ir.dtype import float32
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, canonical
@@ -22,9 +23,12 @@ from weft.jax.random.draw import (
     split,
     uniform,
 )
-from weft.ops.random import threefry
+from weft.ops.random import threefry, transform
 
 jnp: Any = _numpy
+_rayleigh, _trials, _triangular, _wald = map(
+    recorded, (transform.rayleigh, transform.trials, transform.triangular, transform.wald)
+)
 
 __all__ = [
     "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
@@ -139,15 +143,14 @@ def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Arra
     """Rayleigh numbers."""
     scale = jnp.asarray(scale, floating(dtype, "rayleigh"))
     u = uniform(key, scale.shape if shape is None else shape, dtype)
-    return scale * jnp.sqrt(jnp.log(u) * -2)
+    return _rayleigh(u, scale)
 
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """How many trials of probability `p` it takes until the first success."""
     p = jnp.asarray(p, float)
     u = uniform(key, p.shape if shape is None else shape)
-    turns = jnp.floor(jnp.log(jnp.where(u == 0, 1, u)) / jnp.log1p(-p)) + 1
-    return turns.astype(canonical(dtype or int))
+    return _trials(u, p).astype(canonical(dtype or int))
 
 
 def triangular(
@@ -157,9 +160,7 @@ def triangular(
     kind = floating(dtype, "triangular")
     a, c, b = (jnp.asarray(x, kind) for x in (left, mode, right))
     dims = np.broadcast_shapes(a.shape, c.shape, b.shape) if shape is None else shape
-    u = uniform(key, dims, kind)
-    first = a + jnp.sqrt(u * (b - a) * (c - a))
-    return jnp.where(u < (c - a) / (b - a), first, b - jnp.sqrt((1 - u) * (b - a) * (b - c)))
+    return _triangular(uniform(key, dims, kind), a, c, b)
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -167,9 +168,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Array:
     mean = jnp.asarray(mean, floating(dtype, "wald"))
     first, second = split(key)
     y = jnp.square(normal(first, mean.shape if shape is None else shape, dtype))
-    z = uniform(second, y.shape, dtype)
-    x = mean + mean**2 * y / 2 - mean / 2 * jnp.sqrt(4 * mean * y + mean**2 * y**2)
-    return jnp.where(z <= mean / (mean + x), x, mean**2 / x)
+    return _wald(y, uniform(second, y.shape, dtype), mean)
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Array:

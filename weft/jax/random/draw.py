@@ -15,6 +15,7 @@ from weft.errors import ArgumentError, DTypeError, nameless
 from weft.ir.dtype import DType, as_dtype, bfloat16, uint32
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, canonical, of_array, strong
+from weft.jax.config import without_effect
 from weft.jax.host import values
 from weft.numpy.promotion import finfo, iinfo
 from weft.ops.random import threefry
@@ -80,11 +81,13 @@ def key_data(keys: Any) -> Array:
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Array:
     """Keys of these words: the words themselves."""
+    PRNGKey(0, impl=impl)
     return as_array(key_bits_array)
 
 
 def key_impl(keys: Any) -> str:
     """The name of the generator."""
+    checked(keys)
     return "fry"
 
 
@@ -269,7 +272,8 @@ _normal: Final = _of_uniform("normal", "above -1")
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: Any = None) -> Array:
-    """Gumbel numbers; all modes are JAX's default one."""
+    """Gumbel numbers, in JAX's default mode."""
+    without_effect("gumbel", mode=mode)
     return _gumbel(key, shape, dtype)
 
 
@@ -300,6 +304,7 @@ def truncated_normal(
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Array:
     """Booleans that are true with probability `p`."""
+    without_effect("bernoulli", mode=mode)
     p = jnp.asarray(p, None if jnp.asarray(p).dtype.is_inexact else float)
     return uniform(key, p.shape if shape is None else shape, p.dtype) < strong(p)
 
@@ -313,6 +318,7 @@ def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True, mode: Any = None
 ) -> Array:
     """Indices drawn with probabilities `softmax(logits)` along an axis."""
+    without_effect("categorical", mode=mode)
     logits = strong(jnp.asarray(logits))
     batch = tuple(np.delete(logits.shape, axis).tolist())
     dims = batch if shape is None else shape_of(shape)

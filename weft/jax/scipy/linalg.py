@@ -9,9 +9,10 @@ import numpy as np
 from weft import exports as _exports
 from weft import linalg as _wl
 from weft.eager.functions import api as _api
+from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax.array import given as _given
-from weft.jax.config import refuse_given
+from weft.jax.config import refuse_given, without_effect
 from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.scipy import linalg as _linalg
@@ -32,7 +33,9 @@ def cholesky(
     a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
     """The triangular factor of a positive definite matrix: upper unless `lower`."""
-    factor = jnp.linalg.cholesky(_of(a))
+    without_effect("cholesky", overwrite_a=overwrite_a, check_finite=check_finite)
+    given = _of(a) if lower else jnp.conj(jnp.swapaxes(_of(a), -1, -2))
+    factor = jnp.linalg.cholesky(given, symmetrize_input=False)
     return factor if lower else jnp.conj(jnp.swapaxes(factor, -1, -2))
 
 
@@ -59,7 +62,17 @@ def solve_triangular(
 
 
 def solve(a: Any, b: Any, lower: bool = False, assume_a: str = "gen", **_: Any) -> Any:
-    """The solution of a linear system."""
+    """The solution of a linear system; of a positive definite matrix, `lower` is read or not.
+
+    Raises:
+        ArgumentError: an unknown kind of matrix.
+    """
+    if assume_a not in ("gen", "her", "pos", "sym"):
+        raise ArgumentError.here(
+            f"solve: expected assume_a of gen, her, pos, sym, got {assume_a!r}"
+        )
+    if assume_a == "pos":
+        return cho_solve(cho_factor(a, lower), b)
     return jnp.linalg.solve(*_promoted(_of(a), b))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
-from weft.jax.config import refuse_given
+from weft.jax.config import refuse_given, without_effect
 from weft.jax.lax.convolution import conv_general_dilated
 from weft.jax.numpy.kind import promoted
 
@@ -28,6 +28,7 @@ def convolve(
     in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Any:
     """The convolution of arrays of 1 to 3 axes."""
+    without_effect("convolve", method=method, precision=precision)
     x, w = promoted(in1, in2)
     w = jnp.flip(w, tuple(range(w.ndim)))
     pads = [_pads(n, mode) for n in w.shape]
@@ -44,7 +45,7 @@ def correlate(
 ) -> Any:
     """The correlation of arrays of 1 to 3 axes."""
     w = jnp.flip(jnp.conj(jnp.asarray(in2)), tuple(range(np.ndim(in2))))
-    return convolve(in1, w, mode)
+    return convolve(in1, w, mode, method, precision)
 
 
 def convolve2d(

@@ -132,7 +132,7 @@ class Calls:
             raise NoRoutineError
         records = structure.records
         plans = dict.fromkeys([record.plan for record in records])
-        if any([plan.variable or plan.boundless for plan in plans]):
+        if any([plan.boundless for plan in plans]):
             raise NoRoutineError  # a view may be larger than memory: only a whole program fuses it
         if any([_is_recomputed(plan.pattern.called) for plan in plans]):
             raise NoRoutineError  # in backward passes, which only a whole program does

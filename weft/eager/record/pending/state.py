@@ -132,6 +132,23 @@ class State:
         if self.backward_passes >= MOST_BACKWARD and not self.depth:
             self.limit = 0
 
+    def begin_derivative(self) -> tuple[int, int, int]:
+        """What `end_derivative` has to know."""
+        start = self.loop_start
+        return next(serials), self.limit, 0 if start is None else start.seen
+
+    def end_derivative(self, since: int, limit: int, seen: int) -> None:
+        """Let what a derivative recorded keep no step whole: it has ended, with none around it."""
+        for record in self.pending[seen:]:
+            if record.serial >= since:
+                break
+            if any([y.tracked and y.leaf is None for y in record.outputs]):
+                return
+        start = self.loop_start = self.loop_start or LoopStart()
+        start.seen = len(self.pending)
+        if limit == FEW and self.limit == MOST_PENDING:
+            self.limit = FEW
+
     def keep_up(self) -> None:
         """Compute what is pending if it writes to memory that others, such as NumPy, read."""
         if self.due and not self.depth:

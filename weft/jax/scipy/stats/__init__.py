@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from weft import exports as _exports
+from weft.jax.scipy.stats import distribution as _distribution
 
-_NAMES = (
-    "bernoulli",
-    "beta",
-    "cauchy",
-    "chi2",
-    "dirichlet",
-    "expon",
-    "gamma",
-    "laplace",
-    "logistic",
-    "multivariate_normal",
-    "norm",
-    "poisson",
-    "t",
-    "uniform",
-)
-_exports.gather(globals(), *_NAMES)
-_exports.lazy(globals(), {"weft.jax.scipy.stats": _NAMES})
+__all__: list[str] = []
+
+
+_modules = {name: _distribution.module_of(name) for name in _distribution.NAMES}
+
+
+def _face(name: str) -> object:
+    if name not in _modules:
+        raise AttributeError(f"module 'jax.scipy.stats' has no attribute {name!r}")
+    return _modules[name]
+
+
+_exports.lazy(globals(), {}, _face, lambda: _modules)

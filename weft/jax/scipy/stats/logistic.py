@@ -1,7 +1,0 @@
-"""`jax.scipy.stats.logistic`."""
-
-from __future__ import annotations
-
-from weft.jax.scipy.stats import distribution as _distribution
-
-globals().update(vars(_distribution.logistic))
