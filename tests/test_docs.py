@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+import weft.tf1.api as tf1_names
 import weft.func
 import weft.numpy
 import weft.tf1
@@ -30,7 +31,7 @@ def registry():
         if name in vars(Tensor):
             delattr(Tensor, name)
         FACES.pop(name, None)
-        for place in (wf, wf.numpy, wf.tf1):  # which keep what they were asked for
+        for place in (wf, wf.numpy, wf.tf1, tf1_names):  # which keep what they were asked for
             vars(place).pop(name, None)
     REGISTRY.clear()
     REGISTRY.update(before)
