@@ -283,10 +283,10 @@ class EagerGraph(Graph):
         """The value of a variable: here, or in the session."""
         found = self._values.get(key)
         if found is None:
-            session = self.session
+            session = self._own_session()
             if key not in session.state:
-                with self.as_default():
-                    session.run(self.keys_by_state(key).initializer)
+                with self.as_default():  # the initializer may read others
+                    self.session.run(self.keys_by_state(key).initializer)
             found = self._values[key] = variable_handle(leaf(np.array(session.state[key])))
             del session.state[key]
         return found
@@ -308,11 +308,16 @@ class EagerGraph(Graph):
     @property
     def session(self) -> Session:
         """The session of the graph, which has the values of variables from now on."""
+        session = self._own_session()
+        for key, value in self._values.items():
+            session.state[key] = np.array(array_in(value))
+        self._values.clear()
+        return session
+
+    def _own_session(self) -> Session:
+        """The session, which has the values of variables that are not here."""
         if self._session is None:
             self._session = Session(graph=self)
-        for key, value in self._values.items():
-            self._session.state[key] = np.array(array_in(value))
-        self._values.clear()
         return self._session
 
 
