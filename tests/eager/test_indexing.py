@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from strategies import at_most
 
 import weft as wf
+from weft.eager.record.pending.state import trace
 from weft.eager.record.run import tier_choice
 from weft.eager.tensor.view.view import View
 from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
@@ -239,3 +240,16 @@ def test_a_part_that_is_changed_in_place_is_put_back_once(monkeypatch):
     x += 1
     x[2:4] = part  # of another position
     assert x.tolist() == [1, 12, 12, 13, 5, 6]
+
+
+def test_a_new_small_tensor_is_written_into_at_once():
+    wf.synchronize()
+    x = wf.zeros(6, dtype=wf.int64)
+    x[1:4] = wf.tensor([1, 2, 3])
+    x[4:] = -1
+    assert not trace.now.pending
+    assert x.tolist() == [0, 1, 2, 3, -1, -1]
+    x = wf.ones(3)
+    y = x + 1  # which reads the old value
+    x[:2] = 5.0
+    assert (x.tolist(), y.tolist()) == ([5.0, 5.0, 1.0], [2.0, 2.0, 2.0])

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
-from weft.eager.functions.indexing.basic_index import Part, lens_of, out_of_range
+from weft.eager.functions.indexing.basic_index import Part, lens_of
 from weft.eager.functions.indexing.element import element, put_element
+from weft.eager.functions.indexing.put_at_once import put_at_once
 from weft.eager.functions.recall.memory import remembering
 from weft.eager.record.call.placed_type import device_of
 from weft.eager.record.pending.access import array_of
@@ -29,8 +30,8 @@ from weft.eager.tensor.scalar import number
 from weft.eager.tensor.tensor import Tensor
 from weft.eager.tensor.view.inplace import check_writable
 from weft.eager.tensor.view.view import View
-from weft.eager.tensor.view.view_transform import pasted, show, with_row
-from weft.errors import DTypeError, OutOfRangeError, ShapeError, SubscriptError
+from weft.eager.tensor.view.view_transform import show
+from weft.errors import DTypeError, OutOfRangeError, SubscriptError
 from weft.ir.dtype import bool_, uint8
 from weft.ir.node import Value
 from weft.ir.shape import known
@@ -43,8 +44,6 @@ from weft.ops.warning import warn
 RESHAPE: Final = REGISTRY["reshape"]
 _BASIC: Final = (int, slice, type(None), type(Ellipsis))
 _ARRAY: Final = "array"  # stands for an index array in a key of the program's structure
-UPDATES: Final = frozenset({pasted, with_row})
-MOST_UPDATES: Final = 8  # in a row to a pending tensor, which is then computed
 
 
 @remembering
@@ -88,7 +87,7 @@ def _put(x: Handle, key: Any, value: Any) -> None:
     check_writable(x, "x[...] = value")
     entries = _entries(key, x.rules is TORCH)
     if _is_basic(entries):
-        if _is_own_view(x, entries, value) or _put_at_once(x, entries, value):
+        if _is_own_view(x, entries, value) or put_at_once(x, entries, value):
             return
         View(x, lens_of(x.lazy, entries)).put(_update(x, value))
         trace.now.keep_up()
@@ -427,37 +426,6 @@ def _is_own_view(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     if isinstance(lens, Part):
         return lens.entries == entries
     return lens == lens_of(x.lazy, entries)
-
-
-def _put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
-    """Write plain data into memory that nothing else reads, instead of recording the change."""
-    if _updates(x.lazy) >= MOST_UPDATES:
-        array_of(x.lazy)
-    plain = value.array if isinstance(value, Handle) and value.is_available else value
-    if isinstance(plain, Handle):
-        return False
-    array = x.own_memory()
-    if array is None:
-        return False
-    try:
-        array[entries] = plain
-    except IndexError as error:
-        raise out_of_range(error, array.shape) from None
-    except ValueError as error:
-        raise ShapeError.here(f"x[...] = value: {error}") from None
-    x.touch()
-    return True
-
-
-def _updates(lazy: Lazy) -> int:
-    """How many consecutive assignments a value depends on, up to the limit."""
-    count = 0
-    while count < MOST_UPDATES and lazy.array is None and lazy.record is not None:
-        if lazy.tracked or trace.now.depth or lazy.record.plan.pattern.called not in UPDATES:
-            break
-        count += 1
-        lazy = lazy.record.inputs[0]
-    return count
 
 
 class Methods(Handle):

@@ -120,9 +120,10 @@ def _usual(array: Array, data: Any) -> Array:
     Raises:
         DTypeError: it has no numbers, or integers beyond int64.
     """
-    if array.dtype.name in ("float64", "uint64") and _is_huge(array) and _has_huge(data):
+    kind = array.dtype.str[1:]  # its name takes NumPy microseconds
+    if kind in ("f8", "u8") and _is_huge(array) and _has_huge(data):
         raise DTypeError.here(f"tensor: expected integers that int64 holds, got {shown(data)}")
-    if array.dtype.name in ("float64", "complex128") and not _is_double(data):
+    if kind in ("f8", "c16") and not _is_double(data):
         usual = promotion.get_default_dtype()
         usual = promotion.complex_of(usual) if array.dtype.kind == "c" else usual
         return array.astype(usual.numpy)
