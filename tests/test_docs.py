@@ -11,6 +11,7 @@ import weft as wf
 import weft.func
 import weft.numpy
 import weft.tf1
+import weft.tf1.api as tf1_names
 from weft.config import KNOBS
 from weft.eager.functions.elementwise.from_op import of_op
 from weft.eager.tensor.tensor import Tensor
@@ -30,7 +31,7 @@ def registry():
         if name in vars(Tensor):
             delattr(Tensor, name)
         FACES.pop(name, None)
-        for place in (wf, wf.numpy, wf.tf1):  # which keep what they were asked for
+        for place in (wf, wf.numpy, wf.tf1, tf1_names):  # which keep what they were asked for
             vars(place).pop(name, None)
     REGISTRY.clear()
     REGISTRY.update(before)

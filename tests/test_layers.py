@@ -60,6 +60,7 @@ LAYERS = [
     ("weft.distributed",),
     ("weft.models",),
     ("weft.train",),
+    ("weft.tf1.eager",),  # TensorFlow's operations, computed by the eager front end
     # Keras is a face of the trainer, and TensorFlow's older layers are made of Keras's
     ("weft.tf1.keras", "weft.tf1.layers", "weft.tf1.contrib"),
     ("weft.horovod", "weft.jax"),
@@ -89,7 +90,8 @@ def faults(sources: dict[str, ast.Module]) -> list[str]:
         for target in imported(tree):
             if target.startswith("weft.") and layer(target) > layer(name):
                 found.append(f"{name} imports {target}, which lies above it")
-            if {front_end(name), front_end(target)} == set(FRONT_ENDS):
+            joined = layer(name) == layer("weft.tf1.eager")
+            if {front_end(name), front_end(target)} == set(FRONT_ENDS) and not joined:
                 found.append(f"{name} imports {target}, another front end")
             if target.startswith("llvmlite") and name != "weft.codegen.llvm":
                 found.append(f"{name} imports llvmlite")

@@ -19,8 +19,8 @@ Arrows = dict[str, set[str]]
 def package_of(module: str) -> str:
     """`ops` for `weft.ops.declaration`; `tf1.keras` and the parts of `eager` are packages."""
     first, *rest = module.split(".")[1:]
-    if (first, *rest[:1]) == ("tf1", "keras"):
-        return "tf1.keras"
+    if first == "tf1" and rest[:1] in (["keras"], ["eager"]):
+        return f"tf1.{rest[0]}"
     if first != "eager":
         return first
     return f"eager.{rest[0]}" if rest else "eager.functions"

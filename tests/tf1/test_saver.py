@@ -96,8 +96,10 @@ def test_errors(tmp_path):
 def test_a_folder_that_is_missing_is_named(tmp_path, session):
     v = tf.Variable(1.0)
     session.run(v.initializer)
-    with pytest.raises(ValueError, match=r"Saver: expected a folder at .*/none to save .*/none/m"):
-        tf.train.Saver().save(session, tmp_path / "none" / "m")
+    saver = tf.train.Saver()
+    assert saver.save(session, tmp_path / "made" / "m").endswith("/made/m")
+    with pytest.raises(ValueError, match=r"Saver: expected a folder at .*/no/ne to save .*/ne/m"):
+        saver.save(session, tmp_path / "no" / "ne" / "m")
 
 
 def test_a_flipped_byte_is_found(tmp_path):

@@ -54,27 +54,42 @@ def report(scripts: Sequence[str], packages: Sequence[str], is_module: bool, out
     Raises:
         ConfigError: there is no such program or package, or it is not Python.
     """
-    pending = [_script(s, is_module and i == 0) for i, s in enumerate(scripts)]
-    pending += [source for name in packages for source in _package(name)]
-    done: set[Path] = set()
+    sources = [_script(s, is_module and i == 0) for i, s in enumerate(scripts)]
+    sources += [source for name in packages for source in _package(name)]
     found: list[tuple[Path, Use]] = []
-    seen = 0
-    while pending:
-        source = pending.pop(0)
-        if source.path in done:
-            continue
-        done.add(source.path)
-        tree = source.tree()
+    seen = files = 0
+    for source, tree in _walked(sources):
         used = uses(tree)
-        seen += len(used)
+        seen, files = seen + len(used), files + 1
         found += [(source.path, use) for use in used if use.missing]
-        pending += [local for local in _locals(tree, source) if local.path not in done]
     for path, use in found:
         out.write(f"{path}:{use.line}: {use.missing}\n")
     names = len({use.missing for _, use in found})
     what = "name that Weft lacks" if names == 1 else "names that Weft lacks"
-    out.write(f"{names} {what}, of {seen} uses in {len(done)} files\n")
+    out.write(f"{names} {what}, of {seen} uses in {files} files\n")
     return 1 if found else 0
+
+
+def files_of(script: str, is_module: bool) -> Iterator[ast.Module]:
+    """The syntax of a program, and of the modules beside it that it imports.
+
+    Raises:
+        ConfigError: there is no such program, or it is not Python.
+    """
+    for _, tree in _walked([_script(script, is_module)]):
+        yield tree
+
+
+def _walked(pending: list[Source]) -> Iterator[tuple[Source, ast.Module]]:
+    """Files, and those beside them that they import, each once."""
+    done: set[Path] = set()
+    while pending:
+        source = pending.pop(0)
+        if source.path not in done:
+            done.add(source.path)
+            tree = source.tree()
+            pending += [local for local in _locals(tree, source) if local.path not in done]
+            yield source, tree
 
 
 def _script(script: str, is_module: bool) -> Source:

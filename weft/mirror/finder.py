@@ -18,7 +18,7 @@ from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
 from weft.mirror import table
-from weft.mirror.mirror import Mirror
+from weft.mirror.mirror import Mirror, found
 
 
 class MirrorLoader(Loader):
@@ -29,7 +29,9 @@ class MirrorLoader(Loader):
         return Mirror(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing runs: names are looked up on first use."""
+        """Names are looked up on first use; TensorFlow 2 is eager from the start."""
+        if module.__name__ == "tensorflow" and table.tensorflow_version() == 2:
+            found("tensorflow.enable_v2_behavior")()
 
 
 class Installed(Distribution):

@@ -18,6 +18,7 @@ from weft.errors import ConfigError
 from weft.mirror import table
 from weft.mirror.finder import install
 from weft.mirror.mirror import found
+from weft.mirror.tensorflow_version import version_for
 
 _CLASSES: Final = (
     "torch.Tensor", "lightning.pytorch.LightningModule", "torch.nn.Module",
@@ -26,10 +27,18 @@ _CLASSES: Final = (
 """Classes whose methods programs call; the most special first."""
 
 
-def run(script: str, arguments: Sequence[str], is_module: bool = False) -> int:
+def run(
+    script: str, arguments: Sequence[str], is_module: bool = False, tensorflow: int | None = None
+) -> int:
     """Run a script, or a module by its name, as `__main__`.
 
     `sys.argv`, `sys.path[0]`, the exit status and tracebacks are those of `python SCRIPT`.
+
+    Args:
+        script: a path, or a module's name.
+        arguments: of the program.
+        is_module: which of them it is.
+        tensorflow: the version of TensorFlow that it is for; by default its text tells.
 
     Returns:
         The exit status.
@@ -38,6 +47,7 @@ def run(script: str, arguments: Sequence[str], is_module: bool = False) -> int:
         ConfigError: there is no such script or module.
     """
     code, spec, path = _of_module(script) if is_module else _of_script(script)
+    table.use_tensorflow(tensorflow or version_for(script, is_module))
     install()
     sys.argv = [path, *arguments]
     main = ModuleType("__main__")

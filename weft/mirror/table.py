@@ -1,12 +1,14 @@
 """The names of other libraries: where Weft has them, and why it has others not.
 
-Four files, one row a line; `#` begins a comment:
+Six files, one row a line; `#` begins a comment:
 
 - `modules.txt`: a module, or several as `a.{b,c}`, then Weft's modules that answer for it, the
   first with a name wins;
 - `names.txt`: a name that has another name or place in Weft, then that place;
 - `later.txt`: a name that packages import at their top and most programs do not use: it is given,
   and raises where it is used; `a.b.*` is a module without names;
+- `tensorflow2.txt`: names and modules that mean something else in TensorFlow 2, and their places;
+- `tensorflow1.txt`: names that TensorFlow 2 has not;
 - `absent.txt`: a name, or `a.b.*` for all below, then `|`, why it is absent, and what to do.
 """
 
@@ -23,6 +25,7 @@ LIBRARIES: Final = {
     "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
+_FILE_OF_2: Final = "tensorflow2.txt"
 JAX: Final = ("jax", "jaxlib")
 TENSORFLOW: Final = ("tensorflow",)
 TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
@@ -51,6 +54,38 @@ def _aliased(rows: dict[str, str]) -> dict[str, str]:
     }
 
 
+class _TensorFlow:
+    """Which version's names programs are given."""
+
+    version = 1
+
+
+def tensorflow_version() -> int:
+    """1 or 2."""
+    return _TensorFlow.version
+
+
+def use_tensorflow(version: int) -> None:
+    """Give programs the names of TensorFlow 1 or 2."""
+    _TensorFlow.version = version
+    modules.cache_clear()
+    names.cache_clear()
+
+
+def _of_2(is_module: bool) -> dict[str, str]:
+    """The rows of TensorFlow 2: those of modules, or those of names."""
+    if _TensorFlow.version == 1:
+        return {}
+    rows = {name: to.strip() for name, _, to in [r.partition(" ") for r in _rows(_FILE_OF_2)]}
+    return {name: to for name, to in rows.items() if is_module == (":" not in to)}
+
+
+@cache
+def only_in_1() -> frozenset[str]:
+    """Names that TensorFlow 2 has not; `a.b.*` is a module."""
+    return frozenset(_rows("tensorflow1.txt"))
+
+
 @cache
 def modules() -> dict[str, tuple[str, ...]]:
     """By a module's name: Weft's modules that have its names.
@@ -60,6 +95,7 @@ def modules() -> dict[str, tuple[str, ...]]:
     """
     parts = [row.partition(" ") for row in _rows("modules.txt")]
     rows = {name: to.strip() for several, _, to in parts for name in _each(several)}
+    rows |= _of_2(True)
     rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows | _aliased(rows)
     return {name: tuple(to.split()) for name, to in rows.items()}
 
@@ -84,6 +120,7 @@ def names() -> dict[str, str]:
     'weft.train:Module'
     """
     rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("names.txt")]}
+    rows |= _of_2(False)
     return rows | _aliased(rows)
 
 

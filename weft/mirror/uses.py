@@ -46,6 +46,31 @@ def uses(tree: ast.Module) -> list[Use]:
     return sorted(set(reader.uses), key=lambda use: use.line)
 
 
+def dotted_names(tree: ast.Module) -> Iterator[str]:
+    """Other libraries' names that a file imports, and the longest that it writes out."""
+    names = _names(tree)
+    yield from names.values()
+    inner: set[ast.expr] = set()
+    for node in ast.walk(tree):  # an attribute comes before what it is of
+        if isinstance(node, ast.Attribute):
+            inner.add(node.value)
+            path = "" if node in inner else _path(node, names)
+            if path:
+                yield path
+
+
+def _path(node: ast.expr, names: dict[str, str]) -> str:
+    """The dotted name of an attribute chain; empty if it is none of another library."""
+    match node:
+        case ast.Name(name):
+            return names.get(name, "")
+        case ast.Attribute(value, name):
+            owner = _path(value, names)
+            return f"{owner}.{name}" if owner else ""
+        case _:
+            return ""
+
+
 def _names(tree: ast.Module) -> dict[str, str]:
     """The file's names for other libraries' modules and names; those that are bound once."""
     named: dict[str, set[str]] = {}
@@ -143,7 +168,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         """Checks an attribute chain, or a tensor's method."""
-        path = self._path(node)
+        path = _path(node, self.names)
         if path:
             self._add(node, path)
             return
@@ -156,7 +181,7 @@ class _Reader(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         """Checks the names of arguments, too."""
-        path = self._path(node.func)
+        path = _path(node.func, self.names)
         if path and has(path):
             self._arguments(node, path)
         self.generic_visit(node)
@@ -176,17 +201,6 @@ class _Reader(ast.NodeVisitor):
             if keyword.arg is not None and keyword.arg not in known:
                 text = f"{path}({keyword.arg}=): Weft has no such argument"
                 self.uses.append(Use(keyword.value.lineno, text))
-
-    def _path(self, node: ast.expr) -> str:
-        """The dotted name of an attribute chain; empty if it is none of another library."""
-        match node:
-            case ast.Name(name):
-                return self.names.get(name, "")
-            case ast.Attribute(value, name):
-                owner = self._path(value)
-                return f"{owner}.{name}" if owner else ""
-            case _:
-                return ""
 
     def _add(self, node: ast.stmt | ast.expr, path: str) -> None:
         self.uses.append(Use(node.lineno, _missing(path)))
@@ -209,7 +223,7 @@ class _Reader(ast.NodeVisitor):
         """Whether an expression is a call that returns a tensor."""
         if not isinstance(node, ast.Call):
             return False
-        owner, _, name = self._path(node.func).rpartition(".")
+        owner, _, name = _path(node.func, self.names).rpartition(".")
         return owner == "torch" and name in _MAKERS
 
     def _is_tensor(self, node: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.ir.node import Node
-from weft.ops.declaration import inner_nodes, op_of
+from weft.ops.declaration import HOSTED, Opaque, inner_nodes, op_of
 
 
 def is_ordered(node: Node) -> bool:
@@ -15,6 +15,13 @@ def has_effect(node: Node) -> bool:
     """Whether a node, or one inside it, does more than compute: not to be done a second time."""
     facts = op_of(node).facts
     return facts.ordered or facts.late or any(map(has_effect, inner_nodes(node)))
+
+
+def is_felt(node: Node) -> bool:
+    """Whether a run is felt even if nothing reads the results: the node acts, or may refuse."""
+    lower = op_of(node).lower
+    refuses = isinstance(lower, Opaque) and (lower.fault is not None or lower.family == HOSTED)
+    return refuses or has_effect(node)
 
 
 def is_host(node: Node) -> bool:

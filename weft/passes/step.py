@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from weft.ir.graph import Graph, in_order_of_creation, rewrite
+from weft.ir.graph import Graph, in_order_of_creation, rewrite, toposort
 from weft.ir.node import Node, Value
-from weft.ops.boundary.state import placeholder, variable
+from weft.ops.boundary.state import assign, placeholder, variable
 from weft.ops.declaration import op_of
+from weft.ops.effect import is_felt, is_host
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,23 @@ def needed(request: Request) -> list[Node]:
     fed = frozenset(request.feeds)
     roots = [v.node for v in request.fetches if v not in fed]
     return in_order_of_creation(request.graph, [*roots, *request.targets], predecessors(request))
+
+
+def unread(request: Request) -> list[Value]:
+    """Values that a request must fetch, too, for nodes to be run that it needs for their effect.
+
+    A pure step has no control dependencies: what only they ask for would be dead code. Of it, nodes
+    are run that act or may refuse, such as checks.
+    """
+    nodes = needed(request)
+    stored = [n for n in nodes if op_of(n) is assign or is_host(n)]
+    roots = [*[v.node for v in request.fetches], *stored]
+    fed = frozenset(request.feeds)
+    data = toposort(
+        request.graph, roots, lambda node: [v.node for v in node.inputs if v not in fed]
+    )
+    read = set(data)
+    return [n.outputs[0] for n in nodes if n not in read and n.outputs and is_felt(n)]
 
 
 @dataclass(frozen=True)

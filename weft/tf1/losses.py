@@ -18,7 +18,7 @@ from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.nn import activation
-from weft.tf1.shape import arrangement
+from weft.tf1.shaping import arrangement
 
 
 class Reduction:
@@ -189,7 +189,7 @@ def softmax_cross_entropy(
         x = convert_to_tensor(logits)
         t = arithmetic.cast(convert_to_tensor(onehot_labels), x.dtype)
         if label_smoothing > 0:
-            classes = x.shape[-1].value
+            classes = x.shape.as_list()[-1]
             if classes is None:
                 raise fail(ShapeError, "label_smoothing: expected a known number of classes")
             t = classification.smoothed(t, label_smoothing, classes)

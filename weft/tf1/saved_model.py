@@ -1,8 +1,10 @@
-"""`tf.saved_model`: names that model functions use; models are not exported."""
+"""`tf.saved_model`: Keras models in folders, and names that model functions use."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from weft import exports as _exports
 
 __all__ = ["signature_constants", "tag_constants"]
 
@@ -30,3 +32,6 @@ class tag_constants:
     SERVING: Final = "serve"
     TPU: Final = "tpu"
     TRAINING: Final = "train"
+
+
+_exports.lazy(globals(), {"weft.tf1.keras.storage.model_folder": ["load", "save"]})

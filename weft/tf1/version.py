@@ -1,5 +1,13 @@
-"""The version of TensorFlow whose names `weft.tf1` has."""
+"""The versions of TensorFlow whose names and behavior programs get."""
 
 from typing import Final
 
 VERSION: Final = "1.15.5"
+VERSION_2: Final = "2.15.1"
+"""What programs for TensorFlow 2 are told."""
+
+
+class Behavior:
+    """Whether comparisons, shapes and names of metrics are those of TensorFlow 2."""
+
+    is_2 = False  # set by `enable_v2_behavior`

@@ -148,6 +148,18 @@ if os.environ.get("MADE_OLD_NUMPY"):  # names that NumPy had when these programs
     for old, new in {"float": float, "int": int, "object": object}.items():
         setattr(numpy, old, new)
     numpy.lib.pad = numpy.pad
+    array_now = numpy.array
+
+    def array(value, *args, **options):
+        """Lists of unequal lengths were an array of objects."""
+        try:
+            return array_now(value, *args, **options)
+        except ValueError as error:
+            if "inhomogeneous" not in str(error):
+                raise
+            return array_now(value, dtype=object)
+
+    numpy.array = array
 if os.environ.get("MADE_COMPAT"):
     sys.meta_path.insert(0, Compat())
 if "MADE_VALUES" in os.environ and "multiprocessing" not in " ".join(sys.orig_argv):

@@ -19,7 +19,13 @@ from weft.tf1.control.region import Join, Region, inside, of_any_shape
 from weft.tf1.elementwise.arithmetic import add_n, cast
 from weft.tf1.framework.convert import constant, convert_to_tensor
 from weft.tf1.framework.dtypes import int32
-from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import (
+    computes_at_once,
+    emit,
+    fail,
+    get_default_graph,
+    name_scope,
+)
 from weft.tf1.framework.structure import flatten, outline, pack
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -53,7 +59,7 @@ def cond(
     first, second = true_fn or fn1, false_fn or fn2
     if not callable(first) or not callable(second):
         raise fail(DTypeError, f"cond: expected two functions, got {first!r} and {second!r}")
-    if isinstance(pred, bool):
+    if isinstance(pred, bool) and not computes_at_once():
         raise fail(DTypeError, "cond: expected a boolean tensor as pred, got a Python bool")
     with name_scope(name, "cond", [pred]):
         flag = convert_to_tensor(pred, name="pred")
@@ -164,6 +170,10 @@ def _switch(
     what: str, index: Tensor, functions: Sequence[Function], unpack: bool, both: bool = False
 ) -> Any:  # fmt: skip
     graph = get_default_graph()
+    if computes_at_once(graph):
+        chosen = int(index)  # pyright: ignore[reportArgumentType] -- it has its value
+        result = functions[chosen if 0 <= chosen < len(functions) else -1]()
+        return result[0] if unpack and isinstance(result, list) and len(result) == 1 else result
     results: list[Any] = []
     regions: list[Region] = []
     for function in functions:

@@ -14,6 +14,7 @@ from weft.tf1.framework.graph import (
     get_default_graph,
     graph_of,
     name_scope,
+    within,
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -42,7 +43,7 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     places: dict[str, list[Any]] = {}
     for element in found:
         places.setdefault(element.device, []).append(element)
-    with graph.as_default(), name_scope(name, "group_deps") as scope:
+    with within(graph), name_scope(name, "group_deps") as scope:
         if len(places) < 2:
             return _after(found, scope, next(iter(places), ""))
         with control_dependencies([_after(places[p], None, p) for p in sorted(places)]):

@@ -16,7 +16,7 @@ from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import gather
-from weft.tf1.shape.arrangement import concat, expand_dims, shape
+from weft.tf1.shaping.arrangement import concat, expand_dims, shape
 
 __all__ = ["foldl", "foldr", "map_fn", "scan"]
 

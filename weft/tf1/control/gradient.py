@@ -15,7 +15,7 @@ from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import Graph, fail, get_default_graph, graph_of, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.shape import arrangement
+from weft.tf1.shaping import arrangement
 from weft.tf1.variable.variable import Variable
 from weft.transform import gradient
 

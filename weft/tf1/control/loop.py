@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,11 +29,11 @@ from weft.tf1.control.tensor_array import TensorArray, flow_of, gathered, has_fi
 from weft.tf1.elementwise.arithmetic import maximum as at_least
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import int32
-from weft.tf1.framework.graph import Graph, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import Graph, computes_at_once, fail, get_default_graph, name_scope
 from weft.tf1.framework.structure import flatten, outline, pack
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import as_shape
-from weft.tf1.shape.arrangement import shape
+from weft.tf1.shaping.arrangement import shape
 
 
 def while_loop(
@@ -74,6 +75,8 @@ def while_loop(
     leaves = flatten(loop_vars)
     if not leaves:
         raise fail(TreeError, "while_loop: expected loop_vars, got none")
+    if computes_at_once():
+        return _turn_by_turn(cond, body, loop_vars, maximum_iterations)
     with name_scope(name, "while", [x for x in leaves if not isinstance(x, TensorArray)]):
         found = _While(loop_vars, shape_invariants).run(cond, body, maximum_iterations)
     if not back_prop:
@@ -81,6 +84,23 @@ def while_loop(
     if len(found) == 1 and not return_same_structure:
         return found[0]
     return pack(loop_vars, found)
+
+
+def _turn_by_turn(cond: Any, body: Any, loop_vars: Any, most: Any) -> Any:
+    """The loop in eager execution."""
+    several = isinstance(loop_vars, list | tuple)
+    held: Any = loop_vars if several else [loop_vars]
+    for _ in itertools.count() if most is None else range(int(most)):
+        if not bool(cond(*held)):
+            break
+        found = body(*held)
+        held = found if isinstance(found, list | tuple) else [found]
+    return pack(loop_vars, [_value_of(x) for x in flatten(held)])
+
+
+def _value_of(x: Any) -> Any:
+    """A tensor array itself; other values as tensors."""
+    return x if isinstance(x, TensorArray) else convert_to_tensor(x)
 
 
 class _While:

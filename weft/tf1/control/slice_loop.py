@@ -16,8 +16,9 @@ from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
 from weft.tf1.control.region import ITERATION_STRIDE, Join, Region, inside, stand_in
 from weft.tf1.framework.convert import constant
-from weft.tf1.framework.graph import fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import computes_at_once, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
+from weft.tf1.shaping.arrangement import stack
 
 Step = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 """From the state and one slice of each tensor to the next state and the results to stack."""
@@ -36,6 +37,8 @@ def over_slices(
         ShapeError, DTypeError: the step returns the state with other types.
     """
     graph = get_default_graph()
+    if computes_at_once(graph):
+        return _one_by_one(step, list(state), xs, reverse)
     first = len(graph.ir.nodes)
     with inside(graph), name_scope("step"):
         held = [stand_in(graph, x.value.type, "state") for x in state]
@@ -68,6 +71,22 @@ def over_slices(
 
     op = graph.emit("While", [*state, *xs], build, name="Exit")
     return list(op.outputs[:count]), list(op.outputs[count:])
+
+
+def _one_by_one(
+    step: Step, state: list[Tensor], xs: Sequence[Tensor], reverse: bool
+) -> tuple[list[Tensor], list[Tensor]]:
+    """The same in eager execution."""
+    rows: list[list[Tensor]] = []
+    order = range(len(xs[0]))
+    for i in reversed(order) if reverse else order:
+        new, ys = step(state, [x[i] for x in xs])
+        _fits(state, new)
+        state = new
+        rows.append(ys)
+    if reverse:
+        rows.reverse()
+    return state, [stack(list(ys)) for ys in zip(*rows, strict=True)]
 
 
 def _slice(x: Tensor) -> TensorType:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from weft import ops
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, StateError
 from weft.ir.node import Value
 from weft.tf1.control.dependency import stop_gradient
 from weft.tf1.control.gradient import UnconnectedGradients, gradients
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import emit, fail, get_default_graph
+from weft.tf1.framework.graph import computes_at_once, emit, fail, get_default_graph
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.variable.variable_scope import variable_scope
 
@@ -20,11 +21,11 @@ __all__ = ["GradientTape", "custom_gradient", "make_template"]
 
 
 class GradientTape:
-    """Derivatives of what is built inside: as `tf.gradients`, which needs no tape.
+    """Derivatives of what is computed inside; in graphs as `tf.gradients`, which needs no tape.
 
     Args:
-        persistent, watch_accessed_variables: accepted; gradients can be asked for any number of
-            times.
+        persistent: whether gradients may be asked for more than once.
+        watch_accessed_variables: whether variables are watched that nobody asked to watch.
 
     >>> import weft.tf1 as tf
     >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -37,15 +38,57 @@ class GradientTape:
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
-        del persistent, watch_accessed_variables
+        self._persistent, self._every = persistent, watch_accessed_variables
+        self._seen: dict[Any, list[Any]] = {}
+        self._watched: set[Any] = set()
+        self._spent = False
+        self._tapes: list[GradientTape] = []
 
     def __enter__(self) -> GradientTape:
+        if computes_at_once():
+            self._tapes = get_default_graph().at_once.tapes
+            self._tapes.append(self)
         return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        if self in self._tapes:
+            self._tapes.remove(self)
+
+    def see(self, variable: Any, value: Any) -> None:
+        """Remember the value of a variable that is read."""
+        seen = self._seen.setdefault(variable, [])
+        if not any([x is value for x in seen]):
+            seen.append(value)
 
     def watch(self, tensor: Any) -> None:
-        """No effect: every tensor is watched."""
+        """Let gradients by a tensor be asked for; in a graph they always can."""
+        for each in flatten(tensor):
+            if getattr(each, "has_value", False):
+                each.watched()
+            elif computes_at_once():
+                self._watched.add(each)
+
+    def watched_variables(self) -> list[Any]:
+        """The variables whose values were used inside."""
+        return [v for v in self._seen if v.trainable and self._watches(v)]
+
+    def _watches(self, variable: Any) -> bool:
+        return self._every or variable in self._watched
+
+    @contextlib.contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """What is computed inside has no gradient."""
+        inside = self in self._tapes
+        self.__exit__()
+        try:
+            yield
+        finally:
+            if inside:
+                self._tapes.append(self)
+
+    def reset(self) -> None:
+        """Forget what was recorded."""
+        self._seen.clear()
 
     def gradient(
         self, target: Any, sources: Any, output_gradients: Any = None,
@@ -58,13 +101,34 @@ class GradientTape:
             sources: tensors or variables, nested.
             output_gradients: the initial gradient of each target.
             unconnected_gradients: as in `tf.gradients`.
+
+        Raises:
+            StateError: it was asked before, and is not persistent.
         """
-        found = gradients(
-            flatten(target), flatten(sources),
-            None if output_gradients is None else flatten(output_gradients),
-            unconnected_gradients=unconnected_gradients,
-        )  # fmt: skip
+        given = None if output_gradients is None else flatten(output_gradients)
+        if not computes_at_once():
+            found = gradients(
+                flatten(target), flatten(sources), given,
+                unconnected_gradients=unconnected_gradients,
+            )  # fmt: skip
+            return pack(sources, found)
+        if self._spent and not self._persistent:
+            text = "expected persistent=True to ask for gradients more than once"
+            raise fail(StateError, f"GradientTape.gradient: {text}")
+        self._spent = True
+        kept = self._persistent or bool(self._tapes)
+        places = [self._places(s) for s in flatten(sources)]
+        zero = unconnected_gradients == UnconnectedGradients.ZERO
+        found = get_default_graph().at_once.differentiate(
+            flatten(target), places, given, kept, zero
+        )
         return pack(sources, found)
+
+    def _places(self, source: Any) -> tuple[Any, list[Any]]:
+        """A source, and the values of it that were used."""
+        if getattr(source, "has_value", False):
+            return source, [source.held]
+        return source, self._seen.get(source, []) if self._watches(source) else []
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -93,12 +157,16 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         graph = get_default_graph()
 
         def backward(g: Any, _: Any, *given: Any) -> tuple[Any, ...]:
-            found = rule(graph.wrap(g[0] if isinstance(g, tuple) else g))
-            each = list(found) if isinstance(found, list | tuple) else [found]
-            if len(each) != len(xs):
-                text = f"expected {len(xs)} gradients, got {len(each)}"
-                raise fail(ArgumentError, f"custom_gradient: {text}")
-            used = [None if d is None else convert_to_tensor(d).used for d in each]
+            inside: Any = contextlib.nullcontext(graph)
+            if graph.at_once is not None:
+                inside = graph.at_once.embedded(xs, given[1:])
+            with inside as now:
+                found = rule(now.wrap(g[0] if isinstance(g, tuple) else g))
+                each = list(found) if isinstance(found, list | tuple) else [found]
+                if len(each) != len(xs):
+                    text = f"expected {len(xs)} gradients, got {len(each)}"
+                    raise fail(ArgumentError, f"custom_gradient: {text}")
+                used = [None if d is None else convert_to_tensor(d).used for d in each]
             return (None, *used, *[None] * (len(given) - 1 - len(xs)))
 
         def build(result: Value, *inputs: Value) -> Value:

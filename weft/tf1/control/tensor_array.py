@@ -13,12 +13,12 @@ from weft.tf1.creation import zeros
 from weft.tf1.elementwise.arithmetic import maximum
 from weft.tf1.framework.convert import constant, convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, int32
-from weft.tf1.framework.graph import emit, fail, get_default_graph
+from weft.tf1.framework.graph import computes_at_once, emit, fail, get_default_graph
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.indexing.slicing import gather
 from weft.tf1.reduction import reduce_max
-from weft.tf1.shape.arrangement import concat, reshape, shape
+from weft.tf1.shaping.arrangement import concat, reshape, shape
 
 
 class _Elements:
@@ -170,7 +170,7 @@ class TensorArray:
     def _note_read(self, op: Operation, index: Any) -> None:
         """Has runs refuse a second read of the same element."""
         graph = get_default_graph()
-        if index is None or graph.in_body or not self._elements.clears:
+        if index is None or computes_at_once(graph) or graph.in_body or not self._elements.clears:
             return
         readers = self._elements.reads.setdefault(int(index), [])
         readers.append(op)

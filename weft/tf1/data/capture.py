@@ -12,6 +12,7 @@ from weft.ops.boundary import state
 from weft.ops.declaration import op_of
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
+from weft.tf1.framework.graph import computes_at_once, is_symbolic
 from weft.tf1.framework.tensor_shape import Dimension
 from weft.tf1.session.base import BaseSession
 
@@ -20,13 +21,17 @@ _STATE: Final = frozenset({state.placeholder, state.variable, state.counter})
 
 def is_input(x: Any) -> bool:
     """Whether only a run tells the value."""
-    return is_tensor(x)
+    if getattr(x, "has_value", False):
+        return False
+    return is_tensor(x) and (is_symbolic(x) or not computes_at_once())
 
 
 def argument(x: Any) -> Any:
     """An argument of a transformation: a tensor that only a run tells, or a plain value."""
     if isinstance(x, Dimension):
         return x.value
+    if is_tensor(x) and not is_input(x):
+        return plain(x.numpy())
     known = static_value(x) if is_tensor(x) else None
     return x if known is None else plain(known)
 
@@ -48,6 +53,8 @@ def values_at_start(inputs: Sequence[Any]) -> Callable[[], list[Any]]:
     Raises:
         InvalidArgumentError: they depend on a feed, a variable or a random number.
     """
+    if computes_at_once():
+        return lambda: inputs[0].graph.at_once.session.run(list(inputs)) if inputs else []
     if not all([is_tensor(x) and _is_pure(convert_to_tensor(x)) for x in inputs]):
         text = "feeds, variables or random numbers; use make_initializable_iterator"
         raise InvalidArgumentError(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from weft.documentation import arguments_of
-from weft.errors import DTypeError
+from weft.errors import DTypeError, GraphError
 from weft.ops.resource.host_value import text_array
 from weft.pipeline.file.files import matching_files
 from weft.pipeline.pipeline import Pipeline
@@ -18,11 +19,12 @@ from weft.tf1.data.capture import argument, filled, is_input, plain, values_at_s
 from weft.tf1.data.generated import Generated
 from weft.tf1.data.iterator import Initializable, Iterator
 from weft.tf1.data.seed import order_seed
-from weft.tf1.data.spec import Spec, Specified, common, of_types, of_value, spec_map
+from weft.tf1.data.spec import Spec, Specified, common, of_types, of_value, spec_map, tensors_of
 from weft.tf1.data.traced import Traced
 from weft.tf1.errors import InvalidArgumentError
-from weft.tf1.framework.convert import is_tensor, static_value
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, string
+from weft.tf1.framework.graph import computes_at_once, fail
 from weft.tf1.framework.host import is_text
 from weft.tf1.framework.tensor_shape import as_shape
 
@@ -156,7 +158,8 @@ class Dataset(Specified):
 
         found = self.spec if spec is None else spec
         check = lambda values: self.check(values[:count])  # noqa: E731
-        return Dataset(changed, found, [*self.inputs, *more], check)
+        kind = type(self) if spec is None else Dataset
+        return kind(changed, found, [*self.inputs, *more], check)
 
     @arguments_of(Pipeline.map)
     def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
@@ -224,6 +227,49 @@ class Dataset(Specified):
     def unbatch(self) -> Dataset:
         """The rows of each element as separate elements."""
         return self._then(lambda p: p.unbatch(), spec_map(lambda s: s.row(), self.spec))
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
+    ) -> Windows:
+        """Datasets of consecutive elements, of equal shapes.
+
+        Args:
+            size: how many elements a window has.
+            shift: how many elements after the start of a window the next one starts; `size` by
+                default.
+            stride: how far apart a window's elements are.
+            drop_remainder: whether windows at the end with fewer elements are left out.
+        """
+        given = [size, size if shift is None else shift, stride, drop_remainder]
+        spec = spec_map(lambda s: s.batched(None), self.spec)
+        one = self._then(lambda p, *xs: _in_windows(p, *xs), spec, given)
+        return Windows(one.pipeline, spec, one.inputs, one.check)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """`state = reduce_func(state, element)` over all elements: the last state, as tensors.
+
+        Args:
+            initial_state: a tensor, or nested ones.
+            reduce_func: a function of tensors, which is traced once.
+        """
+        first = map_leaves(convert_to_tensor, initial_state)
+        spec = map_leaves(of_value, first)
+        traced = Traced(reduce_func, (spec, self.spec))
+        states, captured = leaves(first), list(traced.captured)
+
+        def run(_: Any, *arrays: Any) -> Any:
+            given = iter(arrays)
+            state = map_leaves(lambda _: next(given), first)
+            step = traced.given([next(given) for _ in captured]).begun()
+            for element in self.pipeline([x[()] for x in given]):
+                state = step(state, element)
+            return state
+
+        return tensors_of(traced.spec, run, "ReduceDataset", [*states, *captured, *self.inputs])
+
+    def as_numpy_iterator(self) -> Any:
+        """An iterator over NumPy elements."""
+        return iter(self.pipeline(values_at_start(self.inputs)()))
 
     @arguments_of(Pipeline.shuffle)
     def shuffle(
@@ -305,6 +351,17 @@ class Dataset(Specified):
 
     # iterators
 
+    def __iter__(self) -> Iterator:
+        """An iterator over tensors, in eager execution.
+
+        Raises:
+            GraphError: operations are added to a graph.
+        """
+        if not computes_at_once():
+            text = "expected eager execution to iterate; in a graph, use make_one_shot_iterator"
+            raise fail(GraphError, f"Dataset: {text}")
+        return self.make_one_shot_iterator()
+
     def make_one_shot_iterator(self) -> Iterator:
         """An iterator that starts by itself, once per session.
 
@@ -343,6 +400,8 @@ def _has_tensors(items: Sequence[Any]) -> bool:
 
 
 def _constant(x: Any) -> Any:
+    if is_tensor(x) and not is_input(x):
+        return x.numpy()
     known = static_value(x) if is_tensor(x) else None
     if known is not None:
         return known
@@ -408,3 +467,64 @@ class Nested:
             return dataset.pipeline(traced.values(tuple(dataset.inputs)))
 
         return pipeline
+
+
+class Windows(Dataset):
+    """Datasets as elements: what functions of elements take, and what iterators give."""
+
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: int | None = None) -> Dataset:
+        """`map_func` of each window."""
+        return self._rows().map(_of_datasets(map_func), num_parallel_calls)
+
+    def filter(self, predicate: Callable[..., Any]) -> Windows:
+        """The windows for which `predicate` returns true."""
+        found = self._rows().filter(_of_datasets(predicate))
+        return Windows(found.pipeline, self.spec, found.inputs, found.check)
+
+    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+        """The elements of the datasets that `map_func` makes of windows, one after the other."""
+        return self._rows().flat_map(_of_datasets(map_func))
+
+    def interleave(
+        self, map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1,
+        num_parallel_calls: Any = None,
+    ) -> Dataset:  # fmt: skip
+        """The elements of `cycle_length` such datasets in turn."""
+        function = _of_datasets(map_func)
+        return self._rows().interleave(function, cycle_length, block_length, num_parallel_calls)
+
+    def __iter__(self) -> Any:
+        """An iterator over datasets, in eager execution."""
+        return (map_leaves(Dataset.from_tensor_slices, rows) for rows in self._rows())
+
+    def _rows(self) -> Dataset:
+        """Windows as the rows in them, stacked."""
+        return Dataset(self.pipeline, self.spec, self.inputs, self.check)
+
+
+def _of_datasets(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of datasets as one of their rows, stacked."""
+    return lambda *rows: function(*[map_leaves(Dataset.from_tensor_slices, x) for x in rows])
+
+
+def _in_windows(source: Pipeline, size: int, shift: int, stride: int, whole: bool) -> Pipeline:
+    """The elements of each window, stacked."""
+    if min(size, shift, stride) < 1:
+        text = f"expected size, shift and stride of at least 1, got {size}, {shift} and {stride}"
+        raise InvalidArgumentError(None, None, f"window: {text}")
+
+    def windows() -> Any:
+        running, held = iter(source), list[Any]()
+        while True:
+            held += islice(running, (size - 1) * stride + 1 - len(held))
+            rows = held[: (size - 1) * stride + 1 : stride]
+            if not rows or (whole and len(rows) < size):
+                return
+            columns = zip(*[leaves(row) for row in rows], strict=True)
+            stacked = iter([np.stack(column) for column in columns])
+            yield map_leaves(lambda _, found=stacked: next(found), rows[0])
+            for _ in islice(running, max(shift - len(held), 0)):
+                pass
+            del held[:shift]
+
+    return Pipeline.from_generator(windows)

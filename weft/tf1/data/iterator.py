@@ -10,12 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.errors import DTypeError, EndOfDataError
+from weft.errors import DTypeError, EndOfDataError, GraphError
 from weft.pipeline.pipeline import Pipeline
+from weft.pipeline.structure import map_leaves
 from weft.tf1.data.spec import Specified, of_types, spec_leaves, tensors_of
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import string
+from weft.tf1.framework.graph import computes_at_once, fail, get_default_graph
 from weft.tf1.framework.host import host_op, host_tensor
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -97,6 +99,21 @@ class Iterator(Specified):
         After the last element, a run raises `OutOfRangeError`.
         """
         return tensors_of(self.spec, self.take, name or "IteratorGetNext")
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        """The next element's tensors, in eager execution.
+
+        Raises:
+            GraphError: a session computes them.
+        """
+        graph = get_default_graph()
+        if not computes_at_once(graph):
+            raise fail(GraphError, "expected eager execution to iterate; a run takes get_next()")
+        running = self._own(graph) if self._start is not None else self._shared
+        return map_leaves(convert_to_tensor, next(running))
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """The value to feed to use this iterator in `from_string_handle`."""

@@ -20,7 +20,7 @@ from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.shape.arrangement import concat, reshape
+from weft.tf1.shaping.arrangement import concat, reshape
 
 __all__ = ["EmbeddingTable"]
 

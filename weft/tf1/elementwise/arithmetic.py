@@ -12,6 +12,7 @@ from weft.tf1.elementwise import declared
 from weft.tf1.elementwise.declared import *  # noqa: F403
 from weft.tf1.elementwise.declared import abs as magnitude
 from weft.tf1.elementwise.declared import (
+    equal,
     floor_div,
     floordiv,
     greater,
@@ -21,6 +22,7 @@ from weft.tf1.elementwise.declared import (
     less_equal,
     logical_not,
     negative,
+    not_equal,
     truncatediv,
     truncatemod,
 )  # fmt: skip
@@ -288,6 +290,8 @@ OPERATORS.update(
     less_equal=less_equal,
     greater=greater,
     greater_equal=greater_equal,
+    equal=equal,
+    not_equal=not_equal,
     neg=negative,
     abs=magnitude,
     invert=_operator_invert,

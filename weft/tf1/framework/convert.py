@@ -360,9 +360,11 @@ def static_value(value: Any) -> Any:
     if not is_tensor(value) and not (isinstance(value, list | tuple) and _contains_tensor(value)):
         return _texts(value) if is_text(value) else as_array(value, None)
     if is_tensor(value):
-        node = convert_to_tensor(value).used.node
-        if op_of(node) is CONSTANT:
-            return node.attrs["value"].array
+        tensor = convert_to_tensor(value)
+        if op_of(tensor.used.node) is CONSTANT:
+            return tensor.used.node.attrs["value"].array
+        if tensor.has_value and not tensor.dtype.is_floating:
+            return np.asarray(tensor)
     return None
 
 

@@ -25,7 +25,13 @@ Build = str | Op | Callable[..., Any]
 
 
 class Graph(Names, Collections, Devices):
-    """A program's operations, their names, devices and collections."""
+    """A program's operations, their names, devices and collections.
+
+    Attributes:
+        at_once: in eager execution, what computes operations and has the values of variables.
+    """
+
+    at_once: Any = None
 
     def __init__(self) -> None:
         Names.__init__(self)
@@ -386,6 +392,19 @@ def get_default_graph() -> Graph:
     return _graphs.stack[-1] if _graphs.stack else _Default.graph
 
 
+def computes_at_once(graph: Graph | None = None) -> bool:
+    """Whether operations that are added to a graph, by default the default graph, are computed.
+
+    That is so in eager execution, outside of all `as_default` blocks.
+    """
+    return (graph or get_default_graph()).at_once is not None and not _graphs.stack
+
+
+def replace_default_graph(graph: Graph) -> None:
+    """Use another graph as the process's default graph."""
+    _Default.graph = graph
+
+
 def emit(
     kind: str, inputs: Sequence[Tensor], build: Build, *args: Any, name: str, **options: Any
 ) -> Tensor:
@@ -401,7 +420,7 @@ def reset_default_graph() -> None:
     """
     if _graphs.stack:
         raise GraphError("reset_default_graph: not inside a `with graph.as_default()` block")
-    _Default.graph = Graph()
+    _Default.graph = type(_Default.graph)()
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
@@ -472,8 +491,20 @@ def name_scope(
     """
     graph = graph_of(values)
     chosen = default_name if name is None else name  # neither is given: the root scope
-    with graph.as_default(), graph.name_scope(chosen) as scope:
+    with within(graph, values), graph.name_scope(chosen) as scope:
         yield scope
+
+
+def within(graph: Graph, values: Iterable[Any] = ()) -> contextlib.AbstractContextManager[Any]:
+    """`graph.as_default()`; where operations are computed at once, only for symbolic values."""
+    if computes_at_once(graph) and not any(map(is_symbolic, values)):
+        return contextlib.nullcontext()
+    return graph.as_default()
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether a value is a tensor that only a session computes."""
+    return isinstance(value, Tensor) and not value.has_value and not value.is_ref
 
 
 def graph_of(values: Iterable[Any] | None) -> Graph:

@@ -13,6 +13,7 @@ from weft.tf1.framework.node_def import NodeDef
 from weft.tf1.framework.overload import OPERATORS as OPERATORS
 from weft.tf1.framework.overload import Overloads
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.version import Behavior
 
 __all__ = ["Operation", "Tensor"]
 
@@ -61,8 +62,13 @@ class OperatorNotAllowedInGraphError(DTypeError):
 
 
 class Tensor(Overloads):
-    """An output of an operation: a value that a session computes."""
+    """An output of an operation: a value that a session computes.
 
+    Attributes:
+        has_value: whether it has its value already, in eager execution.
+    """
+
+    has_value = False
     __slots__ = ("_dtype", "_name", "_op", "_used", "_value", "_value_index")
 
     def __init__(self, op: Operation, index: int, value: Value, dtype: DType | None = None) -> None:
@@ -171,6 +177,9 @@ class Tensor(Overloads):
         )
 
     def __len__(self) -> int:
+        shape = self._used.shape
+        if Behavior.is_2 and shape and shape[0] is not None:
+            return shape[0]
         raise DTypeError(f"len is not defined for symbolic tensor {self.name}; use tf.shape(x)[0]")
 
     def __repr__(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ir.shape import Shape
+from weft.tf1.version import Behavior
 
 __all__ = ["Dimension", "TensorShape"]
 
@@ -258,17 +259,17 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._dims is not None
 
-    def __iter__(self) -> Iterator[Dimension]:
+    def __iter__(self) -> Iterator[Any]:
         if self._dims is None:
             raise ShapeError("shape: expected a known rank, got <unknown>")
-        return iter([Dimension(d) for d in self._dims])
+        return iter([_shown(d) for d in self._dims])
 
     def __getitem__(self, key: int | slice) -> Any:
         if self._dims is None:
-            return TensorShape(None) if isinstance(key, slice) else Dimension(None)
+            return TensorShape(None) if isinstance(key, slice) else _shown(None)
         if isinstance(key, slice):
             return TensorShape(self._dims[key])
-        return Dimension(self._dims[key])
+        return _shown(self._dims[key])
 
     def __eq__(self, other: object) -> bool:
         try:
@@ -282,13 +283,21 @@ class TensorShape:
     def __repr__(self) -> str:
         if self._dims is None:
             return "TensorShape(None)"
+        if Behavior.is_2:
+            return f"TensorShape({list(self._dims)})"
         return f"TensorShape([{', '.join(repr(Dimension(d)) for d in self._dims)}])"
 
     def __str__(self) -> str:
         if self._dims is None:
             return "<unknown>"
-        inner = ", ".join("?" if d is None else str(d) for d in self._dims)
+        unknown = "None" if Behavior.is_2 else "?"
+        inner = ", ".join(unknown if d is None else str(d) for d in self._dims)
         return f"({inner},)" if len(self._dims) == 1 else f"({inner})"
+
+
+def _shown(size: int | None) -> Any:
+    """A dimension as programs see it: a `Dimension`, or in TensorFlow 2 the number itself."""
+    return size if Behavior.is_2 else Dimension(size)
 
 
 def _dims(dims: Any) -> Shape:

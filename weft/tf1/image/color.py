@@ -20,7 +20,7 @@ from weft.tf1.indexing.slicing import where
 from weft.tf1.nn.normalization import moments
 from weft.tf1.random.distribution import random_uniform
 from weft.tf1.reduction import reduce_mean, reduce_sum
-from weft.tf1.shape.arrangement import concat, expand_dims, reverse, shape, tile, transpose
+from weft.tf1.shaping.arrangement import concat, expand_dims, reverse, shape, tile, transpose
 
 __all__ = [
     "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue", "adjust_saturation",

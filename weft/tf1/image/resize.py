@@ -16,7 +16,7 @@ from weft.tf1.framework.dtypes import float32
 from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random.distribution import random_uniform
-from weft.tf1.shape.arrangement import expand_dims, pad, shape, squeeze
+from weft.tf1.shaping.arrangement import expand_dims, pad, shape, squeeze
 
 __all__ = [
     "ResizeMethod", "central_crop", "crop_to_bounding_box", "pad_to_bounding_box", "random_crop",

@@ -15,7 +15,7 @@ from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 from weft.tf1.indexing.slicing import gather
-from weft.tf1.shape.arrangement import concat, reshape, shape
+from weft.tf1.shaping.arrangement import concat, reshape, shape
 
 __all__ = [
     "boolean_mask", "dynamic_partition", "dynamic_stitch", "listdiff", "setdiff1d",

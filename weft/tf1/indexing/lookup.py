@@ -132,8 +132,9 @@ def _divide(parts: int, rows: int | None, unique: bool) -> Callable[[Value], Any
 
 
 def _count(parts: list[Tensor]) -> int:
-    sizes = [part.shape[0].value for part in parts]
-    if None in sizes:
+    sizes = [part.shape.as_list()[0] for part in parts]
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes):
         text = f"embedding_lookup: 'div' needs parts of known sizes, got {sizes}"
         raise fail(GraphError, text)
-    return sum(sizes)
+    return sum(known)

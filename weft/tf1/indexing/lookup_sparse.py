@@ -145,7 +145,7 @@ def _leading(ids: SparseTensor) -> list[int] | int:
     dims = static_value(ids.dense_shape)
     if dims is not None:
         return [int(d) for d in dims[:-1]]
-    rank = ids.dense_shape.shape[0].value
+    rank = ids.dense_shape.shape.as_list()[0]
     if rank is None:
         text = f"safe_embedding_lookup_sparse: expected ids of known rank, got {ids}"
         raise fail(ArgumentError, text)

@@ -24,7 +24,7 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
         raise fail(GraphError, "top_k: expected a k that is known now")
     with name_scope(name, "TopKV2", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
-        last = tensor.shape[-1].value if tensor.shape.ndims else None
+        last = tensor.shape.as_list()[-1] if tensor.shape.ndims else None
         if last is not None and int(known) > last:
             raise fail(ShapeError, f"top_k: expected k <= {last}, got {int(known)}")
 

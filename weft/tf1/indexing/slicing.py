@@ -65,7 +65,7 @@ def _entries(tensor: Tensor, given: Any) -> list[Any]:
         return [int(v) for v in known]
     if isinstance(given, list | tuple):
         return [_position(v) for v in given]
-    count = tensor.shape[0].value
+    count = tensor.shape.as_list()[0]
     if count is None:
         raise fail(ShapeError, f"expected a vector of known length, got {tensor}")
     with get_default_graph().building():

@@ -11,7 +11,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.model import Model, Sequential
-from weft.tf1.keras.storage import model_file
+from weft.tf1.keras.storage import model_file, model_folder
 from weft.tf1.keras.storage.network_config import LAYERS
 from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized
 
@@ -60,6 +60,8 @@ def load_model(
         DataError: there is no such file, or no model in it.
         UnknownKeyError: a class or function is unknown.
     """
+    if os.path.isdir(filepath):
+        return model_folder.load(filepath, custom_objects, compile)
     return model_file.load(os.fspath(filepath), custom_objects, compile)
 
 

@@ -13,7 +13,7 @@ from weft.tf1.framework.convert import convert_to_tensor, same_type, static_valu
 from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.option import only
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.shape.arrangement import transpose
+from weft.tf1.shaping.arrangement import transpose
 
 __all__ = [
     "diag", "diag_part", "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag",

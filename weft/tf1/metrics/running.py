@@ -18,7 +18,7 @@ from weft.tf1.framework.dtypes import float32
 from weft.tf1.framework.graph import emit, fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.reduction import reduce_sum
-from weft.tf1.shape.arrangement import expand_dims, squeeze
+from weft.tf1.shaping.arrangement import expand_dims, squeeze
 from weft.tf1.variable.variable import Variable, assign_add
 
 

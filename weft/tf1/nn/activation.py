@@ -23,7 +23,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.shape import arrangement
+from weft.tf1.shaping import arrangement
 
 __all__ = [
     "bias_add", "crelu", "elu", "l2_loss", "leaky_relu", "log_poisson_loss", "log_softmax", "relu",
@@ -217,7 +217,7 @@ def bias_add(
         if b.shape.ndims not in (None, 1):
             raise fail(ShapeError, f"bias_add: expected a vector as bias, got shape {b.shape}")
         first = data_format is not None and data_format.startswith("NC")
-        channels = x.shape[1 if first else -1].value if x.shape.ndims else None
+        channels = x.shape.as_list()[1 if first else -1] if x.shape.ndims else None
         if not b.shape.is_compatible_with([channels]):
             raise fail(
                 ShapeError,

@@ -35,7 +35,7 @@ from weft.tf1.nn.activation import log_softmax
 from weft.tf1.nn.beam_search import best_paths
 from weft.tf1.nn.beam_search import log_softmax as log_softmax_of
 from weft.tf1.reduction import reduce_sum
-from weft.tf1.shape.arrangement import concat, shape, stack, transpose
+from weft.tf1.shaping.arrangement import concat, shape, stack, transpose
 
 __all__ = [
     "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",

@@ -25,7 +25,7 @@ from weft.tf1.framework.convert import (
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.random import distribution
-from weft.tf1.shape import arrangement
+from weft.tf1.shaping import arrangement
 
 __all__ = [
     "batch_normalization", "dropout", "fused_batch_norm", "l2_normalize",

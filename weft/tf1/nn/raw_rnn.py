@@ -17,7 +17,7 @@ from weft.tf1.framework.structure import flatten, map_structure, outline
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
 from weft.tf1.reduction import reduce_all
-from weft.tf1.shape.arrangement import concat, shape
+from weft.tf1.shaping.arrangement import concat, shape
 from weft.tf1.variable.variable_scope import variable_scope
 
 

@@ -18,7 +18,7 @@ from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
 from weft.tf1.reduction import reduce_any
-from weft.tf1.shape.arrangement import concat, expand_dims, shape, stack, tile, transpose
+from weft.tf1.shaping.arrangement import concat, expand_dims, shape, stack, tile, transpose
 from weft.tf1.variable.variable_scope import variable_scope
 
 __all__ = ["bidirectional_dynamic_rnn", "dynamic_rnn", "static_bidirectional_rnn", "static_rnn"]

@@ -19,7 +19,7 @@ from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.structure import flatten, map_structure
 from weft.tf1.nn.activation import bias_add
 from weft.tf1.nn.normalization import dropout
-from weft.tf1.shape.arrangement import concat, split
+from weft.tf1.shaping.arrangement import concat, split
 from weft.tf1.variable.initializer import constant_initializer, zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 

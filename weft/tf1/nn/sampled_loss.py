@@ -16,7 +16,7 @@ from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.lookup import embedding_lookup
 from weft.tf1.random.candidate import log_uniform_candidate_sampler, true_matrix
-from weft.tf1.shape.arrangement import concat, reshape
+from weft.tf1.shaping.arrangement import concat, reshape
 
 __all__ = ["nce_loss", "sampled_softmax_loss"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from weft.ir.node import Value
 from weft.passes.phase import has_host_nodes
-from weft.passes.step import Request
+from weft.passes.step import Request, unread
 from weft.resource.base import Cancellation
 from weft.runtime.phased import Phased
 from weft.tf1.errors import InvalidArgumentError, translated
@@ -38,8 +39,9 @@ class Plan:
                  "plain", "reads_variables")  # fmt: skip
 
     def __init__(
-        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int
-    ) -> None:
+        self, function: Any, fetch: Fetch, feeds: list[Feed], implicit: list[Implicit], epoch: int,
+        direct: bool,
+    ) -> None:  # fmt: skip
         self.function = function
         self.phased = isinstance(function, Phased)
         self.build = fetch.build
@@ -47,7 +49,7 @@ class Plan:
         self.feeds = feeds
         self.implicit = implicit
         self.epoch = epoch
-        self.direct = fetch.direct
+        self.direct = direct
         self.plain = not (self.implicit or self.reads_variables)
 
     def fed(self, given: list[Any], state: Any) -> list[Any]:
@@ -80,8 +82,10 @@ def planned(
         implicit = implicit_feeds(graph, roots, fed)
         fed.extend(item.placeholder for item in implicit)
         request = Request(graph.ir, fetch.values, fetch.targets, tuple(fed))
+        more = unread(request)
+        request = replace(request, fetches=(*request.fetches, *more))
         function = _function(request, backend, cancellation)
-    return Plan(function, fetch, feeds, implicit, graph.epoch)
+    return Plan(function, fetch, feeds, implicit, graph.epoch, fetch.direct and not more)
 
 
 def _function(request: Request, backend: Backend, cancellation: Cancellation) -> Any:

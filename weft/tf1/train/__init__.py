@@ -35,3 +35,6 @@ from weft.tf1.train.server import *
 from weft.tf1.train.warm_start import init_from_checkpoint as init_from_checkpoint
 
 _exports.gather(globals(), "queue_runner")
+_exports.lazy(
+    globals(), {"weft.tf1.keras.storage.object_checkpoint": ["Checkpoint", "CheckpointManager"]}
+)

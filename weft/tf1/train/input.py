@@ -17,7 +17,7 @@ from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.indexing.slicing import gather
-from weft.tf1.shape.arrangement import shape as shape_of
+from weft.tf1.shaping.arrangement import shape as shape_of
 from weft.tf1.summary import operation as summary
 from weft.tf1.train.queue_runner import QueueRunner, add_queue_runner
 

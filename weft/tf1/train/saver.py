@@ -126,7 +126,7 @@ class Saver:
 
         Raises:
             FailedPreconditionError: a variable has no value.
-            NotFoundError: the folder does not exist.
+            NotFoundError: neither the folder nor the one that it is in exists.
         """
         del meta_graph_suffix, write_meta_graph, strip_default_attrs, save_debug_info
         with self._lock:  # of several threads, the one that started last has the latest
@@ -141,6 +141,8 @@ class Saver:
             step = sess.run(global_step) if hasattr(global_step, "graph") else global_step
             path = f"{path}-{int(step):08d}" if self._pad else f"{path}-{int(step)}"
         folder = Path(path).parent
+        with contextlib.suppress(OSError):  # as in TensorFlow, one folder is made, not several
+            folder.mkdir()
         if not folder.is_dir():
             raise NotFoundError(None, None, f"Saver: expected a folder at {folder} to save {path}")
         tables = {name: x for t in self._tables for name, x in t.saved(sess).items()}

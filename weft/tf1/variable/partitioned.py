@@ -11,7 +11,7 @@ from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import control_dependencies, fail, name_scope
 from weft.tf1.framework.tensor import Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
-from weft.tf1.shape import arrangement
+from weft.tf1.shaping import arrangement
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["PartitionedVariable"]

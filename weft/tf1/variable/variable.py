@@ -19,6 +19,7 @@ from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import (
     Graph,
+    computes_at_once,
     control_dependencies,
     fail,
     get_default_graph,
@@ -101,8 +102,12 @@ class Variable(Overloads):
                 self._make_handle(scope)
             self._given = _guarded(initial, self._initial_value)
             graph.ir.colocate(made, [self._handle.node])
-            self._initializer_op = _assign(self, self._given, "Assign").op
-            with self._where_it_is_read():
+            self._initializer_op: Operation | None = None
+            if computes_at_once(graph):
+                graph.at_once.hold(self, self._given)
+            else:
+                self._initializer_op = _assign(self, self._given, "Assign").op
+            with graph.as_default(), self._where_it_is_read():
                 self._snapshot = self._read("read", latest=False)
         self._variable.rebind(self._snapshot.value)
 
@@ -185,6 +190,9 @@ class Variable(Overloads):
     @property
     def initializer(self) -> Operation:
         """The operation that assigns the initial value."""
+        if self._initializer_op is None:
+            with self._graph.as_default():
+                self._initializer_op = _assign(self, self._given, "Assign").op
         return self._initializer_op
 
     def start_from(self, value: Any) -> None:
@@ -232,23 +240,44 @@ class Variable(Overloads):
     def _get_save_slice_info(self) -> SaveSliceInfo | None:
         return self._save_slice_info
 
+    @property
+    def snapshot(self) -> Tensor:
+        """What the graph reads: its value at the start of a run."""
+        return self._snapshot
+
     # its value
+    def numpy(self) -> Any:
+        """The value, in eager execution.
+
+        Raises:
+            DTypeError: a session has the value.
+        """
+        if self._graph.at_once is None:
+            raise DTypeError(f"{self.name}: numpy() needs eager execution; use eval()")
+        return self._graph.at_once.read(self).numpy()
+
     def value(self) -> Tensor:
         """The value at the start of the step, or after the current control dependencies."""
         return self._as_graph_tensor()
 
     def read_value(self) -> Tensor:
         """A new operation that reads it, after the current control dependencies."""
+        if computes_at_once(self._graph):
+            return self._graph.at_once.read(self)
         with self._graph.as_default():
             return self._read("read", latest=False)
 
     def latest(self) -> Tensor:
         """The value after all assignments of the step so far, on which updates build."""
+        if computes_at_once(self._graph):
+            return self._graph.at_once.read(self)
         with self._graph.as_default():
             return self._read("read", latest=True)
 
     def initialized_value(self) -> Tensor:
         """The value if it has one, else the initial value: for initializing other variables."""
+        if computes_at_once(self._graph):
+            return self._graph.at_once.read(self)
         flag, held = self.probe()
         with self._graph.as_default(), control_dependencies(None), name_scope("cond"):
             op = self._graph.emit(
@@ -264,6 +293,8 @@ class Variable(Overloads):
 
     def eval(self, session: Any = None) -> Any:
         """The value in `session` or the default session."""
+        if computes_at_once(self._graph):
+            return self.numpy()
         return self._variable.eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
@@ -272,10 +303,13 @@ class Variable(Overloads):
         Raises:
             ShapeError: `value` has another shape.
         """
+        if computes_at_once(self._graph):
+            self.assign(value)
+            return
         session = HOOKS.default_session() if session is None else session
         if session is None:
             raise GraphError("load: there is no default session; pass load(value, session)")
-        session.run(self._initializer_op, {self._given: value})
+        session.run(self.initializer, {self._given: value})
 
     def assign(
         self, value: Any, use_locking: bool = False, name: str | None = None,
@@ -328,6 +362,8 @@ class Variable(Overloads):
         self._snapshot.set_shape(shape)
 
     def _as_graph_tensor(self) -> Tensor:
+        if computes_at_once(self._graph):
+            return self._graph.at_once.read(self)
         if not self._graph.control and not self._graph.in_body:
             return self._snapshot
         scope = self._graph.name_scope(self.op.name + "/")
@@ -340,11 +376,27 @@ class Variable(Overloads):
     def _ref(self) -> Tensor:
         return self._variable
 
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        if computes_at_once(self._graph):
+            return self._graph.at_once.read(self).__array__(dtype, copy)
+        return super().__array__()
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
     def __iter__(self) -> Any:
+        if computes_at_once(self._graph):
+            return iter(self._graph.at_once.read(self))
         raise DTypeError(f"{self.name}: a variable cannot be iterated over; use tf.unstack")
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={self.dtype.name}>"
+        kind, value = self.dtype.name, ""
+        if computes_at_once(self._graph):
+            kind, value = self.dtype.base_dtype.name, f", numpy={self.numpy()!r}"
+        return f"<tf.Variable '{self.name}' shape={self._shape} dtype={kind}{value}>"
 
 
 RefVariable = Variable

@@ -22,7 +22,7 @@ from weft.tf1.indexing.slicing import where
 from weft.tf1.layers.dense import Dense
 from weft.tf1.nn.activation import softmax
 from weft.tf1.reduction import argmax, reduce_sum
-from weft.tf1.shape.arrangement import expand_dims, shape, squeeze
+from weft.tf1.shaping.arrangement import expand_dims, shape, squeeze
 from weft.tf1.variable.initializer import constant_initializer, zeros_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 

@@ -18,7 +18,7 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape
 from weft.tf1.layers.dense import Dense
 from weft.tf1.nn.rnn_cell import RNNCell
-from weft.tf1.shape.arrangement import concat, expand_dims, squeeze
+from weft.tf1.shaping.arrangement import concat, expand_dims, squeeze
 
 __all__ = ["AttentionWrapper", "AttentionWrapperState"]
 

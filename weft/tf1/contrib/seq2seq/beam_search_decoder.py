@@ -38,7 +38,7 @@ from weft.tf1.indexing.ranking import top_k
 from weft.tf1.indexing.slicing import where
 from weft.tf1.nn.activation import log_softmax
 from weft.tf1.reduction import reduce_max, reduce_sum
-from weft.tf1.shape.arrangement import broadcast_to, concat, expand_dims, reshape, shape, tile
+from weft.tf1.shaping.arrangement import broadcast_to, concat, expand_dims, reshape, shape, tile
 
 __all__ = [
     "BeamSearchDecoder", "BeamSearchDecoderOutput", "BeamSearchDecoderState",

@@ -19,7 +19,7 @@ from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
 from weft.tf1.nn.raw_rnn import advanced
 from weft.tf1.reduction import reduce_all
-from weft.tf1.shape.arrangement import shape, transpose
+from weft.tf1.shaping.arrangement import shape, transpose
 from weft.tf1.variable.variable_scope import variable_scope
 
 __all__ = ["Decoder", "dynamic_decode"]

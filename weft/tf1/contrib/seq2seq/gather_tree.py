@@ -15,7 +15,7 @@ from weft.tf1.framework.structure import map_structure
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import gather, gather_nd, where
 from weft.tf1.reduction import reduce_max
-from weft.tf1.shape.arrangement import (
+from weft.tf1.shaping.arrangement import (
     broadcast_to,
     concat,
     expand_dims,

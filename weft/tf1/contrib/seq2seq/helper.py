@@ -19,7 +19,7 @@ from weft.tf1.indexing.lookup import embedding_lookup
 from weft.tf1.indexing.slicing import where
 from weft.tf1.random.distribution import categorical
 from weft.tf1.reduction import argmax, reduce_all
-from weft.tf1.shape.arrangement import shape, squeeze, transpose
+from weft.tf1.shaping.arrangement import shape, squeeze, transpose
 
 __all__ = [
     "CustomHelper", "GreedyEmbeddingHelper", "Helper", "InferenceHelper", "SampleEmbeddingHelper",

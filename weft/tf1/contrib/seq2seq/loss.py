@@ -12,7 +12,7 @@ from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.nn.activation import sparse_softmax_cross_entropy_with_logits
 from weft.tf1.reduction import count_nonzero, reduce_sum
-from weft.tf1.shape.arrangement import reshape, shape
+from weft.tf1.shaping.arrangement import reshape, shape
 
 TINY = 1e-12  # TensorFlow's constant, for weights that are all 0
 

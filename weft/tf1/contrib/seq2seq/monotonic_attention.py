@@ -24,7 +24,7 @@ from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.layers.dense import Dense
 from weft.tf1.random.distribution import random_normal
-from weft.tf1.shape.arrangement import concat, shape, transpose
+from weft.tf1.shaping.arrangement import concat, shape, transpose
 from weft.tf1.variable.initializer import constant_initializer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
 

@@ -26,7 +26,7 @@ from weft.tf1.framework.structure import map_structure
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.slicing import where
 from weft.tf1.random.distribution import random_uniform
-from weft.tf1.shape.arrangement import concat, shape
+from weft.tf1.shaping.arrangement import concat, shape
 
 __all__ = ["ScheduledEmbeddingTrainingHelper", "ScheduledOutputTrainingHelper"]
 

@@ -11,6 +11,7 @@ import numpy as np
 import weft.tf1 as tf
 from weft import ops
 from weft.ir.node import Value
+from weft.tf1.framework.graph import is_symbolic
 
 
 class GraphState:
@@ -86,15 +87,19 @@ def snake(name: str) -> str:
 
 def history_of(x: Any) -> tuple[Any, int, int] | None:
     """The layer that produced a tensor, the call's index, the output's; or `None`."""
-    return graph_state(x.graph).histories.get(x) if tf.is_tensor(x) else None
+    return graph_state(x.graph).histories.get(x) if is_symbolic(x) else None
 
 
 def mask_of(x: Any) -> Any:
     """The mask of a tensor; `None` if nothing is masked."""
-    return graph_state(x.graph).masks.get(x) if tf.is_tensor(x) else None
+    if is_symbolic(x):
+        return graph_state(x.graph).masks.get(x)
+    return getattr(x, "mask", None)
 
 
 def set_mask(x: Any, mask: Any) -> None:
     """Set the mask of a tensor."""
-    if mask is not None:
+    if mask is not None and is_symbolic(x):
         graph_state(x.graph).masks[x] = mask
+    elif mask is not None:
+        x.mask = mask

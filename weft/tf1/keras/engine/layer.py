@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import computes_at_once, fail, is_symbolic, name_scope
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine import call_context, nest, sessions
 from weft.tf1.keras.engine.calls import Called
@@ -145,10 +145,10 @@ class Layer(Called):
         """The outputs for tensors; the first call creates the weights."""
         inputs = nest.tensors(inputs)
         tensors = nest.tensors_in([inputs, args, kwargs])
-        graph = tensors[0].graph if tensors else tf.get_default_graph()
         if not call_context.is_inside():
-            find_history(tensors)
-        with graph.as_default(), tf.name_scope(self._scope_name()):
+            self.forget_losses()
+            find_history([x for x in tensors if is_symbolic(x)])
+        with name_scope(self._scope_name(), None, tensors):
             check_inputs(self, inputs)
             self._build_once(inputs)
             masks = nest.mapped(mask_of, inputs)
@@ -172,6 +172,8 @@ class Layer(Called):
             kwargs["mask"] = masks
         if "training" in known and kwargs.get("training") is None:
             kwargs["training"] = call_context.training()
+            if kwargs["training"] is None and computes_at_once():
+                kwargs["training"] = graph_state().fixed_phase == 1
 
     def _build_once(self, inputs: Any) -> None:
         if self.built:
@@ -186,6 +188,7 @@ class Layer(Called):
         if self._first_weights is not None:
             self.set_weights(self._first_weights)
             self._first_weights = None
+        sessions.take_waiting()
 
     def _set_masks(self, inputs: Any, outputs: Any, masks: Any) -> None:
         if not nest.tensors_in(masks) and type(self).compute_mask is Layer.compute_mask:

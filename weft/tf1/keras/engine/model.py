@@ -8,7 +8,7 @@ from typing import Any, Self
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, StateError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.input_layer import Input, InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.feeding import as_array
@@ -147,6 +147,7 @@ class Sequential(Model):
     def _build_once(self, inputs: Any) -> None:
         if self.outputs is None:
             self.build(inputs.shape)
+            sessions.take_waiting()
         self.built = True
 
     def _begin(self, x: Any) -> None:

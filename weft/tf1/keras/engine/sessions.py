@@ -27,12 +27,22 @@ def get_session() -> Any:
 
 
 def _current() -> Any:
+    eager = tf.get_default_graph().at_once
+    if eager is not None:
+        return eager.session
     session = tf.get_default_session()
     if session is None or session.graph is not tf.get_default_graph():
         session = _Own.session
         if session is None or session.graph is not tf.get_default_graph():
             session = _Own.session = tf.Session()
     return session
+
+
+def take_waiting() -> None:
+    """Give variables that are new now the values of a checkpoint that was read before."""
+    eager = tf.get_default_graph().at_once
+    if eager is not None:
+        eager.take_waiting()
 
 
 def set_session(session: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.host.nested import NESTED
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import computes_at_once, fail
 
 _SIMPLE = (type(None), int, float, str)  # most options, which are no layers
 _PLAIN = ("_inner", "inbound_nodes", "history")
@@ -127,9 +127,17 @@ class Tracked:
         del inputs
         self._losses.extend(losses if isinstance(losses, list | tuple) else [losses])
 
+    def forget_losses(self) -> None:
+        """In eager execution, drop the losses that `add_loss` has added in an earlier call."""
+        if computes_at_once():
+            for layer in self.submodules():
+                layer._losses = [x for x in layer._losses if callable(x)]
+
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Run operations in each training step."""
         del inputs
+        if computes_at_once():  # they are computed already
+            return
         self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
 
     def add_metric(
@@ -156,6 +164,9 @@ class Tracked:
 
     def own_losses(self) -> list[Any]:
         """The losses of this layer alone."""
+        if computes_at_once():
+            regularization = [f(v) for v, f in self._regularized]
+            return [*regularization, *[x() if callable(x) else x for x in self._losses]]
         for variable, regularizer in self._regularized[len(self._regularization) :]:
             with variable.graph.as_default(), tf.name_scope(f"{variable.op.name}/Regularizer/"):
                 self._regularization.append(regularizer(variable))

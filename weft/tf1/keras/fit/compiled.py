@@ -11,6 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras import losses as loss_module
 from weft.tf1.keras import metrics as metric_module
 from weft.tf1.keras.losses import FunctionLoss
+from weft.tf1.version import Behavior
 
 _SPARSE: Final = loss_module.sparse_categorical_crossentropy
 _ACCURACY: Final = {
@@ -123,8 +124,8 @@ def _listed(x: Any) -> list[Any]:
 def _metric(given: Any, output: Output, prefix: str, is_weighted: bool) -> tuple[str, Any]:
     """A metric, and its reported name."""
     if isinstance(given, str) and given in _GENERAL:
-        label = _GENERAL[given]
-        function = (_ACCURACY if label == "acc" else _ENTROPY)[_kind(output)]
+        label = given if Behavior.is_2 else _GENERAL[given]
+        function = (_ACCURACY if _GENERAL[given] == "acc" else _ENTROPY)[_kind(output)]
     else:
         function = metric_module.get(given)
         label = getattr(function, "name", None) or getattr(function, "__name__", "metric")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import fail, within
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.train.optimizer import Optimizer as Base
@@ -161,10 +161,9 @@ class Optimizer(Base):
 
     def minimize(self, loss: Any, var_list: Any = None, *args: Any, **options: Any) -> Any:
         """An operation that takes one step down the gradient of `loss`."""
-        loss = loss() if callable(loss) else loss
         chosen: Any = tf.trainable_variables() if var_list is None else var_list
         chosen = chosen() if callable(chosen) else chosen
-        pairs = list(zip(self.get_gradients(loss, chosen), chosen, strict=True))
+        pairs = [(self._clipped(g), v) for g, v in self.compute_gradients(loss, chosen)]
         return self.apply_gradients(pairs, name=options.get("name"))
 
     def apply_gradients(
@@ -172,7 +171,7 @@ class Optimizer(Base):
     ) -> Any:
         """An operation that updates each variable by its gradient, and counts."""
         pairs = list(grads_and_vars)
-        with pairs[0][1].graph.as_default():
+        with within(pairs[0][1].graph):
             step = self.iterations if global_step is None else global_step
             return super().apply_gradients(pairs, step, name)
 
@@ -184,6 +183,10 @@ class Optimizer(Base):
         graph = tf.get_default_graph()
         slots = [v for n in self.slots for v in self._slots.get(n, {}).values()]
         return [self.iterations, *[v for v in slots if v.graph is graph]]
+
+    def named_variables(self) -> dict[str, Any]:
+        """The count of updates, and the slots by the number of their variable."""
+        return {"iterations": self.iterations, **super().named_variables()}
 
     def get_weights(self) -> list[Any]:
         """The values of the variables."""

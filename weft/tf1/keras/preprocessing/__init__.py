@@ -1,5 +1,5 @@
-"""`tf.keras.preprocessing`: padded sequences, and a tokenizer."""
+"""`tf.keras.preprocessing`: padded sequences, a tokenizer, changed images."""
 
-from weft.tf1.keras.preprocessing import sequence, text
+from weft.tf1.keras.preprocessing import image, sequence, text
 
-__all__ = ["sequence", "text"]
+__all__ = ["image", "sequence", "text"]

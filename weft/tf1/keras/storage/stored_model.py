@@ -11,7 +11,7 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.fit.training import Training
-from weft.tf1.keras.storage import checkpoint, model_file, weight_file
+from weft.tf1.keras.storage import checkpoint, model_file, model_folder, weight_file
 from weft.tf1.keras.storage.network_config import config_of, network_from
 from weft.tf1.keras.storage.serialization import plain, serialize
 from weft.tf1.keras.storage.summary import lines_of
@@ -90,18 +90,19 @@ class Storage(Training):
         self, filepath: Any, overwrite: bool = True, include_optimizer: bool = True,
         save_format: str | None = None,
     ) -> None:  # fmt: skip
-        """Write configuration, weights, and compile arguments to Keras's HDF5 file (`.h5`).
+        """Write configuration, weights, and compile arguments.
+
+        To Keras's HDF5 file if the name ends in `.h5`, else to a folder.
 
         Raises:
             ArgumentError: the file exists, the format is unknown, `h5py` is missing, or a subclass.
         """
         path = os.fspath(filepath)
         if _format(path, save_format) != "h5":
-            raise fail(
-                ArgumentError,
-                f"save: expected a name that ends in .h5, got {path!r}; save_weights and to_json "
-                "write checkpoints and text",
-            )
+            if not overwrite and os.path.exists(path):
+                raise fail(ArgumentError, f"save: expected no folder at {path!r}, there is one")
+            model_folder.save(self, path)
+            return
         with self.graph.as_default():
             model_file.save(self, path, overwrite, include_optimizer)
 

@@ -18,16 +18,19 @@ from weft.ir.node import Value
 from weft.ops.optimizer.sparse import updated_rows
 from weft.tf1.control import dependency
 from weft.tf1.control.gradient import gradients
+from weft.tf1.control.tape import GradientTape
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import (
     colocate_with,
+    computes_at_once,
     control_dependencies,
     emit,
     fail,
     get_collection,
     get_default_graph,
     name_scope,
+    within,
 )
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
@@ -149,7 +152,9 @@ class Optimizer:
         del aggregation_method
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise fail(GraphError, f"gate_gradients: expected GATE_*, got {gate_gradients!r}")
-        tensor = convert_to_tensor(loss() if callable(loss) else loss)
+        tape = GradientTape()
+        with tape:
+            tensor = convert_to_tensor(loss() if callable(loss) else loss)
         if not tensor.dtype.is_floating:
             raise fail(GraphError, f"minimize: expected a loss of a floating type, got {tensor}")
         if var_list is None:
@@ -161,6 +166,8 @@ class Optimizer:
             if not isinstance(variable, Variable):
                 raise fail(DTypeError, f"minimize: expected variables, got {variable!r}")
         start = None if grad_loss is None else [grad_loss]
+        if computes_at_once():
+            return list(zip(tape.gradient(tensor, variables, start), variables, strict=True))
         found = gradients(
             tensor, variables, start, colocate_gradients_with_ops=colocate_gradients_with_ops
         )
@@ -183,9 +190,11 @@ class Optimizer:
                 GraphError, f"apply_gradients: expected gradients for {[v for _, v in pairs]}"
             )
         graph = present[0][1].graph
-        with graph.as_default():
+        with within(graph):
             with control_dependencies(None):
                 self._create_slots([v for _, v in present])
+            if computes_at_once(graph):
+                graph.at_once.take_waiting()
             with name_scope(name, self._name) as scope:
                 self._prepare()
                 updates = [self._update(g, v) for g, v in present]
@@ -196,7 +205,8 @@ class Optimizer:
                         step = _global_step(global_step)
                         with colocate_with(step):
                             train = step.assign_add(1, name=scope).op
-            if train not in graph.get_collection_ref(GraphKeys.TRAIN_OP):
+            new = train not in graph.get_collection_ref(GraphKeys.TRAIN_OP)
+            if new and not computes_at_once(graph):
                 graph.add_to_collection(GraphKeys.TRAIN_OP, train)
             return train
 
@@ -236,6 +246,15 @@ class Optimizer:
         found += list(self._extra.values())
         graph = get_default_graph()
         return sorted((v for v in found if v.graph is graph), key=lambda v: v.name)
+
+    def named_variables(self) -> dict[str, Variable]:
+        """All variables that the optimizer created, by slot and number of their variable."""
+        found = {
+            f"{name}-{i}": v
+            for name, slots in self._slots.items()
+            for i, v in enumerate(slots.values())
+        }
+        return found | {name: v for (name, _), v in self._extra.items()}
 
     def slot(self, var: Variable, name: str, op_name: str, initializer: Any = None) -> Variable:
         """The slot `name` of `var`; created with zeros of its shape, or by `initializer`."""

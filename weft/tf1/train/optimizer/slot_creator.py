@@ -10,7 +10,7 @@ from weft.tf1 import creation
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import colocate_with, name_scope
 from weft.tf1.framework.tensor_shape import as_shape
-from weft.tf1.shape.arrangement import shape as shape_of
+from weft.tf1.shaping.arrangement import shape as shape_of
 from weft.tf1.variable import initializer as init_ops
 from weft.tf1.variable.slice_info import SaveSliceInfo
 from weft.tf1.variable.variable import Variable

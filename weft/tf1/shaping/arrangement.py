@@ -153,7 +153,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     with name_scope(name, "unstack", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
         if num is None:
-            num = tensor.shape[axis].value
+            num = tensor.shape.as_list()[axis]
             if num is None:
                 raise fail(GraphError, f"unstack: expected num, for shape {tensor.shape}")
         graph = get_default_graph()
@@ -177,7 +177,7 @@ def split(
             raise fail(GraphError, "split: expected sizes that are known now")
         kind = "Split" if wanted.ndim == 0 else "SplitV"
         graph = get_default_graph()
-        total = tensor.shape[along].value
+        total = tensor.shape.as_list()[along]
         if total is None and wanted.ndim == 0:
             count, axis = int(wanted), along % len(tensor.shape)
             parts = _in_parts(tensor, count, axis)

@@ -1,0 +1,146 @@
+"""The names of `weft.tf1`, which loads this module when the first of them is used."""
+
+# A list to read; `gather` makes these names public.
+# ruff: noqa: I001
+# pyright: reportUnusedImport=false
+from __future__ import annotations
+
+from typing import Any
+
+from weft import exports as _exports
+from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
+from weft.ops import declaration as _declaration
+from weft.ops.refusal import guard as _guard
+from weft.tf1 import (
+    app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg,
+    logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
+)  # fmt: skip
+from weft.tf1.control.branch import *
+from weft.tf1.control.check import *
+from weft.tf1.control.dependency import *
+from weft.tf1.control.dependency import tuple_ as tuple
+from weft.tf1.control.functional_loop import *
+from weft.tf1.control.gradient import *
+from weft.tf1.control.loop import while_loop
+from weft.tf1.control.py_func import *
+from weft.tf1.control.tensor_array import TensorArray
+from weft.tf1.control.user_op import *
+from weft.tf1.creation import *
+from weft.tf1.data.decode import *
+from weft.tf1.data.reader import *
+from weft.tf1.data_flow.accumulator import *
+from weft.tf1.data_flow.barrier import *
+from weft.tf1.data_flow.queue import *
+from weft.tf1.data_flow.queue_base import *
+from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
+from weft.tf1.data_flow.table import tables_initializer as tables_initializer
+from weft.tf1.elementwise.arithmetic import *
+from weft.tf1.elementwise.clip import *
+from weft.tf1.errors import OpError
+from weft.tf1.framework.behavior import *
+from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.convert import *
+from weft.tf1.framework.convert import of_op as _of_op
+from weft.tf1.framework.device_spec import *
+from weft.tf1.framework.dtypes import *
+from weft.tf1.framework.dtypes import bool_ as bool
+from weft.tf1.framework.graph import *
+from weft.tf1.framework.indexed_slices import *
+from weft.tf1.framework.sparse_tensor import *
+from weft.tf1.framework.tensor import *
+from weft.tf1.framework.tensor_shape import *
+from weft.tf1.indexing.data_dependent import *
+from weft.tf1.indexing.order import *
+from weft.tf1.indexing.segment_reduction import *
+from weft.tf1.indexing.slicing import *
+from weft.tf1.linalg.contraction import *
+from weft.tf1.linalg.diagonal import *
+from weft.tf1.linalg.factorization import *
+from weft.tf1.nn.rnn import reverse_sequence
+from weft.tf1.random.distribution import *
+from weft.tf1.reduction import *
+from weft.tf1.session.base import *
+from weft.tf1.session.options import *
+from weft.tf1.session.session import *
+from weft.tf1.session.tracing import *
+from weft.tf1.shaping.arrangement import *
+from weft.tf1.strings.bucket import *
+from weft.tf1.strings.number import *
+from weft.tf1.strings.text import *
+from weft.tf1.summary.proto import *
+from weft.tf1.variable.counting import *
+from weft.tf1.variable.initializer import *
+from weft.tf1.variable.partitioned import *
+from weft.tf1.variable.partitioner import *
+from weft.tf1.variable.variable import *
+from weft.tf1.variable.variable_list import *
+from weft.tf1.variable.variable_scope import *
+from weft.tf1.version import VERSION as VERSION
+from weft.tf1.version import VERSION as __version__
+
+mul = multiply
+sub = subtract
+neg = negative
+pack = stack
+unpack = unstack
+
+_exports.gather(
+    globals(), "app", "bitwise", "compat", "contrib", "data", "distribute", "errors", "estimator",
+    "flags", "gfile", "initializers", "layers", "linalg", "logging", "lookup", "losses", "math",
+    "metrics", "nn", "python_io", "queue", "random", "strings", "summary", "train",
+)  # fmt: skip
+
+for _part in (
+    bitwise, initializers, linalg, losses, math, metrics, nn, random, strings, summary, train,
+):  # fmt: skip
+    _guard(vars(_part))
+_guard(globals())
+
+_ABSENT = {
+    "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
+}
+
+
+def _declared(name: str) -> Any:
+    """An operation that a program declares.
+
+    Raises:
+        AttributeError: none has this name.
+    """
+    for what, names in _ABSENT.items():
+        if name in names:
+            raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
+    op = _declaration.source_of("tf1", name)
+    if op is not None:
+        return _of_op(op)
+    raise AttributeError(
+        f"weft.tf1 has no {name!r}: docs/TF1.md says what it has and what is absent"
+    )
+
+
+# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
+# of Keras's layers.
+_exports.lazy(
+    globals(),
+    {
+        "weft.tf1": [
+            "config", "contrib", "feature_column", "image", "keras", "layers", "saved_model",
+            "sparse", "test",
+        ],
+        "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
+        "weft.tf1.eager.forms": ["print"],
+        "weft.tf1.eager.mode": [
+            "enable_eager_execution", "enable_v2_behavior", "executing_eagerly", "function",
+        ],
+        "weft.tf1.framework": ["nest"],
+        "weft.tf1.image": ["random_crop"],
+        "weft.tf1.sparse": [
+            "sparse_add", "sparse_concat", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
+            "sparse_retain", "sparse_slice", "sparse_tensor_dense_matmul",
+            "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
+            "sparse_transpose",
+        ],
+    },
+    _declared,
+    lambda: _declaration.sources("tf1"),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""TensorFlow's eager execution: a graph whose operations are computed at once."""
