@@ -131,7 +131,7 @@ def exact_losses(model: Model) -> Array:
 @pytest.mark.parametrize(
     ("model", "name", "low"),
     pairwise(SHAPES, TARGETS, (bfloat16, float16)),
-    ids=lambda given: given.__name__ if callable(given) else str(given),
+    ids=lambda given: getattr(given, "__name__", str(given)),
 )
 def test_half_precision_learns_like_float32(model: Model, name: str, low: DType) -> None:
     with compiling_for(name):
