@@ -27,5 +27,10 @@ def pairwise(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
     return rows
 
 
+def name_of(given: Any) -> str:
+    """A test's id, which is the same in each process."""
+    return getattr(given, "__name__", str(given))
+
+
 def _pairs(row: tuple[int, ...]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return list(itertools.combinations(enumerate(row), 2))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pairs import compiling_for
-from pairwise import pairwise
+from pairwise import name_of, pairwise
 
 from weft import config, ops
 from weft.codegen import target
@@ -131,7 +131,7 @@ def exact_losses(model: Model) -> Array:
 @pytest.mark.parametrize(
     ("model", "name", "low"),
     pairwise(SHAPES, TARGETS, (bfloat16, float16)),
-    ids=lambda given: getattr(given, "__name__", str(given)),
+    ids=name_of,
 )
 def test_half_precision_learns_like_float32(model: Model, name: str, low: DType) -> None:
     with compiling_for(name):

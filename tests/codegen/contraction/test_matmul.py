@@ -12,7 +12,7 @@ from families import TARGETS, check_cases, group_for, machine
 from harness import Array, check_group, execute, group_of
 from hypothesis import given
 from hypothesis import strategies as st
-from pairwise import pairwise
+from pairwise import name_of, pairwise
 from strategies import at_most
 
 from weft import ops
@@ -293,7 +293,7 @@ PRODUCTS: Sequence[tuple[Any, Any, Any]] = (
         (types.float32, types.float64, types.bfloat16),
         (_relu, _gelu_like, _descent, _momentum),
     ),
-    ids=str,
+    ids=name_of,
 )
 def test_epilogues(product: tuple[Any, Any, Any], dtype: DType, tail: Any) -> None:
     x, y, attrs = product
