@@ -64,7 +64,7 @@ def test_a_pass_keeps_the_bits(name, draw, monkeypatch, tmp_path) -> None:
 
 def test_what_changes_bits_is_listed() -> None:
     found = [p.run.__name__ for p in (*PASSES, FUSE, *JOINS) if p.changes]
-    assert found == ["bodies", "fuse"]
+    assert found == ["whole_axes", "bodies", "fuse"]
 
 
 def test_a_pass_that_reassociates_is_noticed(monkeypatch, tmp_path) -> None:

@@ -171,7 +171,7 @@ def test_equal_calls_share_a_plan_and_other_sizes_its_pattern():
     assert [p.pattern for p in plans(40)] == [p.pattern for p in plans(41)]
     assert not set(plans(40)) & set(plans(41))
     for p, q in zip(plans(40), plans(41), strict=True):
-        assert p.general[0] is q.general[0] and p.general[1] != q.general[1]
+        assert p.pattern is q.pattern and p.sizes != q.sizes
 
 
 def test_one_off_sizes_neither_evict_plans_in_use_nor_stay(monkeypatch):
