@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -38,15 +38,17 @@ class Function:
 
 def functions(node: Node) -> list[Function]:
     """The functions among a node's attributes, in order."""
-    return [f for value in node.attrs.values() for f in _among(value)]
+    return _among(node.attrs.values())
 
 
-def _among(value: Any) -> Iterator[Function]:
-    if isinstance(value, Function):
-        yield value
-    elif isinstance(value, tuple):
-        for item in cast("tuple[Any, ...]", value):
-            yield from _among(item)
+def _among(values: Iterable[Any]) -> list[Function]:
+    found: list[Function] = []
+    for value in values:
+        if isinstance(value, Function):
+            found.append(value)
+        elif isinstance(value, tuple):
+            found += _among(cast("tuple[Any, ...]", value))
+    return found
 
 
 def map_functions(node: Node, change: Callable[[Any], Any]) -> Node:

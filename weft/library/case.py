@@ -83,6 +83,17 @@ class Case(OfSizes):
         self.table: Final = ctypes.addressof(self._struct)
         _shown[self.table] = self
 
+    def expect(self, sizes: bytes) -> None:
+        """Offers the variants that are there for these sizes: else stitching begins again for each.
+
+        Args:
+            sizes: for which it holds.
+        """
+        values = self._formula.values(sizes)
+        for part, own in zip(self.routine.parts, self._sizes, strict=True):
+            if values is not None and isinstance(part, Part):
+                part.entry.expect(tuple([values[i] for i in own]))
+
     def part_at(self, number: int, sizes: bytes) -> tuple[Part, tuple[int, ...]]:
         """A part, and its sizes where the call has these sizes."""
         values, part = self._formula.values(sizes), self.routine.parts[number]

@@ -86,12 +86,25 @@ class Entry:
         Raises:
             CompileError: there is no kernel for it.
         """
-        found = self._holding(sizes)
+        found = self._own.get(sizes) or self._holding(sizes)
         if found is None:
             driver.prestart()  # compilers start while kernels are written
             background.begin(self._target)
             found = self._made(group, places, sizes)
-        if not found.has_extents:
+        self._take(found, sizes)
+
+    def expect(self, sizes: tuple[int, ...]) -> None:
+        """Offers a variant for these sizes, if one is there and none is offered."""
+        given = packed(sizes)
+        offered = [v for v in (*self._packed, *self.variants) if v.table]
+        if sizes not in self._own and not any([v.holds(given) for v in offered]):
+            found = self._holding(sizes)
+            if found is not None:
+                self._take(found, sizes)
+
+    def _take(self, found: Variant, sizes: tuple[int, ...]) -> None:
+        """Offers a variant for these sizes."""
+        if not found.has_extents and sizes not in self._own:
             if len(self._own) >= MOST_OWN:
                 del self._own[next(iter(self._own))]
             self._own[sizes] = found

@@ -58,6 +58,7 @@ class SizedCall:
         for place, size in enumerate(sizes):
             formula.admit(place, size)
         case = Case(make(sizes), formula)
+        case.expect(packed(sizes))
         self._offered = False
         if len(self._own) >= MOST_OWN:
             del self._own[next(iter(self._own))]
@@ -100,6 +101,7 @@ class SizedCall:
         with contextlib.suppress(*_REFUSALS):
             case = _for_many([other, sizes], make)
             if case.holds(packed(sizes)):
+                case.expect(packed(sizes))
                 self._offered = False
                 self._cases.insert(0, case)
                 self._attempts += len(self._cases) < MOST_CASES

@@ -114,6 +114,7 @@ def _whole(structure: Structure, leaves: Sequence[Array], as_rows: bool) -> Stit
     try:
         made = routine(expanded.graph, expanded.outputs, expanded.feeds, portable())
         case = Case(Made(made), Formula())
+        case.expect(b"")
         types = [y.type for y in expanded.outputs]
         return computing(case, b"", leaves, types)._replace(rows=expanded.rows)
     except CompileError:
