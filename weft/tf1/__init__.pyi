@@ -1,4 +1,4 @@
 """The names of `weft.tf1.api`."""
 
 from weft.tf1.api import *
-from weft.tf1.api import __version__ as __version__
+from weft.tf1.version import VERSION as __version__
