@@ -262,6 +262,15 @@ def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
     assert recycled.POOL.kept == 0
 
 
+def test_large_free_blocks_are_given_back():
+    recycled.empty_cache()
+    for size in (20_000, 80_000):
+        recycled.empty((size,), np.dtype(np.uint8))
+    recycled.release(50_000)
+    assert recycled.POOL.kept == 20_000
+    assert list(recycled.POOL.free) == [20_000]
+
+
 # Errors
 
 

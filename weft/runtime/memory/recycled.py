@@ -53,11 +53,11 @@ class Pool:
                 self.kept += size
                 blocks.append(raw)
 
-    def clear(self) -> None:
-        """Returns the free blocks to the system."""
+    def clear(self, least: int = 0) -> None:
+        """Returns the free blocks of at least so many bytes to the system."""
         with self.lock:
-            self.free.clear()
-            self.kept = 0
+            for size in [size for size in self.free if size >= least]:
+                self.kept -= size * len(self.free.pop(size))
 
 
 POOL: Final = Pool()
@@ -118,5 +118,10 @@ def allocated(make: Callable[..., Array], size: int) -> Array:
 
 def empty_cache() -> None:
     """Return the free blocks to the system."""
+    release(0)
+
+
+def release(least: int) -> None:
+    """Returns the free blocks of at least so many bytes to the system."""
     land()  # memory of a step that is still running is not free yet
-    POOL.clear()
+    POOL.clear(least)

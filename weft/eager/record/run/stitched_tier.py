@@ -33,6 +33,7 @@ from weft.runtime import finish
 from weft.runtime.compilation import compiler
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
+from weft.runtime.memory.recycled import MAPPED, release
 from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
@@ -266,7 +267,10 @@ class Compiling(Tier):
 
     def next(self, structure: Structure) -> Tier | None:
         """See `Tier`."""
-        return self if self._program is None or self._left else self._program
+        if self._program is None or self._left:
+            return self
+        release(MAPPED)  # a program has memory of its own
+        return self._program
 
     def begin(self, structure: Structure, leaves: Sequence[Array], wanted: Lazy | None) -> Compute:
         """See `Tier`."""
