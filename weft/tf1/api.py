@@ -44,6 +44,7 @@ from weft.tf1.framework.convert import of_op as _of_op
 from weft.tf1.framework.device_spec import *
 from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
+from weft.tf1.framework.default_graph import *
 from weft.tf1.framework.graph import *
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
@@ -72,6 +73,7 @@ from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
 from weft.tf1.variable.partitioner import *
+from weft.tf1.variable.assignment import *
 from weft.tf1.variable.variable import *
 from weft.tf1.variable.variable_list import *
 from weft.tf1.variable.variable_scope import *

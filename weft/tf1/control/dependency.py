@@ -7,9 +7,9 @@ from typing import Any
 
 from weft.errors import DTypeError, GraphError
 from weft.tf1.framework.convert import unary
+from weft.tf1.framework.default_graph import device
 from weft.tf1.framework.graph import (
     control_dependencies,
-    device,
     fail,
     get_default_graph,
     graph_of,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,18 @@ from weft.tf1.data.capture import argument, filled, is_input, plain, values_at_s
 from weft.tf1.data.generated import Generated
 from weft.tf1.data.iterator import Initializable, Iterator
 from weft.tf1.data.seed import order_seed
-from weft.tf1.data.spec import Spec, Specified, common, of_types, of_value, spec_map, tensors_of
+from weft.tf1.data.spec import (
+    Spec,
+    Specified,
+    common,
+    of_types,
+    of_value,
+    per_leaf,
+    spec_map,
+    tensors_of,
+)
 from weft.tf1.data.traced import Traced
+from weft.tf1.data.window import in_windows
 from weft.tf1.errors import InvalidArgumentError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
 from weft.tf1.framework.dtypes import as_dtype, string
@@ -214,8 +223,8 @@ class Dataset(Specified):
         wide = lambda s: Spec(s.dtype, s.dims and tuple([None] * len(s.dims)))  # noqa: E731
         spec = self._batched(spec_map(wide, self.spec), batch_size, drop_remainder)
 
-        shapes = _per_leaf(self.spec, padded_shapes, lambda s: as_shape(s).as_list())
-        values = () if padding_values is None else _per_leaf(self.spec, padding_values, plain)
+        shapes = per_leaf(self.spec, padded_shapes, lambda s: as_shape(s).as_list())
+        values = () if padding_values is None else per_leaf(self.spec, padding_values, plain)
         fill = values if isinstance(values, tuple) else (values,)
 
         def change(p: Pipeline, size: int, whole: bool, *fill: Any) -> Pipeline:
@@ -242,7 +251,7 @@ class Dataset(Specified):
         """
         given = [size, size if shift is None else shift, stride, drop_remainder]
         spec = spec_map(lambda s: s.batched(None), self.spec)
-        one = self._then(lambda p, *xs: _in_windows(p, *xs), spec, given)
+        one = self._then(lambda p, *xs: in_windows(p, *xs), spec, given)
         return Windows(one.pipeline, spec, one.inputs, one.check)
 
     def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
@@ -384,7 +393,8 @@ class Dataset(Specified):
 def _source(
     tensors: Any, begin: Callable[[Any], Pipeline], leaf: Callable[[Spec], Spec]
 ) -> Dataset:
-    tensors = tuple(tensors) if isinstance(tensors, list) and _has_tensors(tensors) else tensors
+    if isinstance(tensors, list) and any(map(is_tensor, tensors)):
+        tensors = tuple(tensors)
     constants = map_leaves(_constant, tensors)
     inputs = [x for x in leaves(constants) if is_input(x)]
 
@@ -393,10 +403,6 @@ def _source(
         return begin(map_leaves(lambda x: next(rest) if is_input(x) else x, constants))
 
     return Dataset(make, map_leaves(lambda x: leaf(of_value(x)), constants), inputs)
-
-
-def _has_tensors(items: Sequence[Any]) -> bool:
-    return any(is_tensor(x) for x in items)
 
 
 def _constant(x: Any) -> Any:
@@ -427,20 +433,6 @@ def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[
         ]
 
     return make, [x for part in parts for x in part.inputs]
-
-
-def _per_leaf(spec: Any, given: Any, leaf: Callable[[Any], Any]) -> Any:
-    """What is given for each leaf of elements, nested as they are; one for all is given again."""
-
-    def each(part: Any, value: Any) -> list[Any]:
-        if isinstance(part, Spec):
-            return [leaf(value)]
-        if isinstance(part, Mapping):
-            return [x for key in part for x in each(part[key], value[key])]
-        return [x for p, v in zip(part, value, strict=True) for x in each(p, v)]
-
-    found = each(spec, given)
-    return found[0] if len(found) == 1 else tuple(found)
 
 
 class Nested:
@@ -505,26 +497,3 @@ class Windows(Dataset):
 def _of_datasets(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of datasets as one of their rows, stacked."""
     return lambda *rows: function(*[map_leaves(Dataset.from_tensor_slices, x) for x in rows])
-
-
-def _in_windows(source: Pipeline, size: int, shift: int, stride: int, whole: bool) -> Pipeline:
-    """The elements of each window, stacked."""
-    if min(size, shift, stride) < 1:
-        text = f"expected size, shift and stride of at least 1, got {size}, {shift} and {stride}"
-        raise InvalidArgumentError(None, None, f"window: {text}")
-
-    def windows() -> Any:
-        running, held = iter(source), list[Any]()
-        while True:
-            held += islice(running, (size - 1) * stride + 1 - len(held))
-            rows = held[: (size - 1) * stride + 1 : stride]
-            if not rows or (whole and len(rows) < size):
-                return
-            columns = zip(*[leaves(row) for row in rows], strict=True)
-            stacked = iter([np.stack(column) for column in columns])
-            yield map_leaves(lambda _, found=stacked: next(found), rows[0])
-            for _ in islice(running, max(shift - len(held), 0)):
-                pass
-            del held[:shift]
-
-    return Pipeline.from_generator(windows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -126,3 +126,17 @@ class Specified:
     def output_shapes(self) -> Any:
         """The shapes, in the elements' structure."""
         return spec_map(lambda s: s.shape, self.spec)
+
+
+def per_leaf(spec: Any, given: Any, leaf: Callable[[Any], Any]) -> Any:
+    """What is given for each leaf of elements, nested as they are; one for all is given again."""
+
+    def each(part: Any, value: Any) -> list[Any]:
+        if isinstance(part, Spec):
+            return [leaf(value)]
+        if isinstance(part, Mapping):
+            return [x for key in part for x in each(part[key], value[key])]
+        return [x for p, v in zip(part, value, strict=True) for x in each(p, v)]
+
+    found = each(spec, given)
+    return found[0] if len(found) == 1 else tuple(found)

@@ -10,8 +10,9 @@ from weft.resource.vocabulary import LINE_NUMBER, WHOLE_LINE
 from weft.tf1.data_flow.handle import Handle
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, static_value
+from weft.tf1.framework.default_graph import add_to_collection
 from weft.tf1.framework.dtypes import DType, as_dtype, int64, string
-from weft.tf1.framework.graph import add_to_collection, fail, name_scope
+from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Operation
 
 __all__ = [

@@ -10,7 +10,8 @@ import numpy as np
 from weft.errors import DataError
 from weft.tf1.creation import placeholder
 from weft.tf1.data_flow.handle import Handle
-from weft.tf1.framework.graph import add_to_collection, name_scope
+from weft.tf1.framework.default_graph import add_to_collection
+from weft.tf1.framework.graph import name_scope
 from weft.tf1.framework.tensor import Tensor
 
 Array = np.ndarray[Any, Any]

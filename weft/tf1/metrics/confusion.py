@@ -30,7 +30,7 @@ from weft.tf1.metrics.running import (
 )  # fmt: skip
 from weft.tf1.reduction import reduce_mean
 from weft.tf1.shaping.arrangement import reshape
-from weft.tf1.variable.variable import assign_add
+from weft.tf1.variable.assignment import assign_add
 from weft.tf1.variable.variable_scope import variable_scope
 
 __all__ = [

@@ -19,7 +19,8 @@ from weft.tf1.framework.graph import emit, fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.shaping.arrangement import expand_dims, squeeze
-from weft.tf1.variable.variable import Variable, assign_add
+from weft.tf1.variable.assignment import assign_add
+from weft.tf1.variable.variable import Variable
 
 
 class _Arguments:

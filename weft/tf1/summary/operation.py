@@ -14,8 +14,9 @@ from weft.formats.event import histogram as counted
 from weft.formats.event import message, picture, sound
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.default_graph import get_collection
 from weft.tf1.framework.dtypes import string
-from weft.tf1.framework.graph import fail, get_collection, get_default_graph
+from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.tensor import Tensor
 

@@ -19,7 +19,8 @@ from weft.ir.shape import compatible, is_static, known, show, size
 from weft.runtime.memory.distant import set_values, values_of
 from weft.tf1.data_flow.table_state import SAVEABLE_OBJECTS, TableState
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, translated
-from weft.tf1.framework.graph import fail, get_collection
+from weft.tf1.framework.default_graph import get_collection
+from weft.tf1.framework.graph import fail
 from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
     STATE,

@@ -6,8 +6,9 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.default_graph import device
 from weft.tf1.framework.dtypes import DType
-from weft.tf1.framework.graph import device, fail, name_scope
+from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 

@@ -6,13 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from weft import ops
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
-from weft.ir.shape import known as known_shape
 from weft.ops.resource.spec import key_in
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
@@ -29,12 +26,10 @@ from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, OPERATORS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape
 from weft.tf1.variable.initial_value import declared_shape, initial_tensor
+from weft.tf1.variable.probe import make_probe
 from weft.tf1.variable.slice_info import SaveSliceInfo
 
-__all__ = [
-    "Variable", "assign", "assign_add", "assign_sub", "scatter_add", "scatter_sub",
-    "scatter_update",
-]  # fmt: skip
+__all__ = ["Variable", "scatter_add", "scatter_sub", "scatter_update"]
 
 
 class Variable(Overloads):
@@ -288,7 +283,8 @@ class Variable(Overloads):
     def probe(self) -> tuple[Tensor, Tensor]:
         """Whether it is initialized, and the value (or zeros): fed by the session itself."""
         if self._probe is None:
-            self._probe = _make_probe(self)
+            kind, dims = self.dtype.base_dtype, self.shape.as_dims()
+            self._probe = make_probe(self.graph, self.op, self.key, kind, dims)
         return self._probe
 
     def eval(self, session: Any = None) -> Any:
@@ -407,24 +403,6 @@ def _guarded(initial: Any, value: Tensor) -> Tensor:
     return initial.initialized_value() if isinstance(initial, Variable) else value
 
 
-def _make_probe(variable: Variable) -> tuple[Tensor, Tensor]:
-    graph, key, name = variable.graph, variable.key, variable.op.name
-    shape = known_shape(variable.shape.as_dims())
-    kind = variable.dtype.base_dtype
-    near = graph.colocate_with(variable.op)
-    with graph.as_default(), near, control_dependencies(None), graph.name_scope(name + "/"):
-        flag = graph.emit("IsVariableInitialized", (), "placeholder", name="is_initialized",
-                          dtype="bool", shape=()).outputs[0]  # fmt: skip
-        held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,
-                          shape=shape).outputs[0]  # fmt: skip
-    feeds = graph.keys.setdefault("implicit", {})
-    feeds[flag.value] = lambda state: np.array(key in state)
-    feeds[held.value] = lambda state: (
-        np.asarray(state[key]) if key in state else np.zeros(shape, kind.ir.numpy)
-    )
-    return flag, held
-
-
 # assignments
 def variable_of(ref: Any, kind: str) -> Variable:
     """The variable of a variable or of a tensor that references it.
@@ -483,27 +461,6 @@ def _assign_by(variable: Variable, delta: Any, kind: str, op: str, name: str | N
         value = convert_to_tensor(delta, variable.dtype.base_dtype, name="value")
         _check_shape(kind, variable, value)
         return _update(variable, kind, getattr(ops, op), [value], scope)
-
-
-def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: Any = None,
-    name: Any = None,
-) -> Tensor:  # fmt: skip
-    """Set `ref`; returns the new value."""
-    del validate_shape, use_locking
-    return variable_of(ref, "assign").assign(value, name=name)
-
-
-def assign_add(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
-    """Add to `ref`; returns the new value."""
-    del use_locking
-    return variable_of(ref, "assign_add").assign_add(value, name=name)
-
-
-def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: Any = None) -> Tensor:
-    """Subtract from `ref`; returns the new value."""
-    del use_locking
-    return variable_of(ref, "assign_sub").assign_sub(value, name=name)
 
 
 def _scatter(kind: str, combine: Any, ref: Any, indices: Any, updates: Any, name: Any) -> Tensor:

@@ -10,8 +10,8 @@ import numpy as np
 from weft.errors import UninitializedError
 from weft.tf1.control import dependency
 from weft.tf1.framework.collection import GraphKeys
+from weft.tf1.framework.default_graph import get_collection
 from weft.tf1.framework.dtypes import int32, string
-from weft.tf1.framework.graph import get_collection
 from weft.tf1.framework.host import host_op
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable import Variable, variable_of

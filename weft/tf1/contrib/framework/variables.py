@@ -8,7 +8,8 @@ from typing import Any
 
 from weft.tf1.contrib.framework.arg_scope import add_arg_scope
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.graph import get_collection, get_default_graph
+from weft.tf1.framework.default_graph import get_collection
+from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.train.checkpoint_reader import load_checkpoint
 from weft.tf1.train.saver import Saver
 from weft.tf1.variable.variable import Variable

@@ -9,7 +9,8 @@ from weft.errors import ArgumentError
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import fail, get_collection, get_default_graph, name_scope
+from weft.tf1.framework.default_graph import get_collection
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.nn import activation
 from weft.tf1.reduction import reduce_sum
 from weft.tf1.variable.initializer import VarianceScaling, xavier_initializer

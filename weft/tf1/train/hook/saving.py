@@ -11,7 +11,8 @@ from typing import Any
 from weft.errors import ArgumentError, GraphError
 from weft.tf1 import logging
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.graph import fail, get_collection
+from weft.tf1.framework.default_graph import get_collection
+from weft.tf1.framework.graph import fail
 from weft.tf1.session.tracing import RunMetadata, RunOptions
 from weft.tf1.summary.writer import FileWriterCache
 from weft.tf1.train.hook.run_hook import SessionRunArgs, SessionRunContext, SessionRunValues

@@ -9,7 +9,8 @@ from weft.errors import DTypeError, GraphError
 from weft.tf1 import logging
 from weft.tf1.control.dependency import group
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.graph import add_to_collection, fail, get_collection, get_default_graph
+from weft.tf1.framework.default_graph import add_to_collection, get_collection
+from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.summary.operation import merge_all
 from weft.tf1.train.saver import Saver
