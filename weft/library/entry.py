@@ -307,8 +307,9 @@ def _listed(text: str | None, target: Target) -> list[dict[str, Any]]:
 
 
 def _distance(sizes: Sequence[int], others: Sequence[int]) -> float:
-    """How far sizes are from others, in factors of two."""
-    return sum([abs(math.log2(a / b)) for a, b in zip(sizes, others, strict=True)])
+    """How far sizes are from others, about in factors of two; a size may be 0."""
+    pairs = zip(sizes, others, strict=True)
+    return sum([abs(math.log2((a + 1) / (b + 1))) for a, b in pairs])
 
 
 def _kept(key: str, target: Target) -> list[Variant]:
