@@ -204,13 +204,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         kind, types = "SparseAccumulatorTakeGradient", [int64, self._dtype, int64]
         return tuple(self._take(kind, num_required, types, [[None], None, [None]], name))
 
+    @arguments_of(take_grad)
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """The same as `IndexedSlices`.
-
-        Args:
-            num_required: how many.
-            name: of the operation.
-        """
+        """The same as `IndexedSlices`."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)
 
