@@ -61,7 +61,7 @@ def load_model(
         UnknownKeyError: a class or function is unknown.
     """
     if os.path.isdir(filepath):
-        return model_folder.load(filepath, custom_objects, compile)
+        return model_folder.load(filepath, custom_objects=custom_objects, compile=compile)
     return model_file.load(os.fspath(filepath), custom_objects, compile)
 
 
