@@ -53,7 +53,7 @@ def load(
     if not contains_saved_model(folder):
         text = f"expected {constants.SAVED_MODEL_FILENAME_PB} in {folder}, there is none"
         raise NotFoundError(None, None, f"saved_model.load: {text}")
-    raw = (folder / constants.SAVED_MODEL_FILENAME_PB).read_bytes()
+    raw = folder.joinpath(constants.SAVED_MODEL_FILENAME_PB).read_bytes()
     graphs = [f.value for f in wire.fields(raw, what="SavedModel") if f.number == 2]
     found = [MetaGraphDef.FromString(graph) for graph in graphs]
     wanted = {tags} if isinstance(tags, str) else set(tags)
@@ -65,7 +65,7 @@ def load(
     chosen.signature_def = {name: SignatureDef.of(one) for name, one in told.items()}
     here, saver = placed(chosen, sess.graph, import_scope)
     if saver is not None:
-        path = folder / constants.VARIABLES_DIRECTORY / constants.VARIABLES_FILENAME
+        path = folder.joinpath(constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)
         saver.restore(sess, str(path))
     if chosen.main_op:
         sess.run(here.operation(chosen.main_op))
