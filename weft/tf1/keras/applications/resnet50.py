@@ -1,0 +1,7 @@
+"""`tf.keras.applications.resnet50`: ResNet50, and its inputs."""
+
+from weft import exports as _exports
+from weft.tf1.keras.applications.images import blue_first as preprocess_input
+from weft.tf1.keras.applications.network import ResNet50 as ResNet50
+
+_exports.gather(globals())
