@@ -10,7 +10,7 @@ from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.node_def import NodeDef
+from weft.tf1.framework.node_def import NodeDef, Output
 from weft.tf1.framework.overload import OPERATORS as OPERATORS
 from weft.tf1.framework.overload import Overloads
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
@@ -122,9 +122,13 @@ class Tensor(Overloads):
         else:
             self._used = self.graph.narrow(self._used, merged)
 
-    def rebind(self, value: Value) -> None:
-        """Refer to another value: a variable's reference, for its value."""
-        self._value = self._used = value
+    def rebind(self, value: Value, used: Value | None = None) -> None:
+        """Refer to another value: a variable's reference, for its value.
+
+        Args:
+            used: the same with a more specific shape, for operations.
+        """
+        self._value, self._used = value, value if used is None else used
 
     def consumers(self) -> list[Operation]:
         """The operations that read this tensor."""
@@ -240,10 +244,12 @@ class Operation(Overloads):
 
     @property
     def node_def(self) -> NodeDef:
-        """The operation as a record: `name`, `op`, `input`, `device`."""
+        """The operation as a record: `name`, `op`, `input`, `device`, `attr`."""
         inputs = [t.name.removesuffix(":0") for t in self._inputs]
         inputs += [f"^{op.name}" for op in self._control_inputs]
-        return NodeDef(self._name, self._type, tuple(inputs), self._device)
+        outputs = [Output(t.value, t.used, t.is_ref) for t in self._outputs]
+        return NodeDef(self._name, self._type, inputs, self._device, dict(self._attrs), outputs,
+                       self._nodes, self._groups)  # fmt: skip
 
     def get_attr(self, name: str) -> Any:
         """The attribute `name`, such as `transpose_a` of a `MatMul`.
