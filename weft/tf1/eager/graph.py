@@ -305,6 +305,10 @@ class EagerGraph(Graph):
         """Set a variable."""
         self._values[key] = variable_handle(lazy_in(value))
 
+    def end_step(self) -> None:
+        """Let the next operation belong to the next program, after a step of an optimizer."""
+        trace.now.limit = 0
+
     def count(self, key: str) -> int:
         """The next number of a counter."""
         found = self._counts.get(key, 0)
