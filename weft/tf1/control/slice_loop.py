@@ -25,20 +25,23 @@ Step = Callable[[list[Tensor], list[Tensor]], tuple[list[Tensor], list[Tensor]]]
 
 
 def over_slices(
-    step: Step, state: Sequence[Tensor], xs: Sequence[Tensor], reverse: bool = False
-) -> tuple[list[Tensor], list[Tensor]]:
+    step: Step, state: Sequence[Tensor], xs: Sequence[Tensor], reverse: bool = False,
+    pure: bool = False,
+) -> tuple[list[Tensor], list[Tensor]]:  # fmt: skip
     """The last state, and the stacked results.
 
     Args:
         xs: at least one; all have the same length.
         reverse: start with the last slices; results keep the order of `xs`.
+        pure: whether the step may be called once for all slices in eager execution, too.
 
     Raises:
         ShapeError, DTypeError: the step returns the state with other types.
     """
     graph = get_default_graph()
     if computes_at_once(graph):
-        return _one_by_one(step, list(state), xs, reverse)
+        found = graph.at_once.scanned(step, state, xs, reverse) if pure else None
+        return found or _one_by_one(step, list(state), xs, reverse)
     first = len(graph.ir.nodes)
     with inside(graph), name_scope("step"):
         held = [stand_in(graph, x.value.type, "state") for x in state]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from weft.eager.tensor.autograd.autograd import grad
 from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.handle import Handle
 from weft.errors import WeftError
+from weft.ir.dtype import DType
 from weft.ir.graph import Graph as IRGraph
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, Value
@@ -27,6 +29,7 @@ from weft.ir.shape import known
 from weft.ops.boundary.state import variable as variable_op
 from weft.ops.declaration import Op, op_of
 from weft.tf1.creation import zeros_like
+from weft.tf1.eager.loop import scanned
 from weft.tf1.eager.replay import replay
 from weft.tf1.eager.tensor import (
     EagerTensor,
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
     from weft.tf1.variable.variable import Variable
 
 _SYMBOLIC: Final = frozenset({"Placeholder", "VariableV2", "PlaceholderWithDefault"})
+_PLAIN: Final = (bool, int, float, complex, str, bytes, type, DType, type(None))
 MOST_TRACES: Final = 4096
 
 
@@ -136,9 +140,9 @@ class EagerGraph(Graph):
         self, make: Any, inputs: Sequence[Tensor], values: Sequence[Value] | None,
         args: Sequence[Any], options: Mapping[str, Any],
     ) -> Sequence[Held]:  # fmt: skip
-        key = None if values is not None else _key(make, inputs, args, options)
-        traced = None if key is None else self._traces.get(key)
         used = [t.used for t in inputs] if values is None else list(values)
+        key = _key(make, used, args, options)
+        traced = None if key is None else self._traces.get(key)
         if traced is None:
             traced = self._traced(make, used, args, options)
             if key is not None:
@@ -240,6 +244,8 @@ class EagerGraph(Graph):
         op.setup(self, "Gradient", "gradient", (), (), {})
         return EagerTensor(op, 0, total)
 
+    scanned = staticmethod(scanned)
+
     @contextlib.contextmanager
     def embedded(self, tensors: Sequence[Tensor], values: Sequence[Value]) -> Iterator[Graph]:
         """A graph, made the default, of the nodes that are being added now.
@@ -299,6 +305,10 @@ class EagerGraph(Graph):
         """Set a variable."""
         self._values[key] = variable_handle(lazy_in(value))
 
+    def end_step(self) -> None:
+        """Let the next operation belong to the next program, after a step of an optimizer."""
+        trace.now.limit = 0
+
     def count(self, key: str) -> int:
         """The next number of a counter."""
         found = self._counts.get(key, 0)
@@ -329,19 +339,37 @@ def _renamed(value: Value, index: int) -> Value:
     return Node(node.op, (), node.attrs, node.types, f"input_{index}").outputs[0]
 
 
-def _key(
-    make: Any, inputs: Sequence[Tensor], args: Sequence[Any], options: Mapping[str, Any]
-) -> Any:
+def _key(make: Any, used: Sequence[Value], args: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """Under what an operation's nodes are kept; `None` if they depend on more than this."""
-    if not isinstance(make, Op) and getattr(make, "__closure__", make) is not None:
-        return None
-    if any([t.is_ref for t in inputs]):
-        return None
-    kinds = [t.used.node.attrs.get("value") or t.used.type for t in inputs]
+    made = make if isinstance(make, Op) else _frozen(make)
+    kinds = [v if op_of(v.node) is variable_op else v.node.attrs.get("value") or v.type
+             for v in used]  # fmt: skip
     given = (*args, *options.values())
-    key = (make, *kinds, *options, *given, *map(type, given))
+    key = (made, *kinds, *options, *given, *map(type, given))
     try:
         hash(key)
     except TypeError:
         return None
-    return None if any(isinstance(x, Value) for x in given) else key
+    return None if made is None or any(isinstance(x, Value) for x in given) else key
+
+
+def _frozen(x: Any) -> Any:
+    """A key for what a function of Weft's computes, by what it refers to; `None` if it may change.
+
+    Equal functions are made anew for each call: an update, of an optimizer's variable and slots.
+    """
+    if isinstance(x, _PLAIN):
+        return type(x), x
+    if isinstance(x, Op):
+        return x
+    if hasattr(x, "snapshot"):  # a variable, whose node stays the same
+        return x.handle
+    if isinstance(x, list | tuple):
+        parts: Any = tuple([_frozen(each) for each in x])
+    elif isinstance(x, FunctionType) and x.__module__.startswith("weft."):
+        cells = [c.cell_contents for c in x.__closure__ or ()]
+        more = (*cells, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
+        parts = (x.__code__, *[_frozen(each) for each in more])
+    else:
+        return None
+    return None if any([part is None for part in parts]) else parts

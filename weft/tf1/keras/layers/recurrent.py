@@ -150,7 +150,7 @@ class RNN(Layer):
             return [*new, y], [y] if self.return_sequences else []
 
         xs = [steps] if flags is None else [steps, flags]
-        held, ys = over_slices(step, [*first, zeros], xs)
+        held, ys = over_slices(step, [*first, zeros], xs, pure=True)
         return held[count], ys[0] if ys else None, held[:count]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:

@@ -89,13 +89,14 @@ class RMSprop(Optimizer):
     def rule(self, step: Any) -> Any:
         """The update."""
         epsilon, centered = self._fixed["epsilon"], self._fixed["centered"]
+        inside = "momentum" in self.slots
 
         def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
             *slots, rate, rho, momentum = rest
             return rmsprop(
                 w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
                 momentum=momentum, centered=centered, rate_first=True,
-                inside="momentum" in self.slots,
+                inside=inside,
             ).values  # fmt: skip
 
         return update
@@ -194,13 +195,6 @@ class _Moments(Optimizer):
     def _betas(self) -> tuple[Any, Any]:
         return self.held("beta_1").value(), self.held("beta_2").value()
 
-    def _means(self, b1: Any, b2: Any) -> dict[str, Any]:
-        """What the rules take of the betas, and epsilon."""
-        return {
-            "beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2,
-            "eps": self._fixed["epsilon"],
-        }  # fmt: skip
-
 
 class Adam(_Moments):
     """Kingma and Ba (2014); with `amsgrad`, Reddi et al. (2018).
@@ -224,10 +218,11 @@ class Adam(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
+        eps = self._fixed["epsilon"]
 
         def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
             *slots, rate, b1, b2 = rest
-            return adam(w, g, *slots, step=rate, **self._means(b1, b2)).values
+            return adam(w, g, *slots, step=rate, **_means(b1, b2, eps)).values
 
         return update
 
@@ -246,9 +241,10 @@ class Adamax(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
+        eps = self._fixed["epsilon"]
 
         def update(g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
-            means = {n: x for n, x in self._means(b1, b2).items() if n != "rest2"}
+            means = {n: x for n, x in _means(b1, b2, eps).items() if n != "rest2"}
             return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
 
         return update
@@ -305,17 +301,23 @@ class Nadam(_Moments):
 
     def rule(self, step: Any) -> Any:
         """The update."""
+        eps = self._fixed["epsilon"]
 
         def update(
             g: Any, w: Any, m: Any, v: Any, now: Any, ahead: Any, b1: Any, b2: Any, rest: Any
         ) -> Sequence[Any]:
             rates = {"now": now, "ahead": ahead, "correction": rest}
-            return nadam(w, g, m, v, **rates, **self._means(b1, b2), divides=True).values
+            return nadam(w, g, m, v, **rates, **_means(b1, b2, eps), divides=True).values
 
         return update
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         return tf.group(*update_ops, self._schedule_update, name=name_scope)
+
+
+def _means(b1: Any, b2: Any, eps: float) -> dict[str, Any]:
+    """What the rules of moments take of the betas, and epsilon."""
+    return {"beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2, "eps": eps}
 
 
 def _epsilon(given: float | None) -> float:

@@ -49,13 +49,15 @@ class AdamOptimizer(Optimizer):
         super()._create_slots(var_list)
 
     def _update_of(self, var: Variable) -> Update:
-        def power(name: str) -> Value:
-            value, dtype = ops.read(self._extra[name, var.graph].handle), var.dtype.base_dtype.ir
+        powers = [self._extra[name, var.graph] for name in _POWERS]
+
+        def power(held: Variable) -> Value:
+            value, dtype = ops.read(held.handle), var.dtype.base_dtype.ir
             return value if value.dtype is dtype else ops.cast(value, dtype=dtype)
 
         def update(g: Value, w: Value, m: Value, v: Value, *rates: Value) -> tuple[Value, ...]:
             rate, beta1, beta2, epsilon = rates
-            step = corrected(rate, *map(power, _POWERS))
+            step = corrected(rate, *map(power, powers))
             rests = {"rest1": 1.0 - beta1, "rest2": 1.0 - beta2}
             return adam(w, g, m, v, step=step, eps=epsilon, **rests).values
 

@@ -206,7 +206,9 @@ class Optimizer:
                         with colocate_with(step):
                             train = step.assign_add(1, name=scope).op
             new = train not in graph.get_collection_ref(GraphKeys.TRAIN_OP)
-            if new and not computes_at_once(graph):
+            if computes_at_once(graph):
+                graph.at_once.end_step()
+            elif new:
                 graph.add_to_collection(GraphKeys.TRAIN_OP, train)
             return train
 

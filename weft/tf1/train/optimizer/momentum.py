@@ -34,8 +34,9 @@ class MomentumOptimizer(Optimizer):
         self._use_nesterov = use_nesterov
 
     def _update_of(self, var: Variable) -> Update:
+        looks = self._use_nesterov
+
         def update(g: Value, w: Value, a: Value, rate: Value, momentum: Value) -> tuple[Value, ...]:
-            looks = self._use_nesterov
             moved = sgd(w, g, a, lr=rate, momentum=momentum, nesterov=looks, rate_first=True)
             return moved.values
 

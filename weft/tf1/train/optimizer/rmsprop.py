@@ -39,11 +39,13 @@ class RMSPropOptimizer(Optimizer):
         self._kind = "ApplyCenteredRMSProp" if centered else "ApplyRMSProp"
 
     def _update_of(self, var: Variable) -> Update:
+        centered = self._centered
+
         def update(g: Value, w: Value, *rest: Value) -> tuple[Value, ...]:
             *slots, rate, decay, momentum, epsilon = rest
             return rmsprop(
                 w, g, *slots, lr=rate, rest=1.0 - decay, eps=epsilon, momentum=momentum,
-                centered=self._centered, rate_first=True, inside=True, reciprocal=True,
+                centered=centered, rate_first=True, inside=True, reciprocal=True,
             ).values  # fmt: skip
 
         return update
