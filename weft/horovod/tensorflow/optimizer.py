@@ -19,8 +19,9 @@ from weft.horovod.tensorflow.start import check_start
 from weft.tf1.control.branch import cond
 from weft.tf1.control.dependency import group, identity, with_dependencies
 from weft.tf1.elementwise.arithmetic import equal, floormod
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import int64
-from weft.tf1.framework.graph import control_dependencies, name_scope
+from weft.tf1.framework.graph import name_scope
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.indexing.slicing import where
 from weft.tf1.train.hook.run_hook import SessionRunHook

@@ -7,15 +7,8 @@ from typing import Any
 
 from weft.errors import DTypeError, GraphError
 from weft.tf1.framework.convert import unary
-from weft.tf1.framework.default_graph import device
-from weft.tf1.framework.graph import (
-    control_dependencies,
-    fail,
-    get_default_graph,
-    graph_of,
-    name_scope,
-    within,
-)
+from weft.tf1.framework.default_graph import control_dependencies, device
+from weft.tf1.framework.graph import fail, get_default_graph, graph_of, name_scope, within
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 

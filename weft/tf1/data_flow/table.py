@@ -13,8 +13,9 @@ from weft.tf1.data_flow.handle import Handle, resource
 from weft.tf1.data_flow.table_initializer import TableInitializerBase, Typed
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import as_dtype, int64, string
-from weft.tf1.framework.graph import control_dependencies, fail, get_default_graph, name_scope
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.tensor import Operation, Tensor

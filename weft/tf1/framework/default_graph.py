@@ -48,7 +48,22 @@ def get_collection_ref(key: str) -> list[Any]:
     return get_default_graph().get_collection_ref(key)
 
 
+def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
+    """`Graph.control_dependencies` of the default graph."""
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
+    """`Graph.colocate_with` of the default graph.
+
+    Args:
+        op: an operation, tensor or variable; `None` clears what is around.
+        ignore_existing: whether not to be put with those of `colocate_with` around.
+    """
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
 __all__ = [
-    "add_to_collection", "add_to_collections", "container", "device", "get_collection",
-    "get_collection_ref",
+    "add_to_collection", "add_to_collections", "colocate_with", "container", "control_dependencies",
+    "device", "get_collection", "get_collection_ref",
 ]  # fmt: skip

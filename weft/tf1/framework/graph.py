@@ -440,21 +440,6 @@ def reset_default_graph() -> None:
     _Default.graph = type(_Default.graph)()
 
 
-def control_dependencies(control_inputs: Iterable[Any] | None) -> Any:
-    """`Graph.control_dependencies` of the default graph."""
-    return get_default_graph().control_dependencies(control_inputs)
-
-
-def colocate_with(op: Any, ignore_existing: bool = False) -> Any:
-    """`Graph.colocate_with` of the default graph.
-
-    Args:
-        op: an operation, tensor or variable; `None` clears what is around.
-        ignore_existing: whether not to be put with those of `colocate_with` around.
-    """
-    return get_default_graph().colocate_with(op, ignore_existing)
-
-
 @contextlib.contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Iterable[Any] = ()
@@ -502,6 +487,5 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 __all__ = [
-    "Graph", "colocate_with", "control_dependencies", "get_default_graph", "name_scope",
-    "reset_default_graph",
+    "Graph", "get_default_graph", "name_scope", "reset_default_graph",
 ]  # fmt: skip

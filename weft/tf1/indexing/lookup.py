@@ -12,8 +12,8 @@ from weft.tf1 import reduction
 from weft.tf1.control import dependency
 from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor, require_kind
-from weft.tf1.framework.default_graph import device
-from weft.tf1.framework.graph import colocate_with, emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.default_graph import colocate_with, device
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.variable.partitioned import PartitionedVariable
 

@@ -12,14 +12,8 @@ from weft.tf1.elementwise import arithmetic
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import (
-    colocate_with,
-    control_dependencies,
-    emit,
-    fail,
-    get_default_graph,
-    name_scope,
-)
+from weft.tf1.framework.default_graph import colocate_with, control_dependencies
+from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.train.optimizer.slot_creator import (
     create_slot,

@@ -7,7 +7,8 @@ from typing import Any
 from weft.errors import ArgumentError, EndOfDataError
 from weft.tf1.control.dependency import identity
 from weft.tf1.elementwise.arithmetic import minimum
-from weft.tf1.framework.graph import control_dependencies, fail, name_scope
+from weft.tf1.framework.default_graph import control_dependencies
+from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.host import host_tensor
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 from weft.tf1.variable.variable import variable_of

@@ -8,8 +8,9 @@ from typing import Any
 from weft.documentation import Reads
 from weft.errors import DTypeError, GraphError
 from weft.tf1.control import dependency
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import control_dependencies, fail, name_scope
+from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.shaping import arrangement

@@ -6,8 +6,9 @@ import numpy as np
 
 from weft.ir.shape import Shape
 from weft.ir.shape import known as known_shape
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import DType
-from weft.tf1.framework.graph import Graph, control_dependencies
+from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.tensor import Operation, Tensor
 
 

@@ -10,14 +10,9 @@ from weft.errors import GraphError
 from weft.ir.shape import known as known_shape
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.default_graph import colocate_with, control_dependencies
 from weft.tf1.framework.dtypes import DType, as_dtype, float32
-from weft.tf1.framework.graph import (
-    colocate_with,
-    control_dependencies,
-    fail,
-    get_default_graph,
-    name_scope,
-)
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.indexing.slicing import slice as slice_of
 from weft.tf1.variable import initializer as init_ops

@@ -14,15 +14,9 @@ from weft.ir.shape import compatible, show
 from weft.ops.resource.spec import key_in
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.graph import (
-    Graph,
-    computes_at_once,
-    control_dependencies,
-    fail,
-    get_default_graph,
-    name_scope,
-)
+from weft.tf1.framework.graph import Graph, computes_at_once, fail, get_default_graph, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import HOOKS, OPERATORS, Operation, Overloads, Tensor
 from weft.tf1.framework.tensor_shape import TensorShape

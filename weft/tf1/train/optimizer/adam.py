@@ -9,7 +9,8 @@ from weft import ops
 from weft.ir.node import Value
 from weft.ops.optimizer.adam import adam, corrected
 from weft.tf1.control import dependency
-from weft.tf1.framework.graph import colocate_with, control_dependencies, get_default_graph
+from weft.tf1.framework.default_graph import colocate_with, control_dependencies
+from weft.tf1.framework.graph import get_default_graph
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.train.optimizer.base import Optimizer, Update
 from weft.tf1.variable.variable import Variable

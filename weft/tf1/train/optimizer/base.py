@@ -21,11 +21,9 @@ from weft.tf1.control.gradient import gradients
 from weft.tf1.control.tape import GradientTape
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.default_graph import get_collection
+from weft.tf1.framework.default_graph import colocate_with, control_dependencies, get_collection
 from weft.tf1.framework.graph import (
-    colocate_with,
     computes_at_once,
-    control_dependencies,
     emit,
     fail,
     get_default_graph,

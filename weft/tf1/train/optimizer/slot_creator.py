@@ -8,7 +8,8 @@ from typing import Any
 from weft.ir.shape import known
 from weft.tf1 import creation
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.graph import colocate_with, name_scope
+from weft.tf1.framework.default_graph import colocate_with
+from weft.tf1.framework.graph import name_scope
 from weft.tf1.framework.tensor_shape import as_shape
 from weft.tf1.shaping.arrangement import shape as shape_of
 from weft.tf1.variable import initializer as init_ops

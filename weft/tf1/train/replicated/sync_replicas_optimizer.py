@@ -20,9 +20,9 @@ from weft.tf1.creation import fill
 from weft.tf1.data_flow.accumulator import ConditionalAccumulator, SparseConditionalAccumulator
 from weft.tf1.data_flow.queue import FIFOQueue
 from weft.tf1.framework.collection import GraphKeys
-from weft.tf1.framework.default_graph import device
+from weft.tf1.framework.default_graph import colocate_with, control_dependencies, device
 from weft.tf1.framework.dtypes import int32
-from weft.tf1.framework.graph import colocate_with, control_dependencies, fail, name_scope
+from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.train.hook.run_hook import SessionRunHook
