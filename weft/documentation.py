@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, overload
 
 Entry = tuple[list[str], str]
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 _LATER: Final = re.compile(
     r"(?=\n\n(?:(?:Raises|Returns|Example|Source):|>>> )|\Z)"
@@ -112,3 +114,30 @@ def named(name: str, doc: str | None, module: str | None = None) -> Callable[[F]
         return function
 
     return renamed
+
+
+class Reads(property, Generic[T]):
+    """A property that reads another attribute, or one of a part: its type, its path, its docstring.
+
+    Args:
+        path: the attribute that it reads, such as `progress.step`.
+        doc: the docstring.
+
+    >>> class Run:
+    ...     steps = range(10)
+    ...     most = Reads[int]("steps.stop", "The number of steps.")
+    >>> Run().most
+    10
+    """
+
+    def __init__(self, path: str, doc: str) -> None:
+        super().__init__(operator.attrgetter(path))
+        self.__doc__ = doc
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, instance: None, owner: type[Any], /) -> Self: ...
+        @overload
+        def __get__(self, instance: Any, owner: type[Any] | None = None, /) -> T: ...
+        def __get__(self, instance: Any, owner: type[Any] | None = None, /) -> Any: ...

@@ -189,3 +189,21 @@ def test_logsumexp_of_weights():
     np.testing.assert_allclose(logsumexp(x, axis=1), [2.3132617, 3.0], 1e-6)
     value, sign = logsumexp(x, b=jnp.array([[1.0, -2.0], [0.0, 1.0]]), return_sign=True)
     assert float(sign) == -1.0 and float(value) == pytest.approx(np.log(2 * np.e**2 - np.e))
+
+
+def test_composites_give_the_numbers_of_jax():
+    xs, ys = jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 2.0])
+    assert float(jnp.interp(0.5, xs, ys)) == 2
+    assert jnp.interp(jnp.array([-0.5, 2.5]), xs, ys, period=3).tolist() == [1.5, 1.5]
+    assert jnp.unwrap(jnp.array([0.0, 3.0, 1.0, 6.0]), period=4).tolist() == [0, -1, -3, -2]
+    found = jax.jit(lambda x: jnp.nonzero(x, size=3, fill_value=-1))(jnp.array([0, 2, 3]))
+    assert isinstance(found, tuple) and found[0].tolist() == [1, 2, -1]
+    assert jax.vmap(lambda r: jnp.flatnonzero(r, size=1))(jnp.eye(2)).tolist() == [[0], [1]]
+    short, long = jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0, 4.0])
+    assert jnp.correlate(short, long, mode="full").tolist() == [4, 10, 5, 2]
+    assert jnp.correlate(short, long * 1j, mode="valid").tolist() == [-10j, -5j]
+    ints = lax.conv(jnp.arange(4)[None, None], jnp.array([[[1, 2]]]), (1,), "VALID")
+    assert ints.dtype is jnp.int32 and ints.tolist() == [[[2, 5, 8]]]
+    largest, sign = logsumexp(jnp.array([-jnp.inf]), return_sign=True)
+    assert float(largest) == -jnp.inf and float(sign) == 0
+    assert random.t(KEY, jnp.array([2.0, 3.0])).shape == (2,)

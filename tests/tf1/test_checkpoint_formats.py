@@ -82,9 +82,9 @@ def test_a_saver_writes_and_restores_both_formats(tmp_path):
             assert sess.run(half).tolist() == [1, 2]
         second = tf.train.Saver(max_to_keep=2, write_version=tf.train.SaverDef.V2)
         paths = [second.save(sess, path, step) for step in (1, 2, 3)]
-        names = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("m"))
+        names = sorted(p.name for p in tmp_path.iterdir() if p.name.startswith("m-"))
         data = ".data-00000-of-00001"
-        assert names == ["m-2" + data, "m-2.index", "m-3" + data, "m-3.index"]
+        assert names == [f"m-{i}{end}" for i in (2, 3) for end in (data, ".index", ".meta")]
         assert tf.train.latest_checkpoint(str(tmp_path)) == paths[-1]
         sess.run(w.assign(w * 2))
         tf.train.Saver().save(sess, paths[-1])  # Weft's own format under the same name

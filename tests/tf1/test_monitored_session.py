@@ -114,7 +114,7 @@ def test_order_of_calls(how, tmp_path):
     assert " ".join(calls) == " ".join(ORDERS[how])
     last = 2 if how in ("error", "interrupt") else 3
     assert tf.train.latest_checkpoint(str(tmp_path)).endswith(f"model.ckpt-{last}")
-    files = sorted(p.stem for p in tmp_path.glob("model*"))
+    files = sorted(p.stem for p in tmp_path.glob("model*.safetensors"))
     assert files == [f"model.ckpt-{step}" for step in (0, 2, 3) if step <= last]
     assert not tf.get_default_graph().finalized
 

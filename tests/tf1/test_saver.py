@@ -27,7 +27,9 @@ def test_save_and_restore(tmp_path):
         path = saver.save(sess, str(tmp_path / "model.ckpt"), global_step=7)
     assert path == str(tmp_path / "model.ckpt-7")
     assert tf.train.latest_checkpoint(str(tmp_path)) == path
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint", "model.ckpt-7.safetensors"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "checkpoint", "model.ckpt-7.meta", "model.ckpt-7.safetensors"
+    ]  # fmt: skip
     with tf.Session() as sess:
         saver.restore(sess, path)  # no initializer needed
         found = sess.run([a, b, step])
@@ -152,7 +154,7 @@ def test_a_saver_leaves_files_of_other_names_alone(tmp_path):
     (tmp_path / "m-77.safetensors").write_bytes(b"the user's own")
     restarted(tmp_path / "m", range(4), max_to_keep=1)
     assert numbers(tmp_path) == [3, 77]
-    assert len(list(tmp_path.glob("best*"))) == 4
+    assert len(list(tmp_path.glob("best*.safetensors"))) == 4
 
 
 def test_savers_get_what_to_manage(tmp_path):
@@ -230,7 +232,7 @@ def test_savers_that_are_killed_leave_a_bounded_folder_and_a_latest_checkpoint(t
         assert len(numbers(folder)) <= 4  # the new one is there before the oldest goes
     restarted(folder / "m", [9000])
     assert len(numbers(folder)) == 3
-    assert len(list(folder.iterdir())) == 4
+    assert len(list(folder.glob("*.safetensors"))) == len(list(folder.glob("*.meta"))) == 3
 
 
 def test_the_state_file_is_right_wherever_a_save_is_cut_off(tmp_path, monkeypatch):

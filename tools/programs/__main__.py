@@ -15,6 +15,7 @@ import re
 import resource
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -72,12 +73,12 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
 
 
 def run(
-    program: Mapping[str, Any], framework: str, folder: Path, values: Path | None = None
+    program: Mapping[str, Any], framework: str, folder: Path, asked: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """What became of a program.
 
     Args:
-        values: a folder for its losses; see `made/same_values.py`.
+        asked: environment for what is measured; see `made/same_values.py`, `made/timed_steps.py`.
     """
     name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
     work = folder / f"run-{framework}" / name
@@ -90,8 +91,7 @@ def run(
     env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
     env["PYTHONHASHSEED"] = "0"  # sets have the same order in both
-    if values is not None:
-        env["MADE_VALUES"] = str(values)
+    env |= asked or {}
     if framework == "torch":
         env["MADE_OPERATORS"] = "1"
     if program["kind"] in KINDS["tensorflow"]:
@@ -132,7 +132,8 @@ def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     values = folder / "values" / re.sub(r"\W+", "-", name)
     shutil.rmtree(values, ignore_errors=True)
     values.mkdir(parents=True)
-    done = [run(program, framework, folder, values) for framework in ("torch", "weft")]
+    asked = {"MADE_VALUES": str(values)}
+    done = [run(program, framework, folder, asked) for framework in ("torch", "weft")]
     theirs, ours = [
         json.loads(file.read_text()) if file.exists() else []
         for file in (values / "losses-torch.json", values / "losses-weft.json")
@@ -145,6 +146,56 @@ def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "runs": dict(zip(("torch", "weft"), done, strict=True)),
         "repository": program["repository"], "script": program["script"],
     }  # fmt: skip
+
+
+def longer(program: Mapping[str, Any]) -> dict[str, Any]:
+    """A program whose steps are not cut: its own changes of what cuts them, and many epochs."""
+    cut = {key: program[key] for key in ("arguments", "patch") if key in program}
+    text = json.dumps(cut, ensure_ascii=False)
+    for before, after in program.get("longer", ()):
+        text = text.replace(json.dumps(before)[1:-1], json.dumps(after)[1:-1])
+    return dict(program) | json.loads(_ONE_EPOCH.sub(r"\g<1>1000", text))
+
+
+_ONE_EPOCH = re.compile(r"(epochs?'?(?:\s?[=:+]\s?| ))[12]\b", re.IGNORECASE)
+
+
+def timed(
+    program: Mapping[str, Any], folder: Path, steps: int = 200, seconds: int = 120, rounds: int = 3
+) -> dict[str, Any]:
+    """Processor time of a program's first steps under PyTorch and Weft, by turns; the medians.
+
+    Weft begins with an empty code cache each time. If PyTorch takes more than the limit for the
+    steps, both are given as many steps as it makes in that time. What takes more than a minute is
+    run once.
+    """
+    name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
+    program = longer(program)
+    file = folder / f"times-{name}.json"
+    found: dict[str, list[dict[str, Any]]] = {"torch": [], "weft": []}
+    stops: dict[str, str] = {}
+    for _ in range(rounds):
+        for framework, results in found.items():
+            file.unlink(missing_ok=True)
+            cache = folder / "cache-timed"
+            shutil.rmtree(cache, ignore_errors=True)
+            limit = seconds if framework == "torch" else 20 * seconds
+            asked = {"MADE_STEPS": str(steps), "MADE_SECONDS": str(limit)}
+            asked |= {"MADE_TIMES": str(file), "WEFT_CACHE": str(cache)}
+            done = run(program, framework, folder, asked)
+            if not file.exists():
+                stops[framework] = done["stop"] or "no steps"
+                continue
+            results.append(json.loads(file.read_text()))
+            steps = min(steps, results[-1]["steps"])
+        if stops or max([each["processor"] for each in (found["torch"] + found["weft"])]) > 60:
+            break
+    file.unlink(missing_ok=True)
+    result: dict[str, Any] = {"steps": steps, "stops": stops, "all": found}
+    for framework, results in found.items():
+        times = [each["processor"] for each in results]
+        result[framework] = statistics.median(times) if times else None
+    return result | {"repository": program["repository"], "script": program["script"]}
 
 
 def stop(err: str) -> str:
@@ -174,12 +225,21 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", choices=("programs", "later"), default="programs")
     parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
+    parser.add_argument("--steps", action="store_true", help="time 200 steps beside PyTorch's")
+    parser.add_argument("--rounds", type=int, default=3, help="how often steps are timed")
     given = parser.parse_args()
     folder = given.folder.resolve()
     names = [(p, f"{p['repository']}/{p['script']}") for p in programs(given.list)]
     wanted = [p for p, name in names if any(part in name for part in given.only)]
     if given.framework in KINDS:
         wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
+    if given.steps:
+        wanted = [p for p in wanted if p["kind"] in KINDS["torch"]]
+        for result in (timed(p, folder, rounds=given.rounds) for p in wanted):
+            write(folder / "steps.json", result)
+            print(result["torch"], result["weft"], result["steps"], end=" ")
+            print(result["script"], result["stops"], flush=True)
+        return
     file = folder / f"{'values' if given.values else given.framework}.json"
     with ThreadPoolExecutor(given.jobs) as pool:
         one = compared if given.values else lambda p, folder: run(p, given.framework, folder)

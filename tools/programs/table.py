@@ -45,6 +45,14 @@ def losses(result: dict[str, Any] | None) -> str:
     return f"{result['losses']}: {result['first']:.0e}, {result['all']:.0e}"
 
 
+def steps(result: dict[str, Any] | None) -> str:
+    """A cell of the table: processor time of the first steps, beside PyTorch's."""
+    if not result or not result["torch"] or not result["weft"]:
+        return ""
+    ratio = result["weft"] / result["torch"]
+    return f"{ratio:.2f} ({result['weft']:.1f} / {result['torch']:.1f} s, {result['steps']})"
+
+
 def later(folder: Path | None) -> list[str]:
     """The rows of programs that were added."""
     found = {} if folder is None else results(folder, "weft")
@@ -69,6 +77,7 @@ def link_of(program: dict[str, Any]) -> str:
 def page(folder: Path, added: Path | None = None) -> str:
     """The text of the page."""
     weft, values = results(folder, "weft"), results(folder, "values")
+    times = results(folder, "steps")
     peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows: list[str] = []
     count: Counter[str] = Counter()
@@ -80,7 +89,8 @@ def page(folder: Path, added: Path | None = None) -> str:
         count[f"{kind} run"] += bool(ours and ours["code"] == 0)
         count[f"{kind} peer"] += bool(theirs and theirs["code"] == 0)
         count[f"{kind} both"] += bool(ours and theirs and ours["code"] and theirs["code"])
-        cells = (kind, link_of(program), outcome(theirs), outcome(ours), losses(values.get(key)))
+        cells = [kind, link_of(program), outcome(theirs), outcome(ours)]
+        cells += [losses(values.get(key)), steps(times.get(key))]
         rows.append(f"| {' | '.join(cells)} |")
     parts = ("all", "peer", "run", "both")
     lines = [f"| {k} | {' | '.join([str(count[f'{k} {x}']) for x in parts])} |"
@@ -92,7 +102,8 @@ def page(folder: Path, added: Path | None = None) -> str:
             "| kind | drawn | run under the original | run under Weft | stop in both |",
             "|---|---:|---:|---:|---:|",
             *lines, "",
-            "| kind | program | the original | Weft | losses |", "|---|---|---|---|---|", *rows, "",
+            "| kind | program | the original | Weft | losses | steps |",
+            "|---|---|---|---|---|---|", *rows, "",
             *later(added),
         ]
     )  # fmt: skip

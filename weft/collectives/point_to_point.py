@@ -10,6 +10,7 @@ import numpy as np
 from weft.collectives.elements import array, kind, put
 from weft.collectives.process_group import for_members, member, root_of, warn_outside
 from weft.collectives.work import Work
+from weft.documentation import arguments_of
 from weft.eager.tensor.tensor import Tensor
 from weft.transport.group import Group
 from weft.transport.message import receive_from, receive_from_any, send_to
@@ -59,17 +60,12 @@ def recv(
 
 
 @for_members
+@arguments_of(send)
 def isend(
     tensor: Tensor, dst: int | None = None, group: Group | None = None, tag: int = 0,
     group_dst: int | None = None,
 ) -> Work:  # fmt: skip
-    """Start to send; the tensor may be changed immediately.
-
-    Args:
-        tensor: what is sent.
-        dst: the global rank that receives; or pass `group_dst`.
-        group: the group of both ranks; by default all.
-    """
+    """Start to send; the tensor may be changed immediately."""
     members, x = member(group, "send"), array(tensor).copy()
     peer = root_of(members, dst, group_dst, "send")
     future = send_to(members, x, peer, tag, f"send to rank {members.ranks[peer]} of {kind(x)}")
@@ -77,17 +73,12 @@ def isend(
 
 
 @for_members
+@arguments_of(recv)
 def irecv(
     tensor: Tensor, src: int | None = None, group: Group | None = None, tag: int = 0,
     group_src: int | None = None,
 ) -> Work:  # fmt: skip
-    """Start to receive; the tensor changes in `Work.wait`.
-
-    Args:
-        tensor: the output; its shape and type must be those of the sent tensor.
-        src: the global rank that sends; or pass `group_src`; by default the first that sends.
-        group: the group of both ranks; by default all.
-    """
+    """Start to receive; the tensor changes in `Work.wait`."""
     members, out = member(group, "recv"), np.empty_like(array(tensor))
     peer = root_of(members, src, group_src, "recv")
     future = receive_from(

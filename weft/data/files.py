@@ -32,27 +32,19 @@ def TextLineDataset(
     return Dataset.text_lines(filenames, compression_type, num_parallel_reads)
 
 
-@arguments_of(Dataset.tfrecords)
+@arguments_of(Dataset.tfrecords, TextLineDataset)
 def TFRecordDataset(
     filenames: Any, compression_type: str | None = "", num_parallel_reads: int | None = None
 ) -> Dataset:
-    """The records of TFRecord files; see `Dataset.tfrecords`.
-
-    Args:
-        filenames: a path or several.
-    """
+    """The records of TFRecord files; see `Dataset.tfrecords`."""
     return Dataset.tfrecords(filenames, compression_type, num_parallel_reads)
 
 
-@arguments_of(Dataset.fixed_length_records)
+@arguments_of(Dataset.fixed_length_records, TextLineDataset)
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Records of a fixed size; see `Dataset.fixed_length_records`.
-
-    Args:
-        filenames: a path or several.
-    """
+    """Records of a fixed size; see `Dataset.fixed_length_records`."""
     return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
 
 

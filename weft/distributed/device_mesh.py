@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.collectives.process_group import init_process_group
+from weft.documentation import Reads
 from weft.eager.tensor.dispatch import leaf, wrap
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import ArgumentError, DistributedError, ShapeError, UnknownKeyError
@@ -116,15 +117,8 @@ class DeviceMesh:
         """The ranks, as a tensor of integers."""
         return wrap(leaf(self._ranks.copy()))
 
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self._ranks.ndim
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The size of each dimension."""
-        return self._ranks.shape
+    ndim = Reads[int]("_ranks.ndim", "The number of dimensions.")
+    shape = Reads[tuple[int, ...]]("_ranks.shape", "The size of each dimension.")
 
     def size(self, mesh_dim: int | str | None = None) -> int:
         """The number of ranks, or the size of one dimension."""

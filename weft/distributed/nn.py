@@ -22,6 +22,7 @@ from weft.collectives import collective
 from weft.collectives.process_group import get_rank, member
 from weft.collectives.reduce_op import ReduceOp
 from weft.collectives.subgroup import group as group
+from weft.documentation import arguments_of
 from weft.eager.functions.api import Tensor, stack, zeros_like
 from weft.eager.tensor.autograd.custom_function import Function as Function
 from weft.errors import ArgumentError
@@ -171,13 +172,9 @@ def all_to_all_single(
     return stack(list(all_to_all((), parts, group))).view(input.shape)
 
 
+@arguments_of(all_reduce)
 def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
-    """All ranks' tensors.
-
-    Args:
-        tensor: this rank's tensor.
-        group: the ranks; by default all.
-    """
+    """All ranks' tensors."""
     return all_to_all((), [tensor] * member(group, "all_gather").size, group)
 
 
@@ -197,14 +194,9 @@ def reduce_scatter(
     return every.mean(0) if op is ReduceOp.AVG else every.sum(0)
 
 
+@arguments_of(reduce)
 def gather(tensor: Tensor, dst: int = 0, group: Group | None = None) -> tuple[Tensor, ...]:
-    """All ranks' tensors, on rank `dst`; zeros on others.
-
-    Args:
-        tensor: this rank's tensor.
-        dst: the global rank that receives.
-        group: the ranks; by default all.
-    """
+    """All ranks' tensors, on rank `dst`; zeros on others."""
     ranks = member(group, "gather").ranks
     return all_to_all((), [tensor if r == dst else zeros_like(tensor) for r in ranks], group)
 

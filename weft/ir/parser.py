@@ -30,25 +30,33 @@ _TOKEN = re.compile(
 )
 
 
-def parse_graph(text: str, aside: Sequence[np.ndarray[Any, Any]] = ()) -> Graph:
+def parse_graph(
+    text: str, aside: Sequence[np.ndarray[Any, Any]] = (),
+    opaque: Callable[[str], Any] | None = None,
+) -> Graph:  # fmt: skip
     """The graph that a text describes.
 
     Args:
         text: as `format_graph` writes it.
         aside: the arrays that are not in the text.
+        opaque: makes what stands for a Python object that has no text, of the name of its class;
+            by default such an object is refused.
 
     Raises:
         GraphError: the text is malformed; the message names the line.
     """
-    parser = _Parser(text, aside)
+    parser = _Parser(text, aside, opaque)
     graph = parser.graph()
     parser.expect_end()
     return graph
 
 
 class _Parser:
-    def __init__(self, text: str, aside: Sequence[np.ndarray[Any, Any]]) -> None:
-        self.aside = aside
+    def __init__(
+        self, text: str, aside: Sequence[np.ndarray[Any, Any]],
+        opaque: Callable[[str], Any] | None,
+    ) -> None:  # fmt: skip
+        self.aside, self.opaque = aside, opaque
         self.tokens: list[tuple[str, str, int]] = []
         position, line = 0, 1
         end = len(text.rstrip())
@@ -226,6 +234,12 @@ class _Parser:
         if text in _FORMS:
             self.at += 1
             return _FORMS[text](self)
+        if text == "opaque" and self.opaque is not None:
+            self.at += 1
+            self.take(text="(")
+            name = self._string()
+            self.take(text=")")
+            return self.opaque(name)
         if text in RECORDS:
             self.at += 1
             self.take(text="(")

@@ -9,15 +9,17 @@ import numpy as np
 
 from weft.eager.functions.indexing import subscript
 from weft.eager.functions.shape.joining import cat
-from weft.eager.tensor.dispatch import wrap
+from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError
 from weft.ir.dtype import bool_
 from weft.jax.array import Array, as_array, shape_of, strong, taken
 from weft.numpy.elementwise import clip
 from weft.numpy.searching import where
+from weft.ops.indexing.advanced_index import rows_or_end
 
 __all__ = ["At"]
 
+_rows_or_end: Final = recorded(rows_or_end, differentiable=False)
 _MODES: Final = (None, "clip", "drop", "fill", "wrap", "promise_in_bounds", "one_hot")
 
 
@@ -38,12 +40,17 @@ def inside(shape: Sequence[int], key: Any) -> Any:
             axis += len(shape) - sum(taking)
         if isinstance(e, list) and e:
             e = as_array(np.asarray([int(v) if not isinstance(v, bool) else v for v in e]))
-        if type(e) is int and axis < len(shape) and shape[axis]:
-            e = min(max(e, -shape[axis]), shape[axis] - 1)
-        limited = _is_index(e) and axis < len(shape) and shape[axis]
-        found.append(clip(strong(e), -shape[axis], shape[axis] - 1) if limited else e)
+        found.append(_limited(e, shape[axis]) if axis < len(shape) else e)
         axis += count
     return tuple(found) if isinstance(key, tuple) else found[0]
+
+
+def _limited(entry: Any, size: int) -> Any:
+    """An index or indices within an axis that has elements."""
+    low, high = -size, size - 1
+    if type(entry) is int and size:
+        return min(max(entry, low), high)
+    return clip(strong(entry), low, high) if _is_index(entry) and size else entry
 
 
 def _axes(entry: Any) -> int:
@@ -131,8 +138,7 @@ class _Place:
         rows = shape_of(x)[0]
         whole = cat([x, x[:1]] if rows else [x], 0)
         entries = self.key if isinstance(self.key, tuple) else (self.key,)
-        first = taken(entries[0])
-        places = where(outside, rows, where(first < 0, first + rows, first))
+        places = _rows_or_end(taken(entries[0]), size=rows)
         found = subscript.updated(whole, (places, *map(taken, entries[1:])), values, combine)
         return found[:rows]  # type: ignore[return-value]
 

@@ -46,6 +46,9 @@ from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.default_graph import *
 from weft.tf1.framework.graph import *
+from weft.tf1.framework.graph_def import *
+from weft.tf1.framework.importer import import_graph_def as import_graph_def
+from weft.tf1.framework.node_def import NodeDef as NodeDef
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
@@ -69,6 +72,7 @@ from weft.tf1.strings.bucket import *
 from weft.tf1.strings.number import *
 from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
+from weft.tf1.train.meta_graph_def import MetaGraphDef as MetaGraphDef
 from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
@@ -126,8 +130,8 @@ _exports.lazy(
     globals(),
     {
         "weft.tf1": [
-            "config", "contrib", "feature_column", "image", "keras", "layers", "saved_model",
-            "sparse", "test",
+            "config", "contrib", "feature_column", "graph_util", "image", "keras", "layers",
+            "saved_model", "sparse", "test",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.eager.forms": ["print"],

@@ -58,6 +58,9 @@ from weft.tf1.framework.dtypes import bool_ as _bool
 bool = _bool
 from weft.tf1.framework.default_graph import *
 from weft.tf1.framework.graph import *
+from weft.tf1.framework.graph_def import *
+from weft.tf1.framework.importer import import_graph_def as import_graph_def
+from weft.tf1.framework.node_def import NodeDef as NodeDef
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
@@ -81,6 +84,7 @@ from weft.tf1.strings.bucket import *
 from weft.tf1.strings.number import *
 from weft.tf1.strings.text import *
 from weft.tf1.summary.proto import *
+from weft.tf1.train.meta_graph_def import MetaGraphDef as MetaGraphDef
 from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
@@ -93,6 +97,7 @@ from weft.tf1.version import VERSION as VERSION
 from weft.tf1 import config as config
 from weft.tf1 import contrib as contrib
 from weft.tf1 import feature_column as feature_column
+from weft.tf1 import graph_util as graph_util
 from weft.tf1 import image as image
 from weft.tf1 import keras as keras
 from weft.tf1 import layers as layers

@@ -19,6 +19,7 @@ import shutil
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
+from weft.documentation import Reads
 from weft.tf1.errors import (
     AlreadyExistsError,
     FailedPreconditionError,
@@ -63,15 +64,8 @@ class GFile:
             )
         self._name, self._mode = os.fspath(name), mode
 
-    @property
-    def name(self) -> str:
-        """The path."""
-        return self._name
-
-    @property
-    def mode(self) -> str:
-        """The mode as given."""
-        return self._mode
+    name = Reads[str]("_name", "The path.")
+    mode = Reads[str]("_mode", "The mode as given.")
 
     def _opened(self) -> IO[Any]:
         if self._file is None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from weft.documentation import Reads
 from weft.eager.functions.api import (
     Tensor,
     as_tensor,
@@ -177,15 +178,8 @@ class Metric(Module):
 
     # -- states
 
-    @property
-    def update_count(self) -> int:
-        """The number of batches since `reset`."""
-        return self._update_count
-
-    @property
-    def updates(self) -> int:
-        """The number of batches since `reset`."""
-        return self._update_count
+    update_count = Reads[int]("_update_count", "The number of batches since `reset`.")
+    updates = Reads[int]("_update_count", "The number of batches since `reset`.")
 
     @property
     def update_called(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import StateError
 from weft.train.arguments import LIMITS
 from weft.train.batches import Limit, check_limit
@@ -76,35 +77,17 @@ class Attributes(Runs):
         every = self.log_every_n_steps
         return every > 0 and step % every == 0
 
-    @property
-    def global_step(self) -> int:
-        """The number of updates so far."""
-        return self.progress.global_step
-
-    @property
-    def current_epoch(self) -> int:
-        """The index of the epoch."""
-        return self.progress.epoch
-
-    @property
-    def optimizers(self) -> list[Any]:
-        """The optimizers."""
-        return self.optimization.optimizers
-
-    @property
-    def schedules(self) -> list[Any]:
-        """The schedulers, with their intervals."""
-        return self.optimization.schedules
+    global_step = Reads[int]("progress.global_step", "The number of updates so far.")
+    current_epoch = Reads[int]("progress.epoch", "The index of the epoch.")
+    optimizers = Reads[list[Any]]("optimization.optimizers", "The optimizers.")
+    schedules = Reads[list[Any]]("optimization.schedules", "The schedulers, with their intervals.")
 
     @property
     def logger(self) -> Any:
         """The first logger, or `None`."""
         return self.loggers[0] if self.loggers else None
 
-    @property
-    def model(self) -> Any:
-        """The running module, or the last one; also `lightning_module`."""
-        return self.module
+    model = Reads[Any]("module", "The running module, or the last one; also `lightning_module`.")
 
     lightning_module = model
 
@@ -148,10 +131,7 @@ class Attributes(Runs):
         """Whether predictions are running."""
         return self._runs("predict")
 
-    @property
-    def interrupted(self) -> bool:
-        """Whether Ctrl-C was pressed in this run."""
-        return self.interruption.came
+    interrupted = Reads[bool]("interruption.came", "Whether Ctrl-C was pressed in this run.")
 
     @property
     def state(self) -> State:
@@ -164,40 +144,18 @@ class Attributes(Runs):
         fn = TrainerFn(self.stage) if self.stage else ""
         return State(fn, TrainerStatus(self.status), next((s for s in on if on[s]), None))
 
-    @property
-    def scaler(self) -> Any:
-        """The loss scaler of `"16-mixed"`, or `None`."""
-        return self.precision.scaler
-
-    @property
-    def local_rank(self) -> int:
-        """The rank of this process on its machine."""
-        return self.strategy.local_rank
-
-    @property
-    def node_rank(self) -> int:
-        """The rank of the machine."""
-        return self.strategy.node_rank
-
-    @property
-    def global_rank(self) -> int:
-        """The rank of this process."""
-        return self.strategy.rank
-
-    @property
-    def world_size(self) -> int:
-        """The number of processes."""
-        return self.strategy.world_size
+    scaler = Reads[Any]("precision.scaler", 'The loss scaler of `"16-mixed"`, or `None`.')
+    local_rank = Reads[int]("strategy.local_rank", "The rank of this process on its machine.")
+    node_rank = Reads[int]("strategy.node_rank", "The rank of the machine.")
+    global_rank = Reads[int]("strategy.rank", "The rank of this process.")
+    world_size = Reads[int]("strategy.world_size", "The number of processes.")
 
     def print(self, *args: Any, **kwargs: Any) -> None:
         """`print`, on rank 0 only."""
         if self.is_global_zero:
             print(*args, **kwargs)
 
-    @property
-    def lr_scheduler_configs(self) -> list[Any]:
-        """The schedulers, with their intervals."""
-        return self.schedules
+    lr_scheduler_configs = Reads[list[Any]]("schedules", "The schedulers, with their intervals.")
 
     @property
     def checkpoint_callbacks(self) -> list[Any]:

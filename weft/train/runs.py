@@ -11,6 +11,7 @@ from typing import Any
 
 from weft import config
 from weft.checkpoint import RandomState
+from weft.documentation import Reads
 from weft.eager.tensor.autograd.anomaly import is_anomaly_enabled, set_detect_anomaly
 from weft.errors import ArgumentError, DataError
 from weft.ops.warning import warn
@@ -138,15 +139,10 @@ class Runs(Journal):
             save(snapshot(self, bool(weights_only) or self.fit_loop is None), path)
         self.strategy.barrier("save_checkpoint")
 
-    @property
-    def is_global_zero(self) -> bool:
-        """Whether this process writes files and prints."""
-        return self.strategy.is_global_zero
-
-    @property
-    def received_sigterm(self) -> bool:
-        """Whether SIGTERM came in this run."""
-        return self.interruption.terminates
+    is_global_zero = Reads[bool](
+        "strategy.is_global_zero", "Whether this process writes files and prints."
+    )
+    received_sigterm = Reads[bool]("interruption.terminates", "Whether SIGTERM came in this run.")
 
     # -- all runs
 

@@ -1,4 +1,4 @@
-# ruff: noqa: D102, PLC0415 - PyTorch, or what stands for it, is imported by the program
+# ruff: noqa: D102
 """The same random numbers and initial weights under two frameworks, and the losses of a program.
 
 `MADE_VALUES` names a folder: the first run writes the parameters of each optimizer when it is made,
@@ -7,7 +7,6 @@ and begin anew when an optimizer is made.
 """
 
 import atexit
-import builtins
 import functools
 import json
 import os
@@ -15,6 +14,7 @@ import random
 from pathlib import Path
 
 import numpy as np
+from imported import when_imported
 
 FOLDER = Path(os.environ["MADE_VALUES"])
 FIRST = not (FOLDER / "losses-torch.json").exists()
@@ -168,28 +168,11 @@ class Same:
         atexit.register(lambda: LOSSES.write_text(json.dumps(self.losses)))
 
 
-def wait():
+def begin(torch):
     """Begin when the program has imported PyTorch."""
-    imported, depth = builtins.__import__, [0]
-
-    @functools.wraps(imported)
-    def load(name, *args, **options):
-        depth[0] += 1
-        try:
-            return imported(name, *args, **options)
-        finally:
-            depth[0] -= 1
-            if depth[0] == 0 and name.partition(".")[0] == "torch":
-                builtins.__import__ = imported
-                import torch
-                import torch.distributions
-                import torch.utils.data
-
-                same = Same(torch)
-                same.replace_random()
-                same.watch()
-
-    builtins.__import__ = load
+    same = Same(torch)
+    same.replace_random()
+    same.watch()
 
 
-wait()
+when_imported(begin)

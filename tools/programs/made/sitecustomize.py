@@ -162,5 +162,7 @@ if os.environ.get("MADE_OLD_NUMPY"):  # names that NumPy had when these programs
     numpy.array = array
 if os.environ.get("MADE_COMPAT"):
     sys.meta_path.insert(0, Compat())
-if "MADE_VALUES" in os.environ and "multiprocessing" not in " ".join(sys.orig_argv):
-    importlib.import_module("same_values")
+if "multiprocessing" not in " ".join(sys.orig_argv):
+    for asked, module in {"MADE_VALUES": "same_values", "MADE_STEPS": "timed_steps"}.items():
+        if asked in os.environ:
+            importlib.import_module(module)

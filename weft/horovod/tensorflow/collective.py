@@ -10,6 +10,7 @@ import numpy as np
 from weft import ops
 from weft.collectives.objects import all_gather_object, broadcast_object_list
 from weft.collectives.reduce_op import ReduceOp
+from weft.documentation import arguments_of
 from weft.eager.tensor.handle import Handle
 from weft.errors import ArgumentError
 from weft.func.tree import map_structure
@@ -249,18 +250,12 @@ def broadcast_object(
     return map_structure(_plain, objects[0])
 
 
+@arguments_of(broadcast_object)
 def broadcast_object_fn(
     root_rank: int = 0, session: Any = None, name: str | None = None,
     process_set: ProcessSet = global_process_set,
 ) -> Callable[[Any], Any]:  # fmt: skip
-    """`broadcast_object` as a function of the object.
-
-    Args:
-        root_rank: the rank in the job that sends.
-        session: ignored.
-        name: ignored.
-        process_set: the ranks that take part.
-    """
+    """`broadcast_object` as a function of the object."""
     return lambda obj: broadcast_object(obj, root_rank, session, name, process_set)
 
 

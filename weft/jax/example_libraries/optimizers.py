@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from weft.eager.tensor.dispatch import recorded
 from weft.jax import numpy as _numpy
+from weft.jax.array import Array, of_number
+from weft.jax.lax.elementwise import rsqrt
 from weft.jax.transform import arrays
 from weft.jax.tree_util import (
     register_pytree_node,
@@ -17,7 +19,7 @@ from weft.jax.tree_util import (
     tree_unflatten,
 )
 from weft.ops.optimizer import adam as rules
-from weft.ops.optimizer import descent, root
+from weft.ops.optimizer import descent, root, schedule
 from weft.ops.optimizer.rule import Rule
 
 jnp: Any = _numpy
@@ -28,6 +30,8 @@ __all__ = [
     "momentum", "nesterov", "optimizer", "pack_optimizer_state", "piecewise_constant",
     "polynomial_decay", "rmsprop", "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
 ]  # fmt: skip
+
+_bias_at = recorded(rules.bias)
 
 Params = Any
 Step = Any
@@ -104,28 +108,36 @@ def constant(step_size: Any) -> Schedule:
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
     """`step_size * decay_rate ** (i / decay_steps)`."""
-    return lambda i: step_size * decay_rate ** (i / decay_steps)
+    return _schedule(
+        schedule.exponential_decay, step_size, decay_steps, decay_rate, staircase=False
+    )
 
 
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
     """`step_size / (1 + decay_rate * i / decay_steps)`, in stairs if told."""
-    if staircase:
-        return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
-    return lambda i: step_size / (1 + decay_rate * i / decay_steps)
+    options = {"staircase": bool(staircase)}
+    return _schedule(schedule.inverse_time_decay, step_size, decay_steps, decay_rate, **options)
 
 
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
 ) -> Schedule:
     """From one step size to another within some steps."""
+    numbers = (step_size, decay_steps, final_step_size, power)
+    return _schedule(schedule.polynomial_decay, *numbers, cycle=False)
 
-    def schedule(i: Any) -> Any:
-        done = 1 - jnp.minimum(i, decay_steps) / decay_steps
-        return final_step_size + (step_size - final_step_size) * done**power
 
-    return schedule
+def _schedule(rule: Callable[..., Any], rate: Any, *numbers: Any, **options: Any) -> Schedule:
+    """A schedule by a rule of (rate, step, numbers)."""
+    of = recorded(rule)
+
+    def scheduled(i: Any) -> Any:
+        like = i if isinstance(i, Array) else of_number(0.0)
+        return of.on(like, *[jnp.asarray(x, float) for x in (rate, i, *numbers)], **options)
+
+    return scheduled
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
@@ -189,6 +201,11 @@ def _by(rule: Rule, slots: int, rates: Callable[[Any], dict[str, Any]], **flags:
     return _zeros(slots), update, _first
 
 
+def _bias(beta: float, i: Any) -> Any:
+    """What a running mean has of the true one after step `i`."""
+    return _bias_at(jnp.asarray(beta, float), jnp.asarray(i, float) + 1)
+
+
 @optimizer
 def momentum(step_size: Any, mass: Any) -> Any:
     """Gradient descent with momentum."""
@@ -207,15 +224,8 @@ def nesterov(step_size: Any, mass: Any) -> Any:
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
     """AdaGrad with momentum (Duchi et al., 2011)."""
     rate = make_schedule(step_size)
-
-    def update(i: Any, g: Any, state: Any) -> Any:
-        x, total, moved = state
-        total = total + jnp.square(g)
-        scale = jnp.where(total > 0, 1 / jnp.sqrt(jnp.where(total > 0, total, 1)), 0.0)
-        moved = (1 - momentum) * (g * scale) + momentum * moved
-        return x - rate(i) * moved, total, moved
-
-    return _zeros(2), update, _first
+    mean = {"momentum": momentum, "rest": 1 - momentum}
+    return _by(root.adagrad_momentum, 2, lambda i: {"lr": rate(i), **mean})
 
 
 @optimizer
@@ -248,9 +258,9 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     rate = make_schedule(step_size)
 
     def rates(i: Any) -> dict[str, Any]:
-        part1, part2 = (1 - b ** (jnp.asarray(i, float) + 1) for b in (b1, b2))
         means = {"beta1": b1, "rest1": 1 - b1, "beta2": b2, "rest2": 1 - b2}
-        return {"step": rate(i) / part1, "scale": part2**-0.5, "eps": eps, **means}
+        step = rate(i) / _bias(b1, i)
+        return {"step": step, "scale": rsqrt(_bias(b2, i)), "eps": eps, **means}
 
     return _by(rules.adam, 2, rates)
 
@@ -261,8 +271,13 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     rate = make_schedule(step_size)
 
     def rates(i: Any) -> dict[str, Any]:
-        step = rate(i) / (1 - b1 ** (jnp.asarray(i, float) + 1))
-        return {"step": step, "beta1": b1, "rest1": 1 - b1, "beta2": b2, "eps": eps}
+        return {
+            "step": rate(i) / _bias(b1, i),
+            "beta1": b1,
+            "rest1": 1 - b1,
+            "beta2": b2,
+            "eps": eps,
+        }
 
     return _by(rules.adamax, 2, rates, eps_in_largest=False)
 
@@ -272,8 +287,8 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     """SM3 (Anil et al., "Memory-Efficient Adaptive Optimization", 2019)."""
     rate = make_schedule(step_size)
 
-    def lifted(row: Any, rank: int, axis: int) -> Any:
-        return row.reshape(tuple([-1 if i == axis else 1 for i in range(rank)]))
+    mean = {"momentum": momentum, "rest": 1 - momentum}
+    rule = functools.cache(lambda slots: _by(root.sm3, slots, lambda i: {"lr": rate(i), **mean})[1])
 
     def init(x0: Any) -> Any:
         rows = [jnp.zeros(n, x0.dtype) for n in x0.shape]
@@ -281,12 +296,8 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 
     def update(i: Any, g: Any, state: Any) -> Any:
         x, moved, rows = state
-        least = functools.reduce(jnp.minimum, [lifted(r, x.ndim, a) for a, r in enumerate(rows)])
-        total = least + jnp.square(g)
-        scale = jnp.where(total > 0, 1 / jnp.sqrt(jnp.where(total > 0, total, 1)), 0.0)
-        moved = (1 - momentum) * (g * scale) + momentum * moved
-        kept = [jnp.max(total, tuple([b for b in range(x.ndim) if b != a])) for a in range(x.ndim)]
-        return x - rate(i) * moved, moved, tuple(kept)
+        x, moved, *rows = rule(1 + len(rows))(i, g, (x, moved, *rows))
+        return x, moved, tuple(rows)
 
     return init, update, _first
 

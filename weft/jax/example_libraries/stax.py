@@ -167,11 +167,9 @@ def _pooling(reducer: Callable[..., Any], start: float, mean: bool = False) -> C
         def init_fun(rng: Any, input_shape: Any) -> Any:
             known = tuple([1 if n in (-1, None) else n for n in input_shape])
             pads = padtype_to_pads(known, window, pace, padding)
-            rows = zip(known, window, pace, pads, input_shape, strict=True)
-            shape = [
-                given if k == 1 and s == 1 else (n + a + b - k) // s + 1
-                for n, k, s, (a, b), given in rows
-            ]
+            whole = [n + low + high for n, (low, high) in zip(known, pads, strict=True)]
+            rows = zip(whole, window, pace, input_shape, strict=True)
+            shape = [n if k == s == 1 else (size - k) // s + 1 for size, k, s, n in rows]
             return tuple(shape), ()
 
         def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:

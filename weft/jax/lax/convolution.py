@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from weft.eager.tensor.dispatch import call
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array
 from weft.jax.config import without_effect
-from weft.jax.lax.structure import pad, rev
+from weft.jax.lax.structure import rev
 from weft.jax.numpy.kind import promoted
-from weft.ops.declaration import REGISTRY
+from weft.ops.convolution import correlation
 
 jnp: Any = _numpy
 
@@ -21,7 +21,7 @@ __all__ = [
     "conv_transpose", "conv_with_general_padding", "padtype_to_pads",
 ]  # fmt: skip
 
-_CONV: Final = REGISTRY["conv"]
+_correlate: Final = recorded(correlation.correlate_spread)
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -82,6 +82,11 @@ def padtype_to_pads(
     return found
 
 
+def spans(sizes: Sequence[int], apart: Sequence[int]) -> list[int]:
+    """Sizes with elements this far apart."""
+    return [(n - 1) * d + 1 if n else 0 for n, d in zip(sizes, apart, strict=True)]
+
+
 def conv_general_dilated(
     lhs: Any, rhs: Any, window_strides: Sequence[int], padding: Any, lhs_dilation: Any = None,
     rhs_dilation: Any = None, dimension_numbers: Any = None, feature_group_count: int = 1,
@@ -109,16 +114,10 @@ def conv_general_dilated(
     x = jnp.transpose(x, (spec.lhs_spec[0], *spec.lhs_spec[2:], spec.lhs_spec[1]))
     w = jnp.transpose(w, (*spec.rhs_spec[2:], spec.rhs_spec[1], spec.rhs_spec[0]))
     apart = (1,) * rank if lhs_dilation is None else tuple(lhs_dilation)
-    if any([d != 1 for d in apart]):
-        x = pad(x, 0, [(0, 0, 0), *[(0, 0, d - 1) for d in apart], (0, 0, 0)])
-    window = [(k - 1) * d + 1 for k, d in zip(w.shape[:rank], spread, strict=True)]
-    pads = padtype_to_pads(x.shape[1:-1], window, steps, padding)
-    if any([p < 0 for pair in pads for p in pair]):
-        x = pad(x, 0, [(0, 0, 0), *[(min(a, 0), min(b, 0), 0) for a, b in pads], (0, 0, 0)])
-        pads = [(max(a, 0), max(b, 0)) for a, b in pads]
-    y = call(
-        _CONV, x, w, strides=steps, padding=tuple(pads), dilation=spread,
-        groups=feature_group_count,
+    seen = spans(x.shape[1:-1], apart), spans(w.shape[:rank], spread)
+    y = _correlate(
+        x, w, strides=steps, padding=tuple(padtype_to_pads(*seen, steps, padding)), apart=apart,
+        dilation=spread, groups=feature_group_count,
     )  # fmt: skip
     order = [spec.out_spec.index(i) for i in range(rank + 2)]
     places = (0, rank + 1, *range(1, rank + 1))
@@ -161,8 +160,7 @@ def conv_transpose(
     spread = (1,) * rank if rhs_dilation is None else tuple(rhs_dilation)
     sizes = [jnp.shape(rhs)[a] for a in spec.rhs_spec[2:]]
     if isinstance(padding, str):
-        whole = [(k - 1) * d + 1 for k, d in zip(sizes, spread, strict=True)]
-        pairs = zip(whole, strides, strict=True)
+        pairs = zip(spans(sizes, spread), strides, strict=True)
         padding = [_transposed_pads(k, s, padding.upper()) for k, s in pairs]
     if transpose_kernel:
         rhs = rev(rhs, spec.rhs_spec[2:])

@@ -10,12 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.functions import api
-from weft.eager.tensor.dispatch import call
+from weft.eager.tensor.dispatch import call, recorded
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, jaxed, strong
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
+from weft.ops.elementwise import combination
 from weft.scipy import special as scipy_special
 
 jnp: Any = _numpy
@@ -51,6 +52,7 @@ for _name, _other in _NUMPY.items():
 for _name, _other in _SPECIAL.items():
     globals()[_name] = jaxed(getattr(scipy_special, _other))
 __all__ += [*_NUMPY, *_SPECIAL]
+_round_away: Final = recorded(combination.round_away)
 
 
 def _operation(name: str) -> Callable[..., Any]:
@@ -80,7 +82,7 @@ def round(x: Any, rounding_method: Any = 0) -> Array:
     """The nearest whole numbers; halves away from zero, or to even."""
     even = getattr(rounding_method, "value", rounding_method) == 1
     x = strong(as_array(x))
-    return jnp.round(x) if even else jnp.sign(x) * jnp.floor(jnp.abs(x) + 0.5)
+    return jnp.round(x) if even else given(_round_away(x))
 
 
 def clamp(min: Any, x: Any, max: Any) -> Array:

@@ -8,13 +8,14 @@ from enum import Enum
 from typing import Any, Final
 
 from weft.eager.functions import api
-from weft.eager.tensor.dispatch import call
+from weft.eager.tensor.dispatch import call, recorded
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.config import without_effect
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
+from weft.ops.shape.padding import framed
 
 jnp: Any = _numpy
 
@@ -137,28 +138,11 @@ def rev(operand: Any, dimensions: Any) -> Array:
 
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Array:
     """A frame of a value, negative sizes crop; and the value between elements."""
-    x, value = promoted(operand, padding_value)
-    for axis, (low, high, inner) in enumerate(padding_config):
-        n = x.shape[axis]
-        if inner and n:
-            wide = jnp.stack([x] + [jnp.broadcast_to(value, x.shape)] * inner, axis + 1)
-            x = wide.reshape((*x.shape[:axis], n * (inner + 1), *x.shape[axis + 1 :]))
-            x = _cut(x, axis, 0, x.shape[axis] - inner)
-        if low < 0 or high < 0:
-            x = _cut(x, axis, max(-low, 0), x.shape[axis] - max(-high, 0))
-        frame = [(max(low, 0), max(high, 0)) if i == axis else (0, 0) for i in range(x.ndim)]
-        if any(frame[axis]):
-            parts = [jnp.broadcast_to(value, _size(x, axis, n)) for n in frame[axis]]
-            x = jnp.concatenate([parts[0], x, parts[1]], axis)
-    return x
+    config = tuple([tuple(map(int, row)) for row in padding_config])
+    return given(_framed(*promoted(operand, padding_value), config=config))
 
 
-def _size(x: Any, axis: int, n: int) -> tuple[int, ...]:
-    return (*x.shape[:axis], n, *x.shape[axis + 1 :])
-
-
-def _cut(x: Any, axis: int, low: int, high: int) -> Any:
-    return x[tuple([slice(low, high) if i == axis else slice(None) for i in range(x.ndim)])]
+_framed = recorded(framed)
 
 
 # Products

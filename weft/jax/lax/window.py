@@ -8,25 +8,26 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.eager.tensor.dispatch import call
+from weft.eager.tensor.dispatch import recorded
 from weft.jax import numpy as _numpy
-from weft.jax.array import Array, as_array, strong
+from weft.jax.array import Array, as_array, given, strong
 from weft.jax.lax import elementwise as _elementwise
-from weft.jax.lax.convolution import padtype_to_pads
+from weft.jax.lax.convolution import padtype_to_pads, spans
 from weft.jax.lax.slicing import slice
 from weft.jax.lax.structure import pad
-from weft.ops.declaration import REGISTRY
+from weft.ops.pooling import any_axes
 
 jnp: Any = _numpy
 elementwise: Any = _elementwise
 
 __all__ = ["reduce_window"]
 
-_MAX: Final = REGISTRY["max_pool"]
-_MEAN: Final = REGISTRY["avg_pool"]
-_LARGEST: Final = (elementwise.max, jnp.maximum)
-_SMALLEST: Final = (elementwise.min, jnp.minimum)
-_TOTAL: Final = (elementwise.add, jnp.add, operator.add)
+_KINDS: Final = {
+    "max": ((elementwise.max, jnp.maximum), -np.inf),
+    "min": ((elementwise.min, jnp.minimum), np.inf),
+    "sum": ((elementwise.add, jnp.add, operator.add), 0.0),
+}
+_pooled: Final = recorded(any_axes.pooled)
 
 
 def reduce_window(
@@ -47,18 +48,18 @@ def reduce_window(
     spread = (1,) * rank if window_dilation is None else tuple(window_dilation)
     if base_dilation is not None and any([d != 1 for d in base_dilation]):
         x = pad(x, init_value, [(0, 0, d - 1) for d in base_dilation])
-    extents = [(k - 1) * d + 1 for k, d in zip(window, spread, strict=True)]
-    pads = padtype_to_pads(x.shape, extents, steps, padding)
-    plain = x.dtype.is_floating and spread == (1,) * rank and _is_number(init_value)
+    pads = padtype_to_pads(x.shape, spans(window, spread), steps, padding)
     axes = [i for i in range(rank) if window[i] != 1 or steps[i] != 1 or pads[i] != (0, 0)]
+    plain = x.dtype.is_floating and spread == (1,) * rank and _is_number(init_value)
     if plain and 1 <= len(axes) <= 3:
         start = float(np.asarray(init_value))
-        if computation in _LARGEST and start == -np.inf:
-            return _pooled(x, axes, window, steps, pads, largest=True)
-        if computation in _SMALLEST and start == np.inf:
-            return -_pooled(-x, axes, window, steps, pads, largest=True)
-        if computation in _TOTAL and start == 0:
-            return _pooled(x, axes, window, steps, pads, largest=False)
+        kinds = [
+            k for k, (functions, n) in _KINDS.items() if computation in functions and start == n
+        ]
+        if kinds:
+            rows = [tuple([row[i] for i in axes]) for row in (window, steps, pads)]
+            options = dict(zip(("window", "strides", "padding"), rows, strict=True))
+            return given(_pooled(x, axes=tuple(axes), kind=kinds[0], **options))
     return _combined(x, init_value, computation, window, steps, pads, spread)
 
 
@@ -68,40 +69,17 @@ def _is_number(x: Any) -> bool:
     )
 
 
-def _pooled(
-    x: Any, axes: Sequence[int], window: Any, steps: Any, pads: Any, largest: bool
-) -> Array:
-    """By a pooling kernel, which takes the batch first and features last."""
-    rest = [i for i in range(x.ndim) if i not in axes]
-    last = rest.pop() if rest else None
-    lead = [x.shape[i] for i in rest]
-    moved = jnp.transpose(x, (*rest, *axes, *([] if last is None else [last])))
-    features = 1 if last is None else x.shape[last]
-    image = moved.reshape((-1 if lead else 1, *[x.shape[i] for i in axes], features))
-    options: dict[str, Any] = {
-        "window": tuple([window[i] for i in axes]), "strides": tuple([steps[i] for i in axes]),
-        "padding": tuple([pads[i] for i in axes]),
-    }  # fmt: skip
-    if largest:
-        y = call(_MAX, image, **options)
-    else:
-        y = call(_MEAN, image, **options) * float(np.prod(options["window"]))
-    y = y.reshape((*lead, *y.shape[1:-1], *([] if last is None else [features])))
-    order = [*rest, *axes, *([] if last is None else [last])]
-    return jnp.transpose(y, tuple([order.index(i) for i in range(x.ndim)]))
-
-
 def _combined(
-    x: Any, start: Any, computation: Callable[..., Any], window: Any, steps: Any, pads: Any,
-    spread: Any,
+    x: Any, start: Any, computation: Callable[..., Any], window: Sequence[int],
+    steps: Sequence[int], pads: Any, spread: Sequence[int],
 ) -> Array:  # fmt: skip
     """Any function: one call for each element of a window."""
     x = pad(x, start, [(a, b, 0) for a, b in pads])
-    rows = zip(x.shape, window, steps, spread, strict=True)
-    counts = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in rows]
+    seen = zip(x.shape, spans(window, spread), steps, strict=True)
+    counts = [(n - extent) // s + 1 for n, extent, s in seen]
     found = jnp.broadcast_to(jnp.asarray(start, x.dtype), tuple(counts))
     for tap in np.ndindex(*window):
         begin = [t * d for t, d in zip(tap, spread, strict=True)]
-        end = [b + (c - 1) * s + 1 for b, c, s in zip(begin, counts, steps, strict=True)]
-        found = computation(found, slice(x, begin, end, steps))
+        reach = zip(begin, spans(counts, steps), strict=True)
+        found = computation(found, slice(x, begin, [b + n for b, n in reach], steps))
     return found

@@ -11,6 +11,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.config import refuse_given
+from weft.jax.numpy.kind import promoted
 from weft.nn import functional as F
 from weft.ops.elementwise import jax_activation as formula
 
@@ -140,10 +141,10 @@ def logsumexp(
     if where is not None:
         x = jnp.where(where, x, -jnp.inf)
     axes = _axes(axis, x.ndim)
-    if b is None:
-        found = given(api.logsumexp(x, axes, keepdims)) if x.ndim else x
-        return (found, jnp.sign(jnp.exp(found))) if return_sign else found
-    found, sign = _weighted(x, jnp.broadcast_to(_floats(b), x.shape), axes=axes)
+    if b is None and not return_sign:
+        return given(api.logsumexp(x, axes, keepdims)) if x.ndim else x
+    weights = jnp.ones_like(x) if b is None else jnp.broadcast_to(_floats(b), x.shape)
+    found, sign = _weighted(x, weights, axes=axes)
     if not keepdims:
         found, sign = (jnp.squeeze(v, axes) for v in (found, sign))
     return (found, sign) if return_sign else jnp.where(sign < 0, jnp.nan, found)
@@ -167,7 +168,10 @@ def standardize(
     x = _floats(x)
     center = jnp.mean(x, axis, keepdims=True, where=where) if mean is None else mean
     spread = jnp.var(x, axis, keepdims=True, where=where) if variance is None else variance
-    return (x - center) / jnp.sqrt(spread + epsilon)
+    return _standardized(*promoted(x, center, spread), epsilon=float(epsilon))
+
+
+_standardized = recorded(formula.standardized)
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
@@ -188,15 +192,12 @@ def dot_product_attention(
         "dot_product_attention", **{k: v for k, v in options.items() if k != "implementation"}
     )
     q, k, v = (jnp.swapaxes(_floats(x), -3, -2) for x in (query, key, value))
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    if k.shape[-3] != q.shape[-3]:
-        k, v = (jnp.repeat(x, q.shape[-3] // k.shape[-3], -3) for x in (k, v))
-    scores = jnp.matmul(q, jnp.swapaxes(k, -1, -2)) * factor
-    if bias is not None:
-        scores = scores + bias
-    if is_causal:
-        causal = jnp.tril(jnp.ones(scores.shape[-2:], bool))
-        mask = causal if mask is None else mask & causal
-    if mask is not None:
-        scores = jnp.where(mask, scores, jnp.finfo(scores.dtype).min)
-    return jnp.swapaxes(jnp.matmul(softmax(scores), v), -3, -2)
+    if is_causal and (mask is not None or bias is not None):
+        causal = jnp.tril(jnp.ones((q.shape[-2], k.shape[-2]), bool))
+        mask, is_causal = causal if mask is None else mask & causal, False
+    if mask is not None:  # rows that see nothing are means of all values
+        hidden = jnp.finfo(q.dtype).min * 0.7
+        bias = jnp.where(mask, jnp.asarray(0 if bias is None else bias, q.dtype), hidden)
+    options = {"scale": scale, "is_causal": is_causal, "enable_gqa": True}
+    found = F.scaled_dot_product_attention(q, k, v, bias, **options)
+    return jnp.swapaxes(given(found), -3, -2)

@@ -10,6 +10,7 @@ from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax import random
 from weft.jax.config import without_effect
+from weft.ops.random import scaling
 
 jnp: Any = _numpy
 
@@ -73,17 +74,8 @@ def _fans(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor. "
             "Must be at least 2D."
         )
-
-    def total(axes: Any) -> int:
-        return math.prod([shape[a] for a in ((axes,) if isinstance(axes, int) else axes)])
-
-    fan_in, fan_out = total(in_axis), total(out_axis)
-    field = math.prod(shape) / fan_in / fan_out / total(batch_axis)
-    return fan_in * field, fan_out * field
-
-
-# The deviation of a normal distribution that is truncated at 2
-_TRUNCATED = 0.87962566103423978
+    sides = [(a,) if isinstance(a, int) else a for a in (in_axis, out_axis, batch_axis)]
+    return scaling.fans(shape, *sides)
 
 
 def variance_scaling(
@@ -100,24 +92,15 @@ def variance_scaling(
 
     def init(key: Any, shape: Any, dtype: Any = usual, out_sharding: Any = None) -> Any:
         fan_in, fan_out = _fans(tuple(shape), in_axis, out_axis, batch_axis)
-        counts = {
-            "fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2,
-            "fan_geo_avg": (fan_in * fan_out) ** 0.5,
-        }  # fmt: skip
-        if mode not in counts:
-            raise ArgumentError.here(f"invalid mode for variance scaling initializer: {mode}")
         kind = jnp.zeros((), dtype).dtype
-        variance = jnp.array(scale / counts[mode], kind)
+        spread = scaling.deviation(scale, mode, distribution, fan_in, fan_out, kind)
         if distribution == "truncated_normal":
-            stddev = jnp.sqrt(variance) / jnp.array(_TRUNCATED, kind)
-            return random.truncated_normal(key, -2, 2, shape, kind) * stddev
-        if distribution == "normal":
-            return random.normal(key, shape, kind) * jnp.sqrt(variance)
-        if distribution == "uniform":
-            return random.uniform(key, shape, kind, -1) * jnp.sqrt(3 * variance)
-        raise ArgumentError.here(
-            f"invalid distribution for variance scaling initializer: {distribution}"
-        )
+            drawn = random.truncated_normal(key, -2, 2, shape, kind)
+        elif distribution == "normal":
+            drawn = random.normal(key, shape, kind)
+        else:
+            drawn = random.uniform(key, shape, kind, -1)
+        return drawn * spread
 
     return init
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 import weft.numpy as _plain
+from weft.eager.tensor.dispatch import recorded
 from weft.jax.array import Array, given, of_array, taken
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, floating_of, public, values_of, where_of
+from weft.jax.numpy.common import array_of, floating_of, public, values_of
+from weft.ops.signal import phase
 
 plain: Any = _plain
 
@@ -108,11 +110,9 @@ def put_along_axis(
 @public
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: float = 2 * math.pi) -> Array:
     """Phases without jumps of more than half a period."""
-    x = plain.moveaxis(floating_of(p), axis, -1)
-    steps = x[..., 1:] - x[..., :-1]
-    half = period / 2
-    wrapped = (steps + half) % period - half
-    wrapped = where_of((wrapped == -half) & (steps > 0), half, wrapped)
-    fix = where_of(plain.abs(steps) < (half if discont is None else discont), 0, wrapped - steps)
-    total = plain.pad(plain.cumsum(fix, axis=-1), [(0, 0)] * (x.ndim - 1) + [(1, 0)])
-    return given(plain.moveaxis(x + total, -1, axis))
+    x = floating_of(p)
+    jump = float(period / 2 if discont is None else discont)
+    return given(_unwrap(x, axis=axis % x.ndim, period=float(period), jump=jump))
+
+
+_unwrap = recorded(phase.unwrap)

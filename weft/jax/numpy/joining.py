@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 
 import weft.numpy as _plain
+from weft.eager.tensor.dispatch import recorded
 from weft.jax.array import Array, as_array, given, jaxed
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, public, values_of, where_of
-from weft.jax.numpy.mapping import unravel_index
 from weft.jax.numpy.reduction import all
+from weft.ops.indexing import search
+from weft.ops.special import real
 
 plain: Any = _plain
 
 __all__: list[str] = []
+
+_found = recorded(search.first_nonzero, differentiable=False)
+_same = recorded(real.isclose, differentiable=False)
 
 # Choices
 
@@ -50,21 +55,9 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     x = array_of(a)
     if size is None:
         return given(plain.nonzero(x))
-    flat = plain.ravel(x) != 0
-    rank = plain.cumsum(flat) - 1
-    n = x.size
-    places = plain.where(flat, rank, size)
-    order = creation.full((int(size) + 1,), n, int).at[places].set(creation.arange(n), mode="clip")
-    order = order[: int(size)]
-    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * x.ndim
-    parts = unravel_index(plain.minimum(order, _larger(n - 1, 0)), x.shape)
-    pairs = zip(parts, fills, strict=True)
-    return tuple([where_of(order < n, p, 0 if f is None else f) for p, f in pairs])
-
-
-def _larger(a: int, b: int) -> int:
-    """The larger of two sizes."""
-    return a if a > b else b
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * x.ndim
+    found = given(_found(x, size=int(size), fills=tuple([int(f or 0) for f in fills])))
+    return found if isinstance(found, tuple) else (found,)
 
 
 @public
@@ -222,11 +215,10 @@ def squeeze(a: Any, axis: Any = None) -> Array:
 @public
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether two arrays have the same shape and elements."""
-    x, y = array_of(a1), array_of(a2)
+    x, y = dtype_promoted(a1, a2)
     if x.shape != y.shape:
         return creation.array(False)
-    same = x == y
-    return all(same | (plain.isnan(x) & plain.isnan(y)) if equal_nan else same)
+    return all(_same(x, y, rtol=0.0, atol=0.0, equal_nan=equal_nan))
 
 
 @public

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import weft.numpy as _plain
 from weft import special
 from weft.eager.functions.elementwise import integer
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
 from weft.func.vmap import vmap
 from weft.jax.array import Array, given, jaxed, of_array
@@ -20,6 +20,7 @@ from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
 from weft.jax.numpy.reduction import all
+from weft.ops.indexing import search
 
 plain: Any = _plain
 
@@ -119,24 +120,25 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     """The index along each axis for positions in a flattened shape."""
     x = array_of(indices)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
-    strides = [math.prod(dims[i + 1 :]) for i in range(len(dims))]
-    return tuple([(x // s) % n for s, n in zip(strides, dims, strict=True)])
+    found = given(_unraveled(x, sizes=tuple(map(int, dims))))
+    return found if isinstance(found, tuple) else (found,)
 
 
 @public
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Array:
     """Positions in a flattened shape for an index along each axis."""
-    sizes = tuple(dims) if order == "C" else tuple(dims)[::-1]
-    parts = [array_of(p) for p in multi_index]
+    sizes = tuple(map(int, dims)) if order == "C" else tuple(map(int, dims))[::-1]
+    parts = dtype_promoted(*multi_index)
     parts = parts if order == "C" else parts[::-1]
     if mode == "clip":
         parts = [plain.clip(p, 0, n - 1) for p, n in zip(parts, sizes, strict=True)]
     elif mode == "wrap":
         parts = [p % n for p, n in zip(parts, sizes, strict=True)]
-    found = parts[0]
-    for p, n in zip(parts[1:], sizes[1:], strict=True):
-        found = found * n + p
-    return found
+    return given(_raveled(*parts, sizes=sizes))
+
+
+_unraveled = recorded(search.unraveled, differentiable=False)
+_raveled = recorded(search.raveled, differentiable=False)
 
 
 class _Grid:

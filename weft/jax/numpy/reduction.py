@@ -9,14 +9,17 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.eager.functions import api
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, nameless
 from weft.jax.array import Array, as_array, given, jaxed
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, axes_of, floating_of, public, where_of
+from weft.ops.reduction import spread
 
 plain: Any = _plain
 
 __all__: list[str] = []
+_mean_where, _variance_where = map(recorded, (spread.mean_where, spread.variance_where))
 
 # Reductions with `where` and `initial`
 
@@ -66,10 +69,10 @@ amax, amin = max, min
 __all__ += ["all", "amax", "amin", "any", "max", "min", "prod", "sum"]
 
 
-def _spread(name: str) -> Callable[..., Any]:
+def _moment(name: str) -> Callable[..., Any]:
     face = jaxed(getattr(plain, name), True)
 
-    def spread(
+    def moment(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any,
         keepdims: bool = False, where: Any = None, **options: Any,
     ) -> Any:  # fmt: skip
@@ -82,27 +85,25 @@ def _spread(name: str) -> Callable[..., Any]:
         if args:
             options["ddof"] = args[0]
         if where is not None:
-            a = where_of(where, floating_of(a), 0)
-            weights = creation.astype(where, float)
-            count = sum(weights + 0 * a, axis, keepdims=True)
-            mean_ = sum(a * weights, axis, keepdims=True) / count
+            x = floating_of(a)
+            kept = plain.broadcast_to(creation.asarray(where, bool), x.shape)
+            axes = axes_of(axis, x.ndim)
+            chosen = {"axes": axes if isinstance(axes, tuple) else (axes,), "keepdims": keepdims}
             if name == "mean":
-                return mean_ if keepdims else plain.squeeze(mean_, axes_of(axis, mean_.ndim))
-            free = count - options.get("ddof", 0)
-            found = sum(weights * (a - mean_) ** 2, axis, keepdims=keepdims)
-            found = found / (free if keepdims else plain.squeeze(free, axes_of(axis, free.ndim)))
+                return given(_mean_where(x, kept, **chosen))
+            found = given(_variance_where(x, kept, ddof=options.get("ddof", 0), **chosen))
             return found if name == "var" else plain.sqrt(found)
         axis = tuple(axis) if isinstance(axis, list) else axis
         return face(
             a if dtype is None else creation.astype(a, dtype), axis, keepdims=keepdims, **options
         )
 
-    spread.__name__ = spread.__qualname__ = name
-    spread.__doc__ = getattr(plain, name).__doc__
-    return spread
+    moment.__name__ = moment.__qualname__ = name
+    moment.__doc__ = getattr(plain, name).__doc__
+    return moment
 
 
-mean, std, var = (_spread(n) for n in ("mean", "std", "var"))
+mean, std, var = (_moment(n) for n in ("mean", "std", "var"))
 __all__ += ["mean", "std", "var"]
 
 

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 import weft.numpy as _plain
 from weft.eager.functions.reduction import statistic
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
 from weft.jax.array import Array, canonical, given
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, where_of
+from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public
 from weft.jax.numpy.joining import concatenate, matmul
 from weft.numpy import linalg
+from weft.ops.indexing import interpolation
+from weft.ops.linalg import polynomial
+from weft.ops.reduction import covariance
+from weft.scipy import signal
 
 plain: Any = _plain
 
 __all__: list[str] = []
+_MODES: Final = ("full", "same", "valid")
+
+_correlation = recorded(covariance.correlation)
+_histogram, _interpolated = map(recorded, (interpolation.histogram, interpolation.interpolated))
+_value_at, _powers, _unscaled = map(
+    recorded, (polynomial.value_at, polynomial.scaled_powers, polynomial.unscaled)
+)
 
 # Statistics
 
@@ -44,11 +56,7 @@ def cov(
 @public
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
     """Correlations of variables in rows."""
-    c = cov(x, y, rowvar)
-    if not c.ndim:
-        return c / c
-    d = plain.sqrt(plain.diagonal(c))
-    return given(plain.clip(c / d[:, None] / d[None, :], -1, 1))
+    return _correlation(cov(x, y, rowvar))
 
 
 @public
@@ -62,20 +70,8 @@ def histogram(
         edges = creation.linspace(low, high, bins + 1)
     else:
         edges = floating_of(bins)
-    count = edges.shape[0] - 1
-    places = plain.searchsorted(edges, x, side="right") - 1
-    places = plain.where(x == edges[-1], count - 1, places)
-    inside = (x >= edges[0]) & (x <= edges[-1])
-    w = creation.ones_like(x) if weights is None else plain.ravel(floating_of(weights))
-    found = creation.zeros(count + 1, w.dtype).at[plain.where(inside, places, count)].add(w)[:count]
-    if density:
-        found = found / (found.sum() * diff_of(edges))
-    return found, edges
-
-
-def diff_of(x: Any) -> Any:
-    """Differences of neighbors."""
-    return x[1:] - x[:-1]
+    w = None if weights is None else plain.ravel(floating_of(weights))
+    return _histogram(x, edges, w, density=bool(density)), edges
 
 
 @public
@@ -83,22 +79,9 @@ def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Array:
     """Values of a piecewise linear function with the points (xp, fp)."""
-    x, xs, ys = (floating_of(v) for v in (x, xp, fp))
-    if period is not None:
-        x, xs = x % period, xs % period
-        turn = plain.argsort(xs)
-        xs, ys = xs[turn], ys[turn]
-        xs = concatenate([xs[-1:] - period, xs, xs[:1] + period])
-        ys = concatenate([ys[-1:], ys, ys[:1]])
-    i = plain.clip(plain.searchsorted(xs, x, side="right"), 1, xs.shape[0] - 1)
-    x0, x1, y0, y1 = xs[i - 1], xs[i], ys[i - 1], ys[i]
-    step = x1 - x0
-    safe = where_of(step == 0, 1, step)
-    found = where_of(step == 0, y0, y0 + (x - x0) / safe * (y1 - y0))
-    if period is not None:
-        return found
-    found = where_of(x < xs[0], ys[0] if left is None else left, found)
-    return where_of(x > xs[-1], ys[-1] if right is None else right, found)
+    x, xs, ys = dtype_promoted(*map(floating_of, (x, xp, fp)))
+    rest = [None if v is None else creation.asarray(v, x.dtype) for v in (left, right, period)]
+    return given(_interpolated(x, xs, ys, *rest))
 
 
 @public
@@ -120,23 +103,19 @@ def correlate(
 
 def _convolved(a: Any, v: Any, mode: str, turned: bool, precision: Any, dtype: Any) -> Any:
     without_effect("convolve", precision=precision)
+    if mode not in _MODES:
+        raise ArgumentError.here(f"convolve: expected mode full, same or valid, got {mode!r}")
     x, w = dtype_promoted(a, v)
-    kind = x.dtype if dtype is None else canonical(dtype)
-    x, w = floating_of(x), floating_of(w)
-    w = w if turned else w[::-1]
+    if not (len(x) and len(w)):
+        shapes = f"{tuple(x.shape)} and {tuple(w.shape)}"
+        raise ArgumentError.here(f"convolve: inputs cannot be empty, got shapes {shapes}")
+    x, w = floating_of(x), floating_of(w if turned else plain.conj(w))
+    back = not turned and len(x) < len(w)
     if len(x) < len(w):
         x, w = w, x
-    n = len(w)
-    pads = {"full": (n - 1, n - 1), "same": (n // 2, n - 1 - n // 2), "valid": (0, 0)}
-    if mode not in pads:
-        raise ArgumentError.here(f"convolve: expected mode full, same or valid, got {mode!r}")
-    low, high = pads[mode]
-    if mode == "same":
-        low, high = n - 1 - (n - 1) // 2, (n - 1) // 2
-    whole = plain.pad(x, ((low, high),))
-    rows = np.arange(len(x) + low + high - n + 1)[:, None] + np.arange(n)[None, :]
-    found = given(matmul(plain.take(whole, rows, 0), w[::-1]))
-    return (found if kind.is_inexact else plain.round(found)).astype(kind)
+    found = given(signal.convolve(x, w if turned else w[::-1], mode=mode))
+    found = found[::-1] if back else found
+    return found if dtype is None else found.astype(canonical(dtype))
 
 
 # Polynomials: coefficients from the highest power down
@@ -146,11 +125,7 @@ def _convolved(a: Any, v: Any, mode: str, turned: bool, precision: Any, dtype: A
 def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     """The values of a polynomial."""
     without_effect("polyval", unroll=unroll)
-    c, x = dtype_promoted(p, x)
-    found = creation.zeros_like(x)
-    for i in range(c.shape[0]):
-        found = found * x + c[i]
-    return found
+    return given(_value_at(*dtype_promoted(p, x)))
 
 
 def _padded(a: Any, b: Any) -> Any:
@@ -213,12 +188,6 @@ def polyfit(
     if full or cov:
         raise ArgumentError.here("polyfit: expected full=False and cov=False")
     x, y = floating_of(x), floating_of(y)
-    table = given(plain.stack([x**k for k in range(deg, -1, -1)], -1))
-    if w is not None:
-        table, y = (
-            table * array_of(w)[:, None],
-            y * (array_of(w) if y.ndim == 1 else array_of(w)[:, None]),
-        )
-    scale = plain.sqrt((table * table).sum(0))
-    found = matmul(given(linalg.pinv(table / scale, rcond=rcond)), y)
-    return given(found / (scale if y.ndim == 1 else scale[:, None]))
+    weights = None if w is None else array_of(w).astype(x.dtype)
+    table, y, length = _powers(x, y, weights, degree=deg)
+    return given(_unscaled(matmul(linalg.pinv(table, rcond=rcond), y), length))

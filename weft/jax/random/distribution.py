@@ -26,9 +26,20 @@ from weft.jax.random.draw import (
 from weft.ops.random import threefry, transform
 
 jnp: Any = _numpy
-_rayleigh, _trials, _triangular, _wald = map(
-    recorded, (transform.rayleigh, transform.trials, transform.triangular, transform.wald)
-)
+_rayleigh, _trials, _triangular, _wald, _share, _student, _chi_square, _ratio = map(
+    recorded,
+    (
+        transform.rayleigh, transform.trials, transform.triangular, transform.wald,
+        transform.first_share, transform.student, transform.chi_square, transform.ratio,
+    ),
+)  # fmt: skip
+_maxwell, _signed, _weibull, _generalized, _in_ball, _rotation = map(
+    recorded,
+    (
+        transform.maxwell, transform.signed, transform.weibull, transform.generalized_normal,
+        transform.in_ball, transform.rotation,
+    ),
+)  # fmt: skip
 
 __all__ = [
     "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma",
@@ -74,7 +85,7 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Arra
     a, b = jnp.asarray(a, kind), jnp.asarray(b, kind)
     dims = np.broadcast_shapes(a.shape, b.shape) if shape is None else shape
     logs = [loggamma(k, x, dims, kind) for k, x in zip(split(key), (a, b), strict=True)]
-    return softmax(jnp.stack(logs), 0)[0]
+    return _share(*logs)
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -88,26 +99,30 @@ def t(key: Any, df: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Student's t numbers."""
     df = jnp.asarray(df, floating(dtype, "t"))
     first, second = split(key)
-    n = normal(first, df.shape if shape is None else shape, dtype)
+    n = normal(first, shape or df.shape, dtype)
     half = df / 2
-    return n * jnp.sqrt(half / gamma(second, half, n.shape, dtype))
+    return _student(n, gamma(second, half, n.shape, dtype), half)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Array:
     """Chi-square numbers."""
-    return gamma(key, jnp.asarray(df, floating(dtype, "chisquare")) / 2, shape, dtype) * 2
+    return _chi_square(_halved(key, df, shape, dtype, "chisquare"))
+
+
+def _halved(key: Any, df: Any, shape: Any, dtype: Any, name: str) -> Any:
+    return gamma(key, jnp.asarray(df, floating(dtype, name)) / 2, shape, dtype)
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Array:
     """F numbers."""
     den, num = split(key)
-    top, below = (jnp.asarray(x, floating(dtype, "f")) for x in (dfnum, dfden))
-    return (chisquare(num, top, shape) / top) / (chisquare(den, below, shape) / below)
+    drawn = [_halved(k, x, shape, dtype, "f") for k, x in ((num, dfnum), (den, dfden))]
+    return _ratio(*drawn, *[jnp.asarray(x, drawn[0].dtype) for x in (dfnum, dfden)])
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Maxwell numbers."""
-    return jnp.linalg.norm(normal(key, (*shape_of(shape), 3), dtype), axis=-1)
+    return _maxwell(normal(key, (*shape_of(shape), 3), dtype))
 
 
 def double_sided_maxwell(
@@ -116,15 +131,18 @@ def double_sided_maxwell(
     """Maxwell numbers with random signs."""
     first, second = split(key)
     dims = np.broadcast_shapes(np.shape(loc), np.shape(scale))
-    dims = (shape_of(shape) or dims) + dims
-    return rademacher(second, dims, dtype) * maxwell(first, dims, dtype) * scale + loc
+    dims = (*(shape_of(shape) or dims), *dims)
+    x = maxwell(first, dims, dtype)
+    signs = rademacher(second, dims, x.dtype)
+    return _signed(signs, x, *[jnp.asarray(v, x.dtype) for v in (loc, scale)])
 
 
 def weibull_min(
     key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
 ) -> Array:
     """Weibull numbers."""
-    return jnp.power(exponential(key, shape, dtype), 1.0 / concentration) * scale
+    e = exponential(key, shape, dtype)
+    return _weibull(e, *[jnp.asarray(v, e.dtype) for v in (scale, concentration)])
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Array:
@@ -175,7 +193,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> 
     """Numbers with density exp(-|x|**p)."""
     first, second = split(key)
     g = gamma(first, 1 / p, shape, dtype)
-    return rademacher(second, shape, dtype or float) * g ** (1 / p)
+    return _generalized(rademacher(second, shape, g.dtype), g, jnp.asarray(p, g.dtype))
 
 
 def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Array:
@@ -183,14 +201,14 @@ def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> 
     first, second = split(key)
     g = generalized_normal(first, p, (*shape_of(shape), d), dtype)
     e = exponential(second, shape, dtype)
-    return g / ((jnp.abs(g) ** p).sum(-1) + e)[..., None] ** (1 / p)
+    return _in_ball(g, e, jnp.asarray(p, e.dtype))
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Array:
     """Orthogonal matrices, uniformly distributed."""
     m = n if m is None else m
     q, r = jnp.linalg.qr(normal(key, (*shape_of(shape), max(n, m), min(n, m)), dtype))
-    x = q * jnp.sign(jnp.linalg.diagonal(r))[..., None, :]
+    x = _rotation(q, r)
     return x.mT if n < m else x
 
 

@@ -18,7 +18,7 @@ from weft.jax.array import Array, as_array, canonical, of_array, strong
 from weft.jax.config import without_effect
 from weft.jax.host import values
 from weft.numpy.promotion import finfo, iinfo
-from weft.ops.random import threefry
+from weft.ops.random import threefry, transform
 
 jnp: Any = _numpy
 
@@ -36,6 +36,10 @@ _uniform: Final = recorded(threefry.uniform)
 _integers: Final = recorded(threefry.integers, differentiable=False)
 _bounds: Final = recorded(threefry.truncated_bounds)
 _truncated: Final = recorded(threefry.truncated_normal)
+_complex: Final = recorded(transform.complex_normal)
+_correlated: Final = recorded(transform.correlated)
+_place: Final = recorded(transform.weighted_place, differentiable=False)
+_race: Final = recorded(transform.race, differentiable=False)
 _LIKE: Final = of_array(np.zeros(0, np.float32))
 
 
@@ -178,15 +182,17 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     wide = kind if kind.size >= 4 else as_dtype("int32")
     limits = iinfo(wide)
     beyond = isinstance(maxval, int) and maxval > limits.max
-    ends = [
-        min(max(x, limits.min), limits.max) if isinstance(x, int) else x for x in (minval, maxval)
-    ]
-    low, high = (jnp.asarray(x).astype(wide) for x in ends)
+    low, high = (jnp.asarray(_bounded(x, limits)).astype(wide) for x in (minval, maxval))
     first, second = split(key)
     dims = shape_of(shape)
     words = [_of_width(k, dims, wide.size * 8) for k in (first, second)]
     found = _integers.on(_LIKE, *words, low, high, dtype=wide, beyond=beyond)
     return found.astype(kind)
+
+
+def _bounded(x: Any, limits: Any) -> Any:
+    """A Python number within the limits of a dtype."""
+    return sorted((limits.min, x, limits.max))[1] if isinstance(x, int) else x
 
 
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Array:
@@ -234,15 +240,13 @@ def choice(
         places = randint(key, dims, 0, count)
     elif replace:
         total = jnp.cumsum(jnp.asarray(p))
-        r = total[-1] * (1 - uniform(key, dims, dtype=total.dtype))
-        places = jnp.searchsorted(total, r)
+        places = _place.on(_LIKE, total, uniform(key, dims, dtype=total.dtype))
     else:
-        places = jnp.argsort(-gumbel(key, (count,)) - jnp.log(jnp.asarray(p)))[:draws]
+        places = jnp.argsort(_race.on(_LIKE, gumbel(key, (count,)), jnp.asarray(p, float)))[:draws]
     if whole:
         return places.reshape(dims)
     found = jnp.take(as_array(a), places, axis)
-    rest = found.shape[:axis] + dims + found.shape[axis + places.ndim :]
-    return found.reshape(rest)
+    return found.reshape((*found.shape[:axis], *dims, *found.shape[axis + places.ndim :]))
 
 
 # Distributions of one uniform number
@@ -287,8 +291,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     kind = canonical(dtype or float)
     if not kind.is_complex:
         return _normal(key, shape, dtype)
-    real, imag = (_normal(k, shape, kind.real) for k in split(key))
-    return (real + 1j * imag) / np.sqrt(2).astype(kind.real.numpy)
+    return _complex.on(_LIKE, *[_normal(k, shape, kind.real) for k in split(key)])
 
 
 def truncated_normal(
@@ -325,7 +328,8 @@ def categorical(
     before = dims[: len(dims) - len(batch)]
     if not replace:
         scores = logits + gumbel(key, logits.shape, logits.dtype)
-        ranked = jnp.argsort(-jnp.moveaxis(scores, axis, -1), -1)[..., : math.prod(before)]
+        last = jnp.moveaxis(scores, axis, -1)
+        ranked = jnp.argsort(last, -1, descending=True)[..., : math.prod(before)]
         return jnp.moveaxis(ranked, -1, 0).reshape(dims)
     back = axis - logits.ndim if axis >= 0 else axis
     return jnp.argmax(logits + gumbel(key, (*before, *logits.shape), logits.dtype), axis=back)
@@ -344,15 +348,14 @@ def multivariate_normal(
     """
     mean, cov = jnp.asarray(mean, float), jnp.asarray(cov, float)
     dims = mean.shape[:-1] if shape is None else shape_of(shape)
+    scale = None
     if method == "cholesky":
         factor = jnp.linalg.cholesky(cov)
     elif method == "eigh":
-        w, v = jnp.linalg.eigh(cov)
-        factor = v * jnp.sqrt(w[..., None, :])
+        scale, factor = jnp.linalg.eigh(cov)
     elif method == "svd":
-        u, s, _ = jnp.linalg.svd(cov)
-        factor = u * jnp.sqrt(s[..., None, :])
+        factor, scale, _ = jnp.linalg.svd(cov)
     else:
         raise ArgumentError.here(f"multivariate_normal: expected a known method, got {method!r}")
     z = normal(key, (*dims, mean.shape[-1]), dtype)
-    return mean + jnp.einsum("...ij,...j->...i", factor, z)
+    return _correlated.on(_LIKE, z, mean, factor, scale)

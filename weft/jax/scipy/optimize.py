@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
 from weft.jax import numpy as _numpy
 from weft.jax.transform import jit, value_and_grad
+from weft.ops.optimizer import quasi_newton
 
 jnp: Any = _numpy
+_bfgs = recorded(quasi_newton.bfgs)
+_direction = recorded(quasi_newton.direction)
 
 __all__ = ["OptimizeResults", "minimize"]
 
@@ -56,25 +60,22 @@ def minimize(
     inverse, calls, turn = eye, 1, 0
     most = given.get("maxiter") or n * 200
     while turn < most and float(jnp.max(jnp.abs(slope))) > limit:
-        way = -(inverse @ slope)
-        down = float(slope @ way)
-        if down >= 0:
-            inverse, way, down = eye, -slope, -float(slope @ slope)
-        step = 1.0
+        way, down = _direction(inverse, slope)
+        if float(down) >= 0:
+            inverse = eye
+            way, down = _direction(inverse, slope)
+        size, least, enough = 1.0, float(value), 1e-4 * float(down)
         new, new_slope = both(x + way)
         calls += 1
-        while not float(new) <= float(value) + 1e-4 * step * down and step > 1e-10:
-            step /= 2
-            new, new_slope = both(x + step * way)
+        while not float(new) <= least + enough * size and size > 1e-10:
+            size /= 2
+            new, new_slope = both(x + way * size)
             calls += 1
-        if step <= 1e-10:
+        if size <= 1e-10:
             break
-        s, y = step * way, new_slope - slope
-        curve = float(s @ y)
-        if curve > 1e-10:
-            left = eye - jnp.outer(s, y) / curve
-            inverse = left @ inverse @ left.T + jnp.outer(s, s) / curve
-        x, value, slope, turn = x + s, new, new_slope, turn + 1
+        step = way * size
+        inverse = _bfgs(inverse, step, new_slope - slope)
+        x, value, slope, turn = x + step, new, new_slope, turn + 1
     done = float(jnp.max(jnp.abs(slope))) <= limit
     status = jnp.array(0 if done else 1 if turn >= most else 3)
     return OptimizeResults(

@@ -14,7 +14,8 @@ from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.convolution.unfold import conv_transpose, fold, unfold
-from weft.ops.declaration import catalogue
+from weft.ops.declaration import catalogue, constant_of
+from weft.ops.shape.padding import framed
 
 
 def correlate(
@@ -37,6 +38,20 @@ def correlate(
     y = catalogue.matmul(split, catalogue.transpose(weights, perm=(1, 0, 2)))
     y = catalogue.reshape(catalogue.transpose(y, perm=(1, 0, 2)), shape=(n, *image, out))
     return catalogue.cast(y, dtype=x.dtype)
+
+
+def correlate_spread(
+    x: Value, w: Value, *, strides: Any, padding: Any, apart: Any, dilation: Any, groups: int
+) -> Value:
+    """`correlate` of an image whose elements are `apart`, with zeros between; padding may crop."""
+    pairs = zip(padding, apart, strict=True)
+    frame = [(min(low, 0), min(high, 0), d - 1) for (low, high), d in pairs]
+    if any(map(any, frame)):
+        none = (0, 0, 0)
+        x = framed(x, constant_of(0, x.dtype), config=(none, *frame, none))
+    padding = tuple([(max(low, 0), max(high, 0)) for low, high in padding])
+    options = {"strides": strides, "padding": padding, "dilation": dilation}
+    return correlate(x, w, **options, groups=groups)
 
 
 def spread(

@@ -50,6 +50,13 @@ def floored(x: Value, y: Value) -> Value:
     return catalogue.floor_divide(x, y)
 
 
+def round_away(x: Value) -> Value:
+    """The nearest whole number, halves away from 0."""
+    whole = catalogue.trunc(x)
+    half = catalogue.greater_equal(catalogue.abs(x - whole), constant_of(0.5, x.dtype))
+    return catalogue.select(half, whole + catalogue.sign(x), whole)
+
+
 @Face(torch="", tf1="DivNoNan/div_no_nan div_no_nan")
 def safe_quotient(x: Value, y: Value) -> Value:
     """`x / y`, or 0 where `y` is 0."""

@@ -38,6 +38,11 @@ def weighted_logsumexp(x: Value, b: Value, *, axes: tuple[int, ...]) -> tuple[Va
     """The logarithm of |sum(b * exp(x))|, and the sum's sign; axes are kept."""
     used = catalogue.select(catalogue.equal(b, b * 0.0), x * 0.0 - math.inf, x)
     most = catalogue.stop_gradient(catalogue.max(used, axes=axes, keepdims=True))
-    most = catalogue.select(catalogue.isfinite(most), most, most * 0.0)
+    most = catalogue.select(catalogue.isfinite(most), most, 0.0)
     total = catalogue.sum(b * catalogue.exp(x - most), axes=axes, keepdims=True)
     return catalogue.log(catalogue.abs(total)) + most, catalogue.sign(total)
+
+
+def standardized(x: Value, mean: Value, variance: Value, *, epsilon: float) -> Value:
+    """Values minus a mean over the root of a variance."""
+    return (x - mean) / catalogue.sqrt(variance + epsilon)

@@ -52,6 +52,14 @@ def wrap_indices(indices: Value, size: int | Value, from_end: bool = True) -> Va
     return catalogue.select(catalogue.logical_and(negative, fits), counted, indices)
 
 
+def rows_or_end(indices: Value, *, size: int) -> Value:
+    """Indices in [-size, size) as rows; `size` for those outside."""
+    rows, end = wrap_indices(indices, size), constant_of(size, int64)
+    rows = catalogue.cast(rows, dtype=int64)
+    below = catalogue.less(rows, constant_of(0, int64))
+    return catalogue.select(below, end, catalogue.minimum(rows, end))
+
+
 def take_nd(x: Value, indices: Sequence[Value | None], front: bool = False) -> Value:
     """`x[indices]` for integer arrays, which broadcast and may be negative; `None` keeps an axis.
 

@@ -38,6 +38,11 @@ def adam(
     return Update(p - change, (m, v, *most))
 
 
+def bias(beta: Value, count: Value) -> Value:
+    """What a running mean that began with 0 has of the true one: 1 - beta**count."""
+    return 1.0 - catalogue.power(beta, count)
+
+
 def corrected(rate: Value, power1: Value, power2: Value) -> Value:
     """Adam's learning rate with both bias corrections, from the powers of the betas."""
     return rate * catalogue.sqrt(1.0 - power2) / (1.0 - power1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.optimizer.rule import Update, averaged, over_root
@@ -23,6 +25,49 @@ def adagrad(
     total = total + g * g
     change = over_root(lr * g if rate_first else g, total, eps, reciprocal=reciprocal)
     return Update(p - (change if rate_first else lr * change), (total,))
+
+
+def _over_kept_root(g: Value, total: Value) -> Value:
+    """g / sqrt(total); 0 where nothing has been added up yet."""
+    none = catalogue.less_equal(total, 0.0)
+    found = g * (1.0 / catalogue.sqrt(catalogue.select(none, 1.0, total)))
+    return catalogue.select(none, 0.0, found)
+
+
+def adagrad_momentum(
+    p: Value, g: Value, total: Value, moved: Value, *, lr: Value, momentum: Value, rest: Value
+) -> Update:
+    """p -= lr * m, with m the running mean of g / sqrt(sum of all g * g).
+
+    Args:
+        rest: 1 - momentum.
+    """
+    total = total + g * g
+    moved = averaged(moved, _over_kept_root(g, total), rest, momentum)
+    return Update(p - lr * moved, (total, moved))
+
+
+def sm3(
+    p: Value, g: Value, moved: Value, *rows: Value, lr: Value, momentum: Value, rest: Value
+) -> Update:
+    """Adagrad with momentum, whose sums are kept as their largest along each axis.
+
+    Args:
+        rows: a vector for each axis of p.
+        rest: 1 - momentum.
+
+    Source: Anil et al., "Memory-Efficient Adaptive Optimization", 2019, algorithm SM3-II.
+    """
+    rank = len(rows)
+    lifted = [
+        catalogue.reshape(row, shape=tuple([-1 if i == axis else 1 for i in range(rank)]))
+        for axis, row in enumerate(rows)
+    ]
+    total = functools.reduce(catalogue.minimum, lifted) + g * g
+    moved = averaged(moved, _over_kept_root(g, total), rest, momentum)
+    others = [tuple([b for b in range(rank) if b != axis]) for axis in range(rank)]
+    kept = [catalogue.max(total, axes=axes) if axes else total for axes in others]
+    return Update(p - lr * moved, (moved, *kept))
 
 
 def adadelta(

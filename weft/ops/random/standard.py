@@ -122,3 +122,11 @@ def bernoulli(k: Value, p: Value) -> Value:
 def geometric(k: Value, p: Value) -> Value:
     """The log probability that the first success is that of trial `k`."""
     return _from_zero(k - 1.0, (k - 1.0) * _log1m(p) + catalogue.log(p), -math.inf)
+
+
+def placed(
+    x: Value, shape: Value, loc: Value, scale: Value, *, density: Callable[..., Value], exp: bool
+) -> Value:
+    """A log density of a shape, or its exponential, with a location and a scale."""
+    found = density((x - loc) / scale, shape) - catalogue.log(scale)
+    return catalogue.exp(found) if exp else found

@@ -45,3 +45,23 @@ def std_of(x: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float) -> V
     away = x - catalogue.mean(x, axes=axes, keepdims=True)
     length = length_of_complex(away, axes=axes, keepdims=keepdims)
     return length / constant_of(math.sqrt(max(count(x, axes) - ddof, 0)), length.dtype)
+
+
+def mean_where(x: Value, kept: Value, *, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """The mean of elements where `kept`, of the same shape, is true; NaN where nothing is."""
+    share = catalogue.cast(kept, dtype=x.dtype)
+    total = catalogue.sum(catalogue.select(kept, x, 0.0), axes=axes, keepdims=keepdims)
+    return total / catalogue.sum(share, axes=axes, keepdims=keepdims)
+
+
+def variance_where(
+    x: Value, kept: Value, *, axes: tuple[int, ...], keepdims: bool, ddof: float
+) -> Value:
+    """The variance of elements where `kept`, of the same shape, is true."""
+    share = catalogue.cast(kept, dtype=x.dtype)
+    away = catalogue.select(kept, x - mean_where(x, kept, axes=axes, keepdims=True), 0.0)
+    count = catalogue.sum(share, axes=axes, keepdims=keepdims)
+    if x.dtype.is_complex:
+        away, count = catalogue.abs(away), catalogue.real(count)
+    total = catalogue.sum(catalogue.square(away), axes=axes, keepdims=keepdims)
+    return total / (count - float(ddof))

@@ -10,6 +10,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.indexing.gather import gather
+from weft.ops.indexing.slicing import cut
 
 
 def padded(x: Value, pads: Any, mode: str, value: float = 0) -> Value:
@@ -39,3 +40,29 @@ def _places(size: int, low: int, high: int, mode: str) -> np.ndarray[Any, Any]:
     if mode == "replicate":
         return np.clip(at, 0, size - 1)
     return size - 1 - np.abs(size - 1 - np.abs(at))
+
+
+def framed(x: Value, value: Value, *, config: tuple[tuple[int, int, int], ...]) -> Value:
+    """`x` within a frame of a value, and the value between its elements.
+
+    Args:
+        config: for each axis, how many before, after (negative numbers crop), and between.
+    """
+    for axis, (low, high, inner) in enumerate(config):
+        dims = known(x.shape)
+        n = dims[axis]
+        if inner and n:
+            gap = catalogue.broadcast_to(value, shape=dims)
+            wide = catalogue.stack(x, *[gap] * inner, axis=axis + 1)
+            shape = (*dims[:axis], n * (inner + 1), *dims[axis + 1 :])
+            x = cut(catalogue.reshape(wide, shape=shape), axis, 0, shape[axis] - inner)
+            n = shape[axis] - inner
+        if low < 0 or high < 0:
+            x = cut(x, axis, max(-low, 0), n - max(-high, 0))
+        parts = [
+            catalogue.broadcast_to(value, shape=(*dims[:axis], max(m, 0), *dims[axis + 1 :]))
+            for m in (low, high)
+        ]
+        if max(low, high) > 0:
+            x = catalogue.concatenate(parts[0], x, parts[1], axis=axis)
+    return x

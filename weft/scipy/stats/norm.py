@@ -8,9 +8,9 @@ from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
 from weft.numpy.elementwise import exp
 from weft.ops.random import density
-from weft.scipy.special import log_ndtr, ndtr
+from weft.scipy.special import log_ndtr, ndtr, ndtri
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 
 
 def _standard(x: Any, loc: Any, scale: Any) -> Any:
@@ -48,3 +48,13 @@ def logcdf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
 def logsf(x: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The logarithm of `sf`."""
     return log_ndtr(-_standard(x, loc, scale))
+
+
+def ppf(q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The quantile function, the inverse of `cdf`."""
+    return ndtri(q) * floats(scale) + loc
+
+
+def isf(q: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
+    """The inverse of `sf`."""
+    return ppf(q, loc, -floats(scale))

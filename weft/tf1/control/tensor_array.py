@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft import ops
+from weft.documentation import Reads
 from weft.errors import ArgumentError, DTypeError, GraphError
 from weft.ir.node import Value
 from weft.ir.shape import is_static, known
@@ -80,25 +81,17 @@ class TensorArray:
         self._written: frozenset[int] | None = frozenset()  # known indices; `None`: all
 
     # properties
-    @property
-    def dtype(self) -> Any:
-        """The elements' type."""
-        return self._dtype
-
-    @property
-    def element_shape(self) -> TensorShape:
-        """The static shape of elements."""
-        return self._elements.shape
+    dtype = Reads[Any]("_dtype", "The elements' type.")
+    element_shape = Reads[TensorShape]("_elements.shape", "The static shape of elements.")
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has been written, and nothing is known of the elements."""
         return self._flow is None
 
-    @property
-    def example(self) -> Tensor | None:
-        """An element that was written to it, or to an array derived from it."""
-        return self._elements.example
+    example = Reads[Tensor | None](
+        "_elements.example", "An element that was written to it, or to an array derived from it."
+    )
 
     @property
     def flow(self) -> Tensor:
@@ -116,15 +109,8 @@ class TensorArray:
             self._flow = self.room(constant(self.element_shape.as_list(), int32))
         return self._flow
 
-    @property
-    def handle(self) -> Tensor:
-        """The same as `flow`."""
-        return self.flow
-
-    @property
-    def grows(self) -> bool:
-        """Whether it grows: then loops carry its size with its elements."""
-        return self._grows
+    handle = Reads[Tensor]("flow", "The same as `flow`.")
+    grows = Reads[bool]("_grows", "Whether it grows: then loops carry its size with its elements.")
 
     def room(self, element: Tensor, count: Any = None) -> Tensor:
         """Zeros for elements of this shape, an int32 tensor; `count` of them, or its size."""

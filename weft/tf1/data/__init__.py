@@ -75,32 +75,23 @@ def TextLineDataset(
     return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type))
 
 
-@arguments_of(Pipeline.tfrecords)
+@arguments_of(Pipeline.tfrecords, TextLineDataset)
 def TFRecordDataset(
     filenames: Any,
     compression_type: str | None = "",
     buffer_size: int | None = None,
     num_parallel_reads: int | None = None,
 ) -> Dataset:
-    """The records of TFRecord files; checksums are verified.
-
-    Args:
-        filenames: a path or several; a tensor's are known when the iterator starts.
-        buffer_size: no effect.
-    """
+    """The records of TFRecord files; checksums are verified."""
     del buffer_size
     parallel = num_parallel_reads
     return _files(filenames, lambda names: Pipeline.tfrecords(names, compression_type, parallel))
 
 
-@arguments_of(Pipeline.fixed_length_records)
+@arguments_of(Pipeline.fixed_length_records, TextLineDataset)
 def FixedLengthRecordDataset(
     filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
 ) -> Dataset:
-    """Fixed-size records.
-
-    Args:
-        filenames: a path or several; a tensor's are known when the iterator starts.
-    """
+    """Fixed-size records."""
     sizes = record_bytes, header_bytes, footer_bytes
     return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))

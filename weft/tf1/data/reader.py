@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ArgumentError
 from weft.pipeline import reader as _kinds  # declares the kinds of readers
 from weft.tf1.data_flow.handle import Handle, handle_of, resource
@@ -38,15 +39,8 @@ class ReaderBase:
         ref = resource(f"{kind}V2", options, None, name or kind).tensor
         ReaderBase.__init__(self, ref, supports_serialize=kind == "IdentityReader")
 
-    @property
-    def reader_ref(self) -> Tensor:
-        """The reference of the reader."""
-        return self._handle.tensor
-
-    @property
-    def supports_serialize(self) -> bool:
-        """Whether it can save its state."""
-        return self._serializes
+    reader_ref = Reads[Tensor]("_handle.tensor", "The reference of the reader.")
+    supports_serialize = Reads[bool]("_serializes", "Whether it can save its state.")
 
     def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
         """A key, such as `file:3`, and a value; each run takes the next pair.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.documentation import arguments_of
+from weft.documentation import Reads, arguments_of
 from weft.errors import ArgumentError
 from weft.tf1.data_flow.handle import Handle, handle_of, resource
 from weft.tf1.elementwise.arithmetic import cast
@@ -36,20 +36,9 @@ class ConditionalAccumulatorBase:
         self._handle: Handle = handle_of(accumulator_ref)
         self._short = accumulator_ref.op.name.split("/")[-1]
 
-    @property
-    def accumulator_ref(self) -> Tensor:
-        """The reference of the accumulator."""
-        return self._handle.tensor
-
-    @property
-    def name(self) -> str:
-        """The name of the accumulator's operation, without its scope."""
-        return self._short
-
-    @property
-    def dtype(self) -> DType:
-        """The element type of the gradients."""
-        return self._dtype
+    accumulator_ref = Reads[Tensor]("_handle.tensor", "The reference of the accumulator.")
+    name = Reads[str]("_short", "The name of the accumulator's operation, without its scope.")
+    dtype = Reads[DType]("_dtype", "The element type of the gradients.")
 
     def num_accumulated(self, name: str | None = None) -> Tensor:
         """The number of gradients since the last take."""
@@ -215,13 +204,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         kind, types = "SparseAccumulatorTakeGradient", [int64, self._dtype, int64]
         return tuple(self._take(kind, num_required, types, [[None], None, [None]], name))
 
+    @arguments_of(take_grad)
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
-        """The same as `IndexedSlices`.
-
-        Args:
-            num_required: how many.
-            name: of the operation.
-        """
+        """The same as `IndexedSlices`."""
         indices, values, shape = self.take_grad(num_required, name)
         return IndexedSlices(values, indices, shape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ArgumentError, ShapeError
 from weft.tf1.data_flow.component import require_length, shape_list, type_list
 from weft.tf1.data_flow.handle import dims_of, names_of, resource
@@ -47,15 +48,8 @@ class Barrier:
         self._handle = resource("Barrier", options, shared_name, name)
         self._short = self.name.split("/")[-1]
 
-    @property
-    def barrier_ref(self) -> Tensor:
-        """The reference of the barrier."""
-        return self._handle.tensor
-
-    @property
-    def name(self) -> str:
-        """The name of the barrier's operation."""
-        return self.barrier_ref.op.name
+    barrier_ref = Reads[Tensor]("_handle.tensor", "The reference of the barrier.")
+    name = Reads[str]("barrier_ref.op.name", "The name of the barrier's operation.")
 
     def insert_many(
         self, component_index: int, keys: Any, values: Any, name: str | None = None

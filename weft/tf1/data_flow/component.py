@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import DTypeError, ShapeError, TreeError
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import fail
@@ -18,20 +19,9 @@ class Components:
     _shapes: list[TensorShape]
     _names: list[str] | None
 
-    @property
-    def dtypes(self) -> list[DType]:
-        """The element types of the components."""
-        return self._dtypes
-
-    @property
-    def shapes(self) -> list[TensorShape]:
-        """The shapes of the components."""
-        return self._shapes
-
-    @property
-    def names(self) -> list[str] | None:
-        """The names of the components, or `None`."""
-        return self._names
+    dtypes = Reads[list[DType]]("_dtypes", "The element types of the components.")
+    shapes = Reads[list[TensorShape]]("_shapes", "The shapes of the components.")
+    names = Reads[list[str] | None]("_names", "The names of the components, or `None`.")
 
 
 def type_list(dtypes: Any) -> list[DType]:

@@ -325,14 +325,11 @@ def index_to_string_table_from_file(
         return StaticHashTable(filled, default_value)
 
 
-@arguments_of(index_to_string_table_from_file)
+@arguments_of(index_to_string_table_from_file, index_table_from_tensor)
 def index_to_string_table_from_tensor(
     vocabulary_list: Any, default_value: str = "UNK", name: str | None = None
 ) -> StaticHashTable:
     """A table from places in a list to its words.
-
-    Args:
-        vocabulary_list: the words.
 
     Raises:
         ArgumentError: there is no list.

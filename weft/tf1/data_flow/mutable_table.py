@@ -75,12 +75,9 @@ class _Mutable(LookupInterface):
             raise fail(ArgumentError, f"{self.name}: Signature mismatch. {text}")
         return convert_to_tensor(values, self._value_dtype, name="values")
 
+    @arguments_of(insert)
     def remove(self, keys: Any, name: str | None = None) -> Operation:
         """Forgets keys; of those that are not there, nothing.
-
-        Args:
-            keys: a tensor.
-            name: of the operation.
 
         Raises:
             DTypeError: the keys have another type.

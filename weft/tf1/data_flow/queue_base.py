@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import Reads, arguments_of
 from weft.errors import DTypeError, TreeError
 from weft.tf1.data_flow.component import Components, common_shape, require_length
 from weft.tf1.data_flow.handle import Handle, handle_of, one_of
@@ -67,15 +68,8 @@ class QueueBase(Components):
         handle = one_of(chosen, [q._handle for q in queues], "Gather")
         return QueueBase(first.dtypes, shapes, first.names, handle.tensor)
 
-    @property
-    def queue_ref(self) -> Tensor:
-        """The reference of the queue."""
-        return self._handle.tensor
-
-    @property
-    def name(self) -> str:
-        """The name of the queue's operation."""
-        return self.queue_ref.op.name
+    queue_ref = Reads[Tensor]("_handle.tensor", "The reference of the queue.")
+    name = Reads[str]("queue_ref.op.name", "The name of the queue's operation.")
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
         """Adds an element; waits while the queue is full.
@@ -149,12 +143,9 @@ class QueueBase(Components):
         name = name or f"{self._short}_DequeueMany"
         return self._many("QueueDequeueManyV2", "dequeue_many", n, name)
 
+    @arguments_of(dequeue_many)
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
         """The next `n` elements, or fewer if the queue is closed and has fewer, but one at least.
-
-        Args:
-            n: their number.
-            name: of the operation.
 
         Raises:
             OutOfRangeError: at execution, if the queue is closed and empty.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ArgumentError, DTypeError, TreeError
 from weft.tf1.data_flow.component import (
     Components,
@@ -60,20 +61,9 @@ class StagingArea(Components):
         }
         self._handle = resource("Stage", options, shared_name, "StagingArea")
 
-    @property
-    def name(self) -> str:
-        """The name of the staging area."""
-        return self._handle.spec.name
-
-    @property
-    def capacity(self) -> int:
-        """The most elements; 0 is no limit."""
-        return self._capacity
-
-    @property
-    def memory_limit(self) -> int:
-        """The most bytes; 0 is no limit."""
-        return self._memory_limit
+    name = Reads[str]("_handle.spec.name", "The name of the staging area.")
+    capacity = Reads[int]("_capacity", "The most elements; 0 is no limit.")
+    memory_limit = Reads[int]("_memory_limit", "The most bytes; 0 is no limit.")
 
     def put(self, values: Any, name: str | None = None) -> Operation:
         """Adds an element; waits while there is no room.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import Reads
 from weft.errors import DTypeError, WeftError
 from weft.tf1.data_flow.handle import Handle, resource
 from weft.tf1.data_flow.table_initializer import TableInitializerBase, Typed
@@ -50,10 +51,7 @@ class LookupInterface(Typed):
     _handle: Handle
     _mismatch: type[WeftError] = DTypeError  # of lookups with keys of another type
 
-    @property
-    def resource_handle(self) -> Any:
-        """The reference of the table."""
-        return self._handle.tensor
+    resource_handle = Reads[Any]("_handle.tensor", "The reference of the table.")
 
     @property
     def name(self) -> str:
@@ -164,15 +162,8 @@ class StaticHashTable(LookupInterface):
         self._handle = resource("HashTableV2", options, shared, name or "hash_table")
         self._init = initializer.initialize(self._handle, self)
 
-    @property
-    def default_value(self) -> Tensor:
-        """The value of keys that are not there."""
-        return self._default
-
-    @property
-    def initializer(self) -> Operation:
-        """Fills the table."""
-        return self._init
+    default_value = Reads[Tensor]("_default", "The value of keys that are not there.")
+    initializer = Reads[Operation]("_init", "Fills the table.")
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """The values of keys.
@@ -208,7 +199,4 @@ class HashTable(StaticHashTable):
     ) -> None:  # fmt: skip
         super().__init__(initializer, default_value, name, shared_name)
 
-    @property
-    def init(self) -> Operation:
-        """Fills the table."""
-        return self.initializer
+    init = Reads[Operation]("initializer", "Fills the table.")

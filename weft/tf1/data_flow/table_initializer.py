@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.documentation import arguments_of
+from weft.documentation import Reads, arguments_of
 from weft.errors import ArgumentError, DTypeError
 from weft.resource.vocabulary import LINE_NUMBER, WHOLE_LINE
 from weft.tf1.data_flow.handle import Handle
@@ -32,15 +32,8 @@ class Typed:
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
 
-    @property
-    def key_dtype(self) -> DType:
-        """The element type of the keys."""
-        return self._key_dtype
-
-    @property
-    def value_dtype(self) -> DType:
-        """The element type of the values."""
-        return self._value_dtype
+    key_dtype = Reads[DType]("_key_dtype", "The element type of the keys.")
+    value_dtype = Reads[DType]("_value_dtype", "The element type of the values.")
 
 
 class TableInitializerBase(Typed):

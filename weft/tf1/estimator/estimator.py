@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.errors import ArgumentError
 from weft.tf1.estimator.modes import EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec
 from weft.tf1.framework.graph import fail
@@ -63,20 +64,16 @@ class Estimator:
         """The folder of checkpoints."""
         return str(self._config.model_dir)
 
-    @property
-    def config(self) -> RunConfig:
-        """The settings."""
-        return self._config
+    config = Reads[RunConfig]("_config", "The settings.")
 
     @property
     def params(self) -> Any:
         """What the model function gets."""
         return {} if self._params is None else self._params
 
-    @property
-    def model_fn(self) -> Callable[..., Any]:
-        """The model function, of features, labels, mode and config."""
-        return self._model
+    model_fn = Reads[Callable[..., Any]](
+        "_model", "The model function, of features, labels, mode and config."
+    )
 
     def latest_checkpoint(self) -> str | None:
         """The newest checkpoint."""

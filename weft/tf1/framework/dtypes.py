@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from weft.documentation import Reads
 from weft.errors import DTypeError
 from weft.ir import dtype as ir
 
@@ -38,29 +39,19 @@ class DType:
         """The type itself, without `_ref`."""
         return _BASE[self.ir.name]
 
-    @property
-    def real_dtype(self) -> DType:
-        """The real part's type: itself, as there are no complex types."""
-        return self.base_dtype
+    real_dtype = Reads["DType"](
+        "base_dtype", "The real part's type: itself, as there are no complex types."
+    )
 
     @property
     def _as_ref(self) -> DType:
         return _REFS[self.ir.name]
 
-    @property
-    def as_numpy_dtype(self) -> type[Any]:
-        """The NumPy scalar type, such as `np.float32`."""
-        return self.ir.numpy.type
-
-    @property
-    def is_floating(self) -> bool:
-        """Whether the type holds floating-point numbers."""
-        return self.ir.is_floating
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether the type holds integers (not booleans)."""
-        return self.ir.is_integer
+    as_numpy_dtype = Reads[type[Any]](
+        "ir.numpy.type", "The NumPy scalar type, such as `np.float32`."
+    )
+    is_floating = Reads[bool]("ir.is_floating", "Whether the type holds floating-point numbers.")
+    is_integer = Reads[bool]("ir.is_integer", "Whether the type holds integers (not booleans).")
 
     @property
     def is_unsigned(self) -> bool:
@@ -82,10 +73,7 @@ class DType:
         """Always true."""
         return True
 
-    @property
-    def size(self) -> int:
-        """Bytes per element."""
-        return self.ir.size
+    size = Reads[int]("ir.size", "Bytes per element.")
 
     @property
     def limits(self) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from weft.tf1.errors import FinalizedError, NameError_
 from weft.tf1.framework.collection import Collections
 from weft.tf1.framework.defaults import Defaults
 from weft.tf1.framework.device import Devices
+from weft.tf1.framework.graph_def import GraphDef
 from weft.tf1.framework.naming import VALID_NAME, Names
 from weft.tf1.framework.tensor import Operation, Tensor
 
@@ -330,9 +331,25 @@ class Graph(Names, Collections, Devices):
         tensors: list[Tensor] = []
         for index, output in enumerate(node.outputs):
             tensors.append(self._tensors.setdefault(output, Tensor(op, index, output)))
-        op.finish(tensors, (node,))
-        self._operations[name] = op
+        self.put(op, tensors, (node,))
         return self._tensors[value]
+
+    def put(self, op: Operation, outputs: Sequence[Tensor], nodes: tuple[Node, ...]) -> None:
+        """Add an operation whose nodes the graph has."""
+        op.finish(outputs, nodes)
+        self._tensors.update([(tensor.value, tensor) for tensor in outputs])
+        self._operations[op.name] = op
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """The operations as records, which can be written.
+
+        Args:
+            from_version: leaves out so many operations, the oldest ones.
+            add_shapes: no effect; shapes are always known.
+        """
+        del add_shapes
+        found = self.get_operations()[from_version or 0 :]
+        return GraphDef([op.node_def for op in found], self.ir)
 
     def add_control_edge(self, op: Operation, before: Operation) -> None:
         """Add a control dependency to an existing operation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from weft.documentation import Reads
 from weft.errors import DTypeError
 from weft.ir.node import Value
 from weft.ops.indexing.row_sparse import RowSparse
@@ -30,45 +31,14 @@ class IndexedSlices:
         self._indices = indices
         self._dense_shape = dense_shape
 
-    @property
-    def values(self) -> Tensor:
-        """The rows."""
-        return self._values
-
-    @property
-    def indices(self) -> Tensor:
-        """The indices of the rows along the first axis."""
-        return self._indices
-
-    @property
-    def dense_shape(self) -> Tensor | None:
-        """The dense shape, if known."""
-        return self._dense_shape
-
-    @property
-    def name(self) -> str:
-        """The name of `values`."""
-        return self._values.name
-
-    @property
-    def op(self) -> Operation:
-        """The operation of `values`."""
-        return self._values.op
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._values.dtype
-
-    @property
-    def graph(self) -> Any:
-        """The graph of `values`."""
-        return self._values.graph
-
-    @property
-    def device(self) -> str:
-        """The device of `values`."""
-        return self._values.device
+    values = Reads[Tensor]("_values", "The rows.")
+    indices = Reads[Tensor]("_indices", "The indices of the rows along the first axis.")
+    dense_shape = Reads[Tensor | None]("_dense_shape", "The dense shape, if known.")
+    name = Reads[str]("_values.name", "The name of `values`.")
+    op = Reads[Operation]("_values.op", "The operation of `values`.")
+    dtype = Reads[DType]("_values.dtype", "The element type.")
+    graph = Reads[Any]("_values.graph", "The graph of `values`.")
+    device = Reads[str]("_values.device", "The device of `values`.")
 
     def dense(self, name: str | None = None) -> Tensor:
         """The whole tensor.

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from weft.documentation import Reads
 from weft.errors import FeedError
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
@@ -37,30 +38,11 @@ class SparseTensor:
         self._values = convert_to_tensor(values, name="values")
         self._dense_shape = convert_to_tensor(dense_shape, name="dense_shape", dtype=dtypes.int64)
 
-    @property
-    def indices(self) -> Tensor:
-        """The indices."""
-        return self._indices
-
-    @property
-    def values(self) -> Tensor:
-        """The values."""
-        return self._values
-
-    @property
-    def dense_shape(self) -> Tensor:
-        """The dense shape."""
-        return self._dense_shape
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        """The element type."""
-        return self._values.dtype
-
-    @property
-    def graph(self) -> Any:
-        """The graph of its parts."""
-        return self._values.graph
+    indices = Reads[Tensor]("_indices", "The indices.")
+    values = Reads[Tensor]("_values", "The values.")
+    dense_shape = Reads[Tensor]("_dense_shape", "The dense shape.")
+    dtype = Reads[dtypes.DType]("_values.dtype", "The element type.")
+    graph = Reads[Any]("_values.graph", "The graph of its parts.")
 
     @property
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
+from weft.documentation import Reads
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, merge, show
 from weft.tf1.framework.dtypes import DType, as_dtype
-from weft.tf1.framework.node_def import NodeDef
+from weft.tf1.framework.node_def import NodeDef, Output
 from weft.tf1.framework.overload import OPERATORS as OPERATORS
 from weft.tf1.framework.overload import Overloads
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
@@ -79,40 +80,18 @@ class Tensor(Overloads):
         self._dtype = as_dtype(value.dtype) if dtype is None else dtype
         self._name = f"{op.name}:{index}"
 
-    @property
-    def op(self) -> Operation:
-        """The operation that produces this tensor."""
-        return self._op
-
-    @property
-    def name(self) -> str:
-        """`operation:index`."""
-        return self._name
-
-    @property
-    def value_index(self) -> int:
-        """The index among the operation's outputs."""
-        return self._value_index
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds this tensor."""
-        return self._op.graph
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
+    op = Reads["Operation"]("_op", "The operation that produces this tensor.")
+    name = Reads[str]("_name", "`operation:index`.")
+    value_index = Reads[int]("_value_index", "The index among the operation's outputs.")
+    graph = Reads[Graph]("_op.graph", "The graph that holds this tensor.")
+    dtype = Reads[DType]("_dtype", "The element type.")
 
     @property
     def is_ref(self) -> bool:
         """Whether it refers to a variable."""
         return self._dtype._is_ref_dtype  # pyright: ignore[reportPrivateUsage]
 
-    @property
-    def device(self) -> str:
-        """The device of the operation."""
-        return self._op.device
+    device = Reads[str]("_op.device", "The device of the operation.")
 
     @property
     def shape(self) -> TensorShape:
@@ -123,15 +102,10 @@ class Tensor(Overloads):
         """The same as `shape`."""
         return self.shape
 
-    @property
-    def value(self) -> Value:
-        """The value in Weft's graph that this tensor stands for: what is fetched and fed."""
-        return self._value
-
-    @property
-    def used(self) -> Value:
-        """The value that operations read."""
-        return self._used
+    value = Reads[Value](
+        "_value", "The value in Weft's graph that this tensor stands for: what is fetched and fed."
+    )
+    used = Reads[Value]("_used", "The value that operations read.")
 
     def set_shape(self, shape: Any) -> None:
         """Refine the static shape.
@@ -148,9 +122,13 @@ class Tensor(Overloads):
         else:
             self._used = self.graph.narrow(self._used, merged)
 
-    def rebind(self, value: Value) -> None:
-        """Refer to another value: a variable's reference, for its value."""
-        self._value = self._used = value
+    def rebind(self, value: Value, used: Value | None = None) -> None:
+        """Refer to another value: a variable's reference, for its value.
+
+        Args:
+            used: the same with a more specific shape, for operations.
+        """
+        self._value, self._used = value, value if used is None else used
 
     def consumers(self) -> list[Operation]:
         """The operations that read this tensor."""
@@ -234,15 +212,8 @@ class Operation(Overloads):
         """The unique name in the graph."""
         return self._name
 
-    @property
-    def type(self) -> str:
-        """TensorFlow's type name, such as `MatMul`."""
-        return self._type
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds the operation."""
-        return self._graph
+    type = Reads[str]("_type", "TensorFlow's type name, such as `MatMul`.")
+    graph = Reads[Graph]("_graph", "The graph that holds the operation.")
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -259,15 +230,10 @@ class Operation(Overloads):
         """Operations that run before this one without passing it a value."""
         return list(self._control_inputs)
 
-    @property
-    def nodes(self) -> tuple[Node, ...]:
-        """The nodes of Weft's graph that belong to this operation."""
-        return self._nodes
-
-    @property
-    def device(self) -> str:
-        """The requested device, or an empty string."""
-        return self._device
+    nodes = Reads[tuple[Node, ...]](
+        "_nodes", "The nodes of Weft's graph that belong to this operation."
+    )
+    device = Reads[str]("_device", "The requested device, or an empty string.")
 
     def colocation_groups(self) -> list[bytes]:
         """The groups of operations that are on one device: `loc:@` and the name of a member.
@@ -278,10 +244,12 @@ class Operation(Overloads):
 
     @property
     def node_def(self) -> NodeDef:
-        """The operation as a record: `name`, `op`, `input`, `device`."""
+        """The operation as a record: `name`, `op`, `input`, `device`, `attr`."""
         inputs = [t.name.removesuffix(":0") for t in self._inputs]
         inputs += [f"^{op.name}" for op in self._control_inputs]
-        return NodeDef(self._name, self._type, tuple(inputs), self._device)
+        outputs = [Output(t.value, t.used, t.is_ref) for t in self._outputs]
+        return NodeDef(self._name, self._type, inputs, self._device, dict(self._attrs), outputs,
+                       self._nodes, self._groups)  # fmt: skip
 
     def get_attr(self, name: str) -> Any:
         """The attribute `name`, such as `transpose_a` of a `MatMul`.

@@ -16,8 +16,9 @@
 from weft import exports as _exports
 
 _PARTS = (
-    "activations", "backend", "callbacks", "constraints", "datasets", "initializers", "layers",
-    "losses", "metrics", "models", "optimizers", "preprocessing", "regularizers", "utils",
+    "activations", "applications", "backend", "callbacks", "constraints", "datasets",
+    "initializers", "layers", "losses", "metrics", "models", "optimizers", "preprocessing",
+    "regularizers", "utils",
 )  # fmt: skip
 
 # On first use, so that `tf.layers`, which is made of Keras's layers, loads no trainer

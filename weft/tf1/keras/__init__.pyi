@@ -1,6 +1,7 @@
 """Made by `python -m tools.package_stubs`."""
 
 from weft.tf1.keras import activations as activations
+from weft.tf1.keras import applications as applications
 from weft.tf1.keras import backend as backend
 from weft.tf1.keras import callbacks as callbacks
 from weft.tf1.keras import constraints as constraints

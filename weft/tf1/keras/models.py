@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine.model import Model, Sequential
-from weft.tf1.keras.storage import model_file, model_folder
+from weft.tf1.keras.storage import keras3_file, model_file, model_folder
 from weft.tf1.keras.storage.network_config import LAYERS
 from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized
 
@@ -61,7 +62,9 @@ def load_model(
         UnknownKeyError: a class or function is unknown.
     """
     if os.path.isdir(filepath):
-        return model_folder.load(filepath, custom_objects, compile)
+        return model_folder.load(filepath, custom_objects=custom_objects, compile=compile)
+    if zipfile.is_zipfile(filepath):
+        return keras3_file.load(os.fspath(filepath), custom_objects, compile)
     return model_file.load(os.fspath(filepath), custom_objects, compile)
 
 

@@ -355,11 +355,11 @@ class MultiRNNCell(RNNCell):
         return inputs, tuple(states_after) if self._tuple else concat(states_after, 1)
 
 
-class _Wrapper(RNNCell):
+class WrapperCell(RNNCell):
     """A cell that wraps another one, without variables of its own."""
 
-    def __init__(self, cell: RNNCell) -> None:
-        super().__init__()
+    def __init__(self, cell: RNNCell, reuse: bool | None = None) -> None:
+        super().__init__(_reuse=reuse)
         self._cell = cell
 
     @property
@@ -377,7 +377,7 @@ class _Wrapper(RNNCell):
         return self._cell.zero_state(batch_size, dtype)
 
 
-class DropoutWrapper(_Wrapper):
+class DropoutWrapper(WrapperCell):
     """A cell with dropout of inputs, outputs and states, drawn anew at each step.
 
     Args:
@@ -418,7 +418,7 @@ def _keeps_all(keep: Any) -> bool:
     return isinstance(keep, int | float) and keep >= 1
 
 
-class ResidualWrapper(_Wrapper):
+class ResidualWrapper(WrapperCell):
     """A residual cell: adds inputs to outputs, or applies `residual_fn(inputs, outputs)`.
 
     Args:
@@ -438,7 +438,7 @@ class ResidualWrapper(_Wrapper):
         return map_structure(lambda x, y: x + y, inputs, output), new
 
 
-class DeviceWrapper(_Wrapper):
+class DeviceWrapper(WrapperCell):
     """A cell on a device; there is only one.
 
     Args:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from numpy import ndarray
 
 from weft.cluster.timeline import recorded
+from weft.documentation import Reads
 from weft.errors import CancelledError, DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
@@ -67,25 +68,10 @@ class BaseSession:
         self._children: weakref.WeakSet[BaseSession] = weakref.WeakSet()
         self._closed = False
 
-    @property
-    def graph(self) -> Graph:
-        """The graph that the session runs."""
-        return self._graph
-
-    @property
-    def graph_def(self) -> Graph:
-        """The graph itself, which prints as text."""
-        return self._graph
-
-    @property
-    def sess_str(self) -> str:
-        """The execution target: always this process."""
-        return self._target
-
-    @property
-    def state(self) -> State:
-        """The values of the variables, by name."""
-        return self._state
+    graph = Reads[Graph]("_graph", "The graph that the session runs.")
+    graph_def = Reads[Graph]("_graph", "The graph itself, which prints as text.")
+    sess_str = Reads[str]("_target", "The execution target: always this process.")
+    state = Reads[State]("_state", "The values of the variables, by name.")
 
     def run(
         self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None,

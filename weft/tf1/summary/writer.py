@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar
 
-from weft.formats.event import graph as drawing
 from weft.formats.event import message
 from weft.formats.event.file import EventFile
 from weft.tf1.framework.graph import Graph
-from weft.tf1.summary.graph import graph_nodes
+from weft.tf1.framework.graph_def import GraphDef
 from weft.tf1.summary.proto import Event
 
 __all__ = ["FileWriter", "FileWriterCache"]
@@ -23,7 +22,7 @@ class FileWriter:
         graph: a graph to add.
         max_queue: the number of queued events at which a method waits.
         flush_secs: the maximum time until an event is in the file.
-        graph_def: the bytes of a `GraphDef` to add.
+        graph_def: a `GraphDef` to add, or its bytes.
         filename_suffix: the suffix of the file's name.
         session: accepted for old programs; events always go to a file.
 
@@ -33,8 +32,8 @@ class FileWriter:
 
     def __init__(
         self, logdir: str | os.PathLike[str], graph: Graph | None = None, max_queue: int = 10,
-        flush_secs: float = 120, graph_def: bytes | None = None, filename_suffix: str | None = None,
-        session: Any = None,
+        flush_secs: float = 120, graph_def: GraphDef | bytes | None = None,
+        filename_suffix: str | None = None, session: Any = None,
     ) -> None:  # fmt: skip
         self._logdir = os.fspath(logdir)
         self._options: Any = (max_queue, flush_secs, filename_suffix or "")
@@ -61,11 +60,13 @@ class FileWriter:
         self._open().add(lambda: message.summary_field(raw), _step(global_step))
 
     def add_graph(
-        self, graph: Graph | bytes, global_step: Any = None, graph_def: bytes | None = None
-    ) -> None:
+        self, graph: Graph | GraphDef | bytes, global_step: Any = None,
+        graph_def: GraphDef | bytes | None = None,
+    ) -> None:  # fmt: skip
         """Add a graph in its current state."""
         given = graph_def if graph_def is not None else graph
-        raw = given if isinstance(given, bytes) else drawing.graph_def(graph_nodes(given))
+        given = given.as_graph_def() if isinstance(given, Graph) else given
+        raw = given if isinstance(given, bytes) else given.drawn()
         self._open().add(lambda: message.graph_field(raw), _step(global_step))
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:

@@ -1,6 +1,7 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
 from weft import exports as _exports
+from weft.tf1.framework.importer import write_graph as write_graph
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
 from weft.tf1.train import queue_runner as queue_runner
 from weft.tf1.train.batch import *
@@ -15,6 +16,7 @@ from weft.tf1.train.hook.timer import SecondOrStepTimer as SecondOrStepTimer
 from weft.tf1.train.hook.value import *
 from weft.tf1.train.input import *
 from weft.tf1.train.learning_rate import *
+from weft.tf1.train.meta_graph import *
 from weft.tf1.train.monitored.creator import *
 from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *

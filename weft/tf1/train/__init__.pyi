@@ -1,5 +1,6 @@
 """Made by `python -m tools.package_stubs`."""
 
+from weft.tf1.framework.importer import write_graph as write_graph
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
 from weft.tf1.train import queue_runner as queue_runner
 from weft.tf1.train.batch import *
@@ -14,6 +15,7 @@ from weft.tf1.train.hook.timer import SecondOrStepTimer as SecondOrStepTimer
 from weft.tf1.train.hook.value import *
 from weft.tf1.train.input import *
 from weft.tf1.train.learning_rate import *
+from weft.tf1.train.meta_graph import *
 from weft.tf1.train.monitored.creator import *
 from weft.tf1.train.monitored.scaffold import Scaffold as Scaffold
 from weft.tf1.train.monitored.session import *

@@ -85,18 +85,14 @@ def batch_join(
     )  # fmt: skip
 
 
-@arguments_of(batch_join)
+@arguments_of(batch_join, maybe_batch)
 def maybe_batch_join(
     tensors_list: Sequence[Any], keep_input: Any, batch_size: Any, capacity: int = 32,
     enqueue_many: bool = False, shapes: Any = None, dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches of some of the elements from several sources, each with a thread.
-
-    Args:
-        keep_input: whether an element is wanted; with `enqueue_many`, maybe a flag for each.
-    """
+    """Batches of some of the elements from several sources, each with a thread."""
     wanted = Wanted(
         "batch_join", batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch,
         shared_name, keep_input, dynamic_pad,
@@ -135,18 +131,14 @@ def shuffle_batch(
     )  # fmt: skip
 
 
-@arguments_of(shuffle_batch)
+@arguments_of(shuffle_batch, maybe_batch)
 def maybe_shuffle_batch(
     tensors: Any, batch_size: Any, capacity: int, min_after_dequeue: int, keep_input: Any,
     num_threads: int = 1, seed: int | None = None, enqueue_many: bool = False,
     shapes: Any = None, allow_smaller_final_batch: bool = False, shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:  # fmt: skip
-    """Batches drawn from some of the elements.
-
-    Args:
-        keep_input: whether an element is wanted; with `enqueue_many`, maybe a flag for each.
-    """
+    """Batches drawn from some of the elements."""
     wanted = Wanted(
         "shuffle_batch", batch_size, capacity, enqueue_many, shapes, allow_smaller_final_batch,
         shared_name, keep_input, draw=_draw(capacity, min_after_dequeue, seed),

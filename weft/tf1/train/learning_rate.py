@@ -50,11 +50,9 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     return found[0] if found else graph.keys.get(GraphKeys.GLOBAL_STEP)
 
 
+@arguments_of(get_global_step)
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Create the step counter.
-
-    Args:
-        graph: the default graph if left out.
 
     Raises:
         GraphError: there is one already.
@@ -70,12 +68,9 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         )  # fmt: skip
 
 
+@arguments_of(get_global_step)
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The step counter, created if there is none.
-
-    Args:
-        graph: the default graph if left out.
-    """
+    """The step counter, created if there is none."""
     found = get_global_step(graph)
     return create_global_step(graph) if found is None else found
 

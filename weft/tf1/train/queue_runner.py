@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ArgumentError, DTypeError, GraphError
 from weft.tf1.data_flow.queue_base import QueueBase
 from weft.tf1.errors import OpError, OutOfRangeError
@@ -55,40 +56,17 @@ class QueueRunner:
         self._running: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._errors: list[Exception] = []
 
-    @property
-    def queue(self) -> QueueBase:
-        """The queue that the threads fill."""
-        return self._queue
-
-    @property
-    def enqueue_ops(self) -> list[Any]:
-        """The operations, one for each thread."""
-        return self._ops
-
-    @property
-    def close_op(self) -> Operation:
-        """Closes the queue at the end of the data."""
-        return self._close_op
-
-    @property
-    def cancel_op(self) -> Operation:
-        """Closes the queue when the coordinator stops."""
-        return self._cancel_op
-
-    @property
-    def queue_closed_exception_types(self) -> tuple[type[Exception], ...]:
-        """The errors that mean the end of the data."""
-        return self._ends
-
-    @property
-    def exceptions_raised(self) -> list[Exception]:
-        """The exceptions of threads without a coordinator."""
-        return self._errors
-
-    @property
-    def name(self) -> str:
-        """The name of the queue."""
-        return self._queue.name
+    queue = Reads[QueueBase]("_queue", "The queue that the threads fill.")
+    enqueue_ops = Reads[list[Any]]("_ops", "The operations, one for each thread.")
+    close_op = Reads[Operation]("_close_op", "Closes the queue at the end of the data.")
+    cancel_op = Reads[Operation]("_cancel_op", "Closes the queue when the coordinator stops.")
+    queue_closed_exception_types = Reads[tuple[type[Exception], ...]](
+        "_ends", "The errors that mean the end of the data."
+    )
+    exceptions_raised = Reads[list[Exception]](
+        "_errors", "The exceptions of threads without a coordinator."
+    )
+    name = Reads[str]("_queue.name", "The name of the queue.")
 
     def create_threads(
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False,

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from weft.errors import ArgumentError, DataError, GraphError
+from weft.formats.atomic_file import write_file
 from weft.formats.safetensors import write_arrays
 from weft.formats.tensorflow.bundle import INDEX, Pieces, write_bundle
 from weft.formats.tensorflow.store import SUFFIX, open_store, remove_store
@@ -20,7 +21,7 @@ from weft.runtime.memory.distant import set_values, values_of
 from weft.tf1.data_flow.table_state import SAVEABLE_OBJECTS, TableState
 from weft.tf1.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, translated
 from weft.tf1.framework.default_graph import get_collection
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.option import only
 from weft.tf1.train.checkpoint_state import (
     STATE,
@@ -28,6 +29,7 @@ from weft.tf1.train.checkpoint_state import (
     read_state,
     write_state,
 )  # fmt: skip
+from weft.tf1.train.meta_graph_def import EXPORTED, MetaGraphDef
 from weft.tf1.train.saved import Array, items_of, shards_of
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
@@ -98,6 +100,7 @@ class Saver:
         self._lock = threading.Lock()
         self._paths: list[str] = []
         self._taken_over: set[tuple[Path, str]] = set()
+        self._meta_graph: tuple[Any, bytes] = (None, b"")  # of a state of the graph
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -123,16 +126,64 @@ class Saver:
 
         Args:
             write_state: whether the folder's list of checkpoints changes; if not, the checkpoint
-                is not removed either. Graphs are never written.
+                is not removed either.
+            write_meta_graph: write the graph beside it, for `tf.train.import_meta_graph`.
+            meta_graph_suffix: the ending of its file.
 
         Raises:
             FailedPreconditionError: a variable has no value.
             NotFoundError: neither the folder nor the one that it is in exists.
         """
-        del meta_graph_suffix, write_meta_graph, strip_default_attrs, save_debug_info
+        del strip_default_attrs, save_debug_info
         with self._lock:  # of several threads, the one that started last has the latest
             latest = latest_filename or STATE
-            return self._save(sess, os.fspath(save_path), global_step, latest, write_state)
+            path = self._save(sess, os.fspath(save_path), global_step, latest, write_state)
+            if write_meta_graph:
+                self._write_meta_graph(sess.graph, f"{path}.{meta_graph_suffix}")
+            return path
+
+    def _write_meta_graph(self, graph: Any, path: str) -> None:
+        state = (id(graph), graph.version, graph.epoch)
+        if self._meta_graph[0] != state:
+            made = MetaGraphDef.of(graph, self)
+            self._meta_graph = (state, made.SerializeToString())
+        write_file(Path(path), [self._meta_graph[1]])
+
+    # -- as a record
+    def export_meta_graph(
+        self, filename: Any = None, collection_list: Sequence[str] | None = None, **kwargs: Any
+    ) -> MetaGraphDef:
+        """`tf.train.export_meta_graph` of the default graph, with this saver."""
+        made = MetaGraphDef.of(get_default_graph(), self, collection_list)
+        only("export_meta_graph", kwargs, **EXPORTED)
+        if filename is not None:
+            write_file(Path(os.fspath(filename)), [made.SerializeToString()])
+        return made
+
+    def described(self) -> dict[str, Any]:
+        """The saver as JSON; without tables."""
+        items = {name: [v.op.name for v in item.parts] for name, item in self._items.items()}
+        hours = self._interval / 3600
+        options = {
+            "reshape": self._reshape, "sharded": self._sharded, "max_to_keep": self._keep,
+            "keep_checkpoint_every_n_hours": hours, "pad_step_number": self._pad,
+            "write_version": SaverDef.V2 if self._bundles else None,
+        }  # fmt: skip
+        return {"items": items, "options": options}
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any], variables: Mapping[str, Variable]) -> Self:
+        """The saver of a record.
+
+        Args:
+            told: the record.
+            variables: by the names of the record.
+        """
+        parts = {n: [variables[op] for op in ops] for n, ops in told["items"].items()}
+        whole: dict[str, Any] = {
+            n: found if found[0].slice_info is not None else found[0] for n, found in parts.items()
+        }
+        return cls(whole, allow_empty=True, **told["options"])
 
     def _save(
         self, sess: Any, name: str, global_step: Any, latest_filename: str, listed: bool
@@ -210,6 +261,7 @@ class Saver:
                 continue
             with contextlib.suppress(OSError):
                 remove_store(path)
+                Path(f"{path}.meta").unlink(missing_ok=True)
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
     @translated()

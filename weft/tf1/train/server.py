@@ -8,6 +8,7 @@ from typing import Any, cast
 from weft.cluster.rpc import RpcOptions
 from weft.cluster.server import Server as ClusterServer
 from weft.cluster.spec import ClusterDef, ClusterSpec, JobDef, ServerDef
+from weft.documentation import Reads
 from weft.errors import ArgumentError, DTypeError, WeftError
 from weft.tf1.errors import translate
 from weft.tf1.session.options import ConfigProto
@@ -62,15 +63,8 @@ class Server:
         """
         return Server({"local": ["localhost:0"]}, protocol="grpc", config=config, start=start)
 
-    @property
-    def server_def(self) -> ServerDef:
-        """What the server is, as plain data."""
-        return self._def
-
-    @property
-    def target(self) -> str:
-        """What sessions connect to: `grpc://host:port`."""
-        return self._server.target
+    server_def = Reads[ServerDef]("_def", "What the server is, as plain data.")
+    target = Reads[str]("_server.target", "What sessions connect to: `grpc://host:port`.")
 
     def start(self) -> None:
         """Listen; nothing if it does already."""

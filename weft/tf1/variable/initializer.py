@@ -12,6 +12,7 @@ import numpy as np
 from weft import ops
 from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError
+from weft.ops.random import scaling
 from weft.tf1 import creation
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import as_array, constant
@@ -188,17 +189,14 @@ class VarianceScaling(Initializer):
         return self._scaled(shape, shape, kind)
 
     def _scaled(self, shape: Any, whole: Any, kind: DType) -> Tensor:
-        fan_in, fan_out = fans([int(d) for d in whole])
-        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
-        variance = self.scale / max(1.0, fan)
-        if self.distribution == "uniform":
-            limit = math.sqrt(3.0 * variance)
-            return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
-        if self.distribution == "untruncated_normal":
-            return random_ops.random_normal(shape, 0.0, math.sqrt(variance), kind, seed=self.seed)
-        # 0.8796...: the standard deviation of a normal truncated at two standard deviations
-        spread = math.sqrt(variance) / 0.87962566103423978
-        return random_ops.truncated_normal(shape, 0.0, spread, kind, seed=self.seed)
+        kept = {"untruncated_normal": "normal", "normal": "truncated_normal"}
+        law = kept.get(self.distribution, self.distribution)
+        ins, outs = (max(1.0, fan) for fan in fans([int(d) for d in whole]))
+        spread = float(scaling.deviation(self.scale, self.mode, law, ins, outs))
+        if law == "uniform":
+            return random_ops.random_uniform(shape, -spread, spread, kind, seed=self.seed)
+        draw = random_ops.random_normal if law == "normal" else random_ops.truncated_normal
+        return draw(shape, 0.0, spread, kind, seed=self.seed)
 
     def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:
         return self._scaled(shape, info.full_shape, kind)

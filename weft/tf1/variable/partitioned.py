@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import DTypeError, GraphError
 from weft.tf1.control import dependency
 from weft.tf1.framework.dtypes import DType, as_dtype
@@ -84,10 +85,7 @@ class PartitionedVariable(Overloads):
     def _get_variable_list(self) -> list[Variable]:
         return self._parts
 
-    @property
-    def partitions(self) -> list[int]:
-        """The number of parts along each axis."""
-        return self._partitions
+    partitions = Reads[list[int]]("_partitions", "The number of parts along each axis.")
 
     def _get_partitions(self) -> list[int]:
         return self._partitions
@@ -113,25 +111,15 @@ class PartitionedVariable(Overloads):
         return self.as_tensor()
 
     # properties
-    @property
-    def name(self) -> str:
-        """The name of the whole."""
-        return self._name
+    name = Reads[str]("_name", "The name of the whole.")
 
     @property
     def graph(self) -> Any:
         """The graph of the parts."""
         return self._parts[0].graph
 
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self._dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape of the whole."""
-        return self._shape
+    dtype = Reads[DType]("_dtype", "The element type.")
+    shape = Reads[TensorShape]("_shape", "The shape of the whole.")
 
     def get_shape(self) -> TensorShape:
         """The shape of the whole."""

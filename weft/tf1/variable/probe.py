@@ -22,9 +22,15 @@ def make_probe(
                           dtype="bool", shape=()).outputs[0]  # fmt: skip
         held = graph.emit("Switch", (), "placeholder", name="held", dtype=kind.ir,
                           shape=shape).outputs[0]  # fmt: skip
+    return feed_probe(graph, flag, held, key)
+
+
+def feed_probe(graph: Graph, flag: Tensor, held: Tensor, key: str) -> tuple[Tensor, Tensor]:
+    """Lets sessions feed the two tensors of a probe."""
+    shape, kind = known_shape(held.value.shape), held.value.dtype.numpy
     feeds = graph.keys.setdefault("implicit", {})
     feeds[flag.value] = lambda state: np.array(key in state)
     feeds[held.value] = lambda state: (
-        np.asarray(state[key]) if key in state else np.zeros(shape, kind.ir.numpy)
+        np.asarray(state[key]) if key in state else np.zeros(shape, kind)
     )
     return flag, held

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from weft import ops
+from weft.documentation import Reads
 from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import compatible, show
@@ -138,49 +139,21 @@ class Variable(Overloads):
         return op.outputs[0]
 
     # properties
-    @property
-    def name(self) -> str:
-        """The name of its reference, such as `v:0`."""
-        return self._variable.name
-
-    @property
-    def op(self) -> Operation:
-        """The operation that holds it."""
-        return self._variable.op
-
-    @property
-    def graph(self) -> Graph:
-        """The graph that holds it."""
-        return self._graph
-
-    @property
-    def dtype(self) -> DType:
-        """The element type, as a reference (`float32_ref`)."""
-        return self._variable.dtype
-
-    @property
-    def shape(self) -> TensorShape:
-        """The shape."""
-        return self._shape
+    name = Reads[str]("_variable.name", "The name of its reference, such as `v:0`.")
+    op = Reads[Operation]("_variable.op", "The operation that holds it.")
+    graph = Reads[Graph]("_graph", "The graph that holds it.")
+    dtype = Reads[DType]("_variable.dtype", "The element type, as a reference (`float32_ref`).")
+    shape = Reads[TensorShape]("_shape", "The shape.")
 
     def get_shape(self) -> TensorShape:
         """The shape."""
         return self._shape
 
-    @property
-    def device(self) -> str:
-        """The requested device."""
-        return self.op.device
-
-    @property
-    def trainable(self) -> bool:
-        """Whether optimizers change it by default."""
-        return self._trainable
-
-    @property
-    def constraint(self) -> Callable[[Any], Any] | None:
-        """The projection that optimizers apply after each update."""
-        return self._constraint
+    device = Reads[str]("op.device", "The requested device.")
+    trainable = Reads[bool]("_trainable", "Whether optimizers change it by default.")
+    constraint = Reads[Callable[[Any], Any] | None](
+        "_constraint", "The projection that optimizers apply after each update."
+    )
 
     @property
     def initializer(self) -> Operation:
@@ -196,15 +169,8 @@ class Variable(Overloads):
             given = convert_to_tensor(value, self._dtype, name=f"{self.op.name}/restored")
             self._initializer_op = _assign(self, given, "Assign").op
 
-    @property
-    def initial_value(self) -> Tensor:
-        """The tensor that it is initialized with."""
-        return self._initial_value
-
-    @property
-    def handle(self) -> Value:
-        """The node of Weft's graph that stands for it."""
-        return self._handle
+    initial_value = Reads[Tensor]("_initial_value", "The tensor that it is initialized with.")
+    handle = Reads[Value]("_handle", "The node of Weft's graph that stands for it.")
 
     @property
     def key(self) -> str:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import GraphError
 from weft.tf1.framework.collection import GraphKeys
 from weft.tf1.framework.dtypes import DType, as_dtype, float32
@@ -40,20 +41,11 @@ class VariableScope:
         self.use_resource = use_resource
         self.constraint = constraint
 
-    @property
-    def name(self) -> str:
-        """The prefix of variables, without a slash."""
-        return self._name
-
-    @property
-    def original_name_scope(self) -> str:
-        """The name scope opened with it, with a trailing slash."""
-        return self._name_scope
-
-    @property
-    def reuse(self) -> Any:
-        """Whether variables are shared: `False`, `True` or `AUTO_REUSE`."""
-        return self._reuse
+    name = Reads[str]("_name", "The prefix of variables, without a slash.")
+    original_name_scope = Reads[str](
+        "_name_scope", "The name scope opened with it, with a trailing slash."
+    )
+    reuse = Reads[Any]("_reuse", "Whether variables are shared: `False`, `True` or `AUTO_REUSE`.")
 
     def reuse_variables(self) -> None:
         """Share variables from now on."""

@@ -5,7 +5,6 @@ If values decide the shape of the result, they are computed and read.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from weft.eager.functions.indexing.subscript import get
 from weft.eager.functions.shape.movement import broadcast_shapes
 from weft.eager.functions.shape.reshape import broadcast_to
 from weft.eager.record.pending.access import array_if_known, array_of
-from weft.eager.record.pending.lazy import Array
 from weft.eager.tensor.argument import check_same_type, dims_of, integer
 from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap
@@ -24,9 +22,9 @@ from weft.errors import ShapeError
 from weft.ir.dtype import bool_, int64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.ops.boundary.host import call
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
+from weft.ops.indexing import search
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -58,20 +56,16 @@ def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Tensor:
     count = integer("nonzero_static", size)
     if count < 0:
         raise ShapeError.here(f"nonzero_static: expected size >= 0, got {count}")
-    return _first_nonzero.on(kind_of(x), lazy_of(x), size=count, fill=int(fill_value))
+    given, fills = lazy_of(x), (int(fill_value),) * len(dims_of(x))
+    if not fills:
+        return wrap(leaf(np.zeros((count, 0), np.int64)), kind_of(x))
+    return _first_nonzero.on(kind_of(x), given, size=count, fills=fills)
 
 
 @recorded(differentiable=False)
-def _first_nonzero(x: Value, *, size: int, fill: int) -> Value:
-    kind = (int64, (size, len(known(x.shape))))
-    return call(partial(_rows, size, fill), x, types_of=[kind], title="nonzero_static")[0]
-
-
-def _rows(size: int, fill: int, array: Array) -> Array:
-    rows = np.argwhere(array)[:size]
-    found = np.full((size, array.ndim), fill, np.int64)
-    found[: len(rows)] = rows
-    return found
+def _first_nonzero(x: Value, *, size: int, fills: tuple[int, ...]) -> Value:
+    found = catalogue.stack(*search.first_nonzero(x, size=size, fills=fills), axis=-1)
+    return catalogue.cast(found, dtype=int64)
 
 
 def argwhere(x: Any) -> Tensor:

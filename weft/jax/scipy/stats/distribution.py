@@ -12,11 +12,9 @@ from weft.eager.tensor.dispatch import recorded
 from weft.jax import numpy as _numpy
 from weft.jax.array import given, jaxed
 from weft.jax.numpy.kind import promoted
-from weft.jax.scipy import special as _special
 from weft.ops.random import standard
 
 jnp: Any = _numpy
-special: Any = _special
 
 __all__ = ["NAMES", "module_of"]
 
@@ -44,14 +42,13 @@ def _placed(formula: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shaped(formula: Callable[..., Any], exp: bool) -> Callable[..., Any]:
-    of = recorded(formula)
-
     def run(x: Any, shape: Any, loc: Any = 0, scale: Any = 1) -> Any:
-        x, shape, loc, scale = _floats(x, shape, loc, scale)
-        found = given(of((x - loc) / scale, shape)) - jnp.log(scale)
-        return jnp.exp(found) if exp else found
+        return given(_of_shape(*_floats(x, shape, loc, scale), density=formula, exp=exp))
 
     return run
+
+
+_of_shape = recorded(standard.placed)
 
 
 def _functions(name: str) -> dict[str, Callable[..., Any]]:
@@ -61,11 +58,7 @@ def _functions(name: str) -> dict[str, Callable[..., Any]]:
         kind, formula = _OTHERS[name]
         return {kind: _shaped(formula, True), f"log{kind}": _shaped(formula, False)}
     module = importlib.import_module(f"weft.scipy.stats.{name}")
-    found = {n: jaxed(getattr(module, n)) for n in module.__all__}
-    if name == "norm":
-        found["ppf"] = lambda q, loc=0, scale=1: special.ndtri(q) * scale + loc
-        found["isf"] = lambda q, loc=0, scale=1: loc - special.ndtri(q) * scale
-    return found
+    return {n: jaxed(getattr(module, n)) for n in module.__all__}
 
 
 def module_of(name: str) -> ModuleType:

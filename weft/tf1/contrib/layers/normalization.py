@@ -186,7 +186,7 @@ def layer_norm(
 
 
 @add_arg_scope
-@arguments_of(fully_connected)
+@arguments_of(fully_connected, batch_norm)
 def instance_norm(
     inputs: Any, center: bool = True, scale: bool = True, epsilon: float = 1e-6,
     activation_fn: Any = None, param_initializers: Any = None, reuse: Any = None,
@@ -198,9 +198,7 @@ def instance_norm(
     Args:
         inputs: images whose number of channels is known.
         center, scale: whether there are beta and gamma.
-        epsilon: added to the variance.
         param_initializers: a dict from `beta` and `gamma`.
-        data_format: `NHWC` or `NCHW`.
     """
     with tf.variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse) as sc:
         x = tf.convert_to_tensor(inputs)

@@ -7,7 +7,14 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.documentation import arguments_of
-from weft.tf1.nn.rnn_cell import BasicLSTMCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
+from weft.tf1.nn.rnn_cell import (
+    BasicLSTMCell,
+    GRUCell,
+    LSTMCell,
+    LSTMStateTuple,
+    RNNCell,
+    WrapperCell,
+)
 
 __all__ = [
     "GRUBlockCell", "GRUBlockCellV2", "InputProjectionWrapper",
@@ -119,26 +126,12 @@ class LayerNormBasicLSTMCell(RNNCell):
         return y, LSTMStateTuple(new, y)
 
 
-class _Projected(RNNCell):
+class _Projected(WrapperCell):
     """A cell with a layer before or after it."""
 
     def __init__(self, cell: RNNCell, size: int, activation: Any, reuse: bool | None) -> None:
-        super().__init__(_reuse=reuse)
-        self._cell, self._size, self._activation = cell, size, activation
-
-    @property
-    def state_size(self) -> Any:
-        """The wrapped cell's."""
-        return self._cell.state_size
-
-    @property
-    def output_size(self) -> Any:
-        """The wrapped cell's."""
-        return self._cell.output_size
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The wrapped cell's."""
-        return self._cell.zero_state(batch_size, dtype)
+        super().__init__(cell, reuse)
+        self._size, self._activation = size, activation
 
     def _layer(self, x: Any) -> Any:
         y = tf.layers.dense(x, self._size, name="projection", reuse=tf.AUTO_REUSE)

@@ -58,6 +58,10 @@ class TimeDistributed(Wrapper):
         outputs.set_shape([dims[0], dims[1], *rest])
         return outputs
 
+    def checkpoint_weights(self) -> dict[str, Any]:
+        """The weights by their names in weight files."""
+        return {f"layer/{name}": v for name, v in self.layer.checkpoint_weights().items()}
+
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """The inputs' mask."""
         return mask
@@ -94,7 +98,7 @@ class Bidirectional(Wrapper):
         self.forward_layer: Any = type(layer).from_config(
             {**config, "name": f"forward_{layer.name}"}
         )
-        self.backward_layer: Any = backward_layer or type(layer).from_config(
+        self.backward_layer: Any = layer_from(backward_layer) or type(layer).from_config(
             {
                 **config, "name": f"backward_{layer.name}",
                 "go_backwards": not config.get("go_backwards", False),

@@ -10,6 +10,8 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail, within
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state
+from weft.tf1.keras.optimizers.schedules import TABLE as SCHEDULES
+from weft.tf1.keras.storage.serialization import deserialized, serialize
 from weft.tf1.train.optimizer import Optimizer as Base
 
 __all__ = ["Optimizer", "WrappedOptimizer"]
@@ -198,7 +200,11 @@ class Optimizer(Base):
         Raises:
             ArgumentError: their number differs.
         """
-        own = self.weights
+        own, weights = self.weights, list(weights)
+        if len(own) == len(weights) + 1:  # Keras 2.2's RMSprop and others do not count
+            weights.insert(0, 0)
+        if len(weights) == len(own) + (len(own) - 1) // 2 and len(self.slots) == 2:
+            weights = weights[: len(own)]  # its Adam always had a third slot
         if len(own) != len(weights):
             raise fail(
                 ArgumentError,
@@ -214,14 +220,15 @@ class Optimizer(Base):
     def _now(self, name: str) -> Any:
         value = self._first[name]
         if callable(value):
-            return value
+            return serialize(value) if hasattr(value, "get_config") else value
         held = self._held.get((name, id(tf.get_default_graph())))
         return value if held is None else float(sessions.values_of([held])[0])
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Optimizer:
         """An optimizer from `get_config`."""
-        return cls(**config)
+        return cls(**{k: deserialized("schedule", SCHEDULES, v) for k, v in config.items()
+                      if k != "name"}, name=config.get("name", cls.__name__))  # fmt: skip
 
 
 class WrappedOptimizer:

@@ -106,3 +106,9 @@ class PolynomialDecay(LearningRateSchedule):
             self.initial_learning_rate, step, self.decay_steps, self.end_learning_rate, self.power,
             self.cycle,
         )  # fmt: skip
+
+
+TABLE = {cls.__name__: cls for cls in (
+    ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay,
+)}  # fmt: skip
+"""Schedules by the names of configurations."""

@@ -39,7 +39,7 @@ def save(model: Any, path: str) -> None:
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
     version = tf.train.SaverDef.V2
     saver = tf.train.Saver(names_of(model), write_version=version, max_to_keep=None)
-    saver.save(sessions.get_session(), path)
+    saver.save(sessions.get_session(), path, write_meta_graph=False)
 
 
 def load(model: Any, path: str) -> None:

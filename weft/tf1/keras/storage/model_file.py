@@ -13,7 +13,8 @@ from weft.errors import ArgumentError, DataError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.optimizers import Optimizer, get
-from weft.tf1.keras.storage import weight_file
+from weft.tf1.keras.storage import keras3_file, weight_file
+from weft.tf1.keras.storage.keras3_config import from_keras3
 from weft.tf1.keras.storage.network_config import LAYERS
 from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized, plain, serialize
 
@@ -60,11 +61,14 @@ def load(path: str, custom_objects: Mapping[str, Any] | None, is_compiled: bool)
                 f"load_model: expected a model's configuration in {path!r}, there is none; "
                 "load_weights reads weights alone",
             )
-        model = deserialized("model", LAYERS, _json(file.attrs["model_config"]))
+        config = _json(file.attrs["model_config"])
+        is_3 = "registered_name" in weight_file.text(file.attrs["model_config"])
+        model = deserialized("model", LAYERS, from_keras3(config) if is_3 else config)
         with model.graph.as_default():
             weight_file.read(model, file["model_weights"], False)
             if is_compiled and "training_config" in file.attrs:
-                _compile(model, _json(file.attrs["training_config"]), file)
+                told = _json(file.attrs["training_config"])
+                (_compile_as_3 if is_3 else _compile)(model, told, file)
     return model
 
 
@@ -78,6 +82,15 @@ def _compile(model: Any, told: Mapping[str, Any], file: Any) -> None:
     if len(names) > 1:
         optimizer.build(model.trainable_weights)
         optimizer.set_weights([np.array(group[n]) for n in names])
+
+
+def _compile_as_3(model: Any, told: Mapping[str, Any], file: Any) -> None:
+    """From a file of Keras 3, whose optimizers have their variables in another order."""
+    found = from_keras3({**told, "optimizer": told["optimizer_config"]})
+    group = file.get("optimizer_weights")
+    names = [] if group is None else map(weight_file.text, group.attrs["weight_names"])
+    values = [np.array(file["optimizer_weights"][name]) for name in names]
+    keras3_file.compile_as(model, found, values)
 
 
 def _json(told: Any) -> Any:

@@ -19,6 +19,7 @@ from weft.tf1.keras.optimizers import Optimizer, get
 from weft.tf1.keras.storage import checkpoint
 from weft.tf1.keras.storage.network_config import LAYERS
 from weft.tf1.keras.storage.serialization import custom_object_scope, deserialized, plain, serialize
+from weft.tf1.saved_model import loader
 
 __all__ = ["load", "save"]
 
@@ -55,21 +56,27 @@ def save(obj: Any, export_dir: Any, signatures: Any = None, options: Any = None)
 
 
 def load(
-    export_dir: Any, custom_objects: Mapping[str, Any] | None = None, compile: bool = True,
-    tags: Any = None, options: Any = None,
+    sess: Any = None, tags: Any = None, export_dir: Any = None, import_scope: str | None = None,
+    custom_objects: Mapping[str, Any] | None = None, compile: bool = True, options: Any = None,
 ) -> Any:  # fmt: skip
-    """The model that `save` wrote; no code is run.
+    """The model that `save` wrote; no code is run. With a session, a graph, by `loader.load`.
 
     Args:
+        sess: a session; or the folder of a Keras model.
+        tags: those of the graph.
         export_dir: the folder.
+        import_scope: what names of the graph begin with.
         custom_objects: custom classes and functions by name.
-        compile: whether to compile it as it was, with a fresh optimizer.
-        tags, options: accepted.
+        compile: whether to compile the model as it was, with a fresh optimizer.
+        options: accepted.
 
     Raises:
         DataError: the folder has no model that Weft wrote.
     """
-    del tags, options
+    if sess is not None and not isinstance(sess, str | os.PathLike):
+        return loader.load(sess, tags, export_dir, import_scope)
+    del options
+    export_dir = export_dir if sess is None else sess
     file = Path(export_dir) / _MODEL
     if not file.is_file():
         text = f"expected a model that Weft saved in {export_dir}; build other models in Python"

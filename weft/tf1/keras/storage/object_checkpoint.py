@@ -84,7 +84,9 @@ class Checkpoint:
     def _write(self, path: str, step: int | None, most: int | None) -> str:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         saver = tf.train.Saver(self.variables, write_version=tf.train.SaverDef.V2, max_to_keep=most)
-        return saver.save(sessions.get_session(), path, step, write_state=step is not None)
+        listed = step is not None
+        session = sessions.get_session()
+        return saver.save(session, path, step, write_state=listed, write_meta_graph=False)
 
     def restore(self, save_path: str | None, options: Any = None) -> Restored:
         """Read the values; those of variables that do not exist yet are read once they do.

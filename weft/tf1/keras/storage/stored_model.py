@@ -11,7 +11,13 @@ from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.engine import nest
 from weft.tf1.keras.fit.training import Training
-from weft.tf1.keras.storage import checkpoint, model_file, model_folder, weight_file
+from weft.tf1.keras.storage import (
+    checkpoint,
+    keras3_file,
+    model_file,
+    model_folder,
+    weight_file,
+)
 from weft.tf1.keras.storage.network_config import config_of, network_from
 from weft.tf1.keras.storage.serialization import plain, serialize
 from weft.tf1.keras.storage.summary import lines_of
@@ -55,6 +61,8 @@ class Storage(Training):
     ) -> None:
         """Write the weights: a TensorFlow checkpoint, or HDF5 if the name ends in `.h5`.
 
+        A name that ends in `.weights.h5` gives Keras 3's layout, others Keras 2's.
+
         Args:
             overwrite: if `False`, an existing file is an error.
             save_format: `"tf"` or `"h5"`.
@@ -67,7 +75,10 @@ class Storage(Training):
         if not overwrite and os.path.exists(path if kind == "h5" else f"{path}.index"):
             raise fail(ArgumentError, f"save_weights: expected no file at {path!r}, there is one")
         with self.graph.as_default():
-            (weight_file if kind == "h5" else checkpoint).save(self, path)
+            if path.endswith(".weights.h5"):
+                keras3_file.save_weights(self, path)
+            else:
+                (weight_file if kind == "h5" else checkpoint).save(self, path)
 
     def load_weights(self, filepath: Any, by_name: bool = False) -> None:
         """Read weights that `save_weights` wrote, or TensorFlow's for the same layers.
@@ -80,7 +91,11 @@ class Storage(Training):
         path = os.fspath(filepath)
         with self.graph.as_default():
             if _format(path, None) == "h5":
-                weight_file.load(self, path, by_name)
+                with weight_file.opened(path, "r") as file:
+                    if keras3_file.is_keras3(file) and not by_name:
+                        keras3_file.read_weights(self, file)
+                    else:
+                        weight_file.load(self, file, by_name)
             elif by_name:
                 raise fail(ArgumentError, "load_weights: by_name needs an HDF5 file (.h5)")
             else:
@@ -92,7 +107,8 @@ class Storage(Training):
     ) -> None:  # fmt: skip
         """Write configuration, weights, and compile arguments.
 
-        To Keras's HDF5 file if the name ends in `.h5`, else to a folder.
+        To Keras 2's HDF5 file if the name ends in `.h5`, to Keras 3's file if it ends in `.keras`,
+        else to a folder.
 
         Raises:
             ArgumentError: the file exists, the format is unknown, `h5py` is missing, or a subclass.
@@ -104,7 +120,12 @@ class Storage(Training):
             model_folder.save(self, path)
             return
         with self.graph.as_default():
-            model_file.save(self, path, overwrite, include_optimizer)
+            if path.endswith(".keras"):
+                if not overwrite and os.path.exists(path):
+                    raise fail(ArgumentError, f"save: expected no file at {path!r}, there is one")
+                keras3_file.save(self, path, include_optimizer)
+            else:
+                model_file.save(self, path, overwrite, include_optimizer)
 
     # -- summary
 

@@ -23,7 +23,7 @@ def _h5py() -> Any:
         ) from None
 
 
-def opened(path: str, mode: str) -> Any:
+def opened(path: Any, mode: str) -> Any:
     """An open file.
 
     Raises:
@@ -54,15 +54,17 @@ def write(model: Any, file: Any) -> None:
             group.create_dataset(variable.name, data=value)
 
 
-def load(model: Any, path: str, by_name: bool) -> None:
+def load(model: Any, file: Any, by_name: bool) -> None:
     """Read weights, in the order of layers or by their names; on an error none is changed.
 
     Raises:
-        DataError: there is no such file, or it is of another kind.
+        DataError: the file is of another kind.
         StateError: the weights belong to another model.
     """
-    with opened(path, "r") as file:
-        read(model, file["model_weights"] if "layer_names" not in file.attrs else file, by_name)
+    whole = "layer_names" in file.attrs
+    if not whole and "model_weights" not in file:
+        raise fail(DataError, f"load_weights: expected Keras 2's layout, got {list(file)}")
+    read(model, file if whole else file["model_weights"], by_name)
 
 
 def read(model: Any, group: Any, by_name: bool) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import GraphError, StateError
 from weft.tf1 import logging
 from weft.tf1.errors import AbortedError
@@ -97,30 +98,15 @@ class Supervisor:
             writes = self._folder is not None and is_chief
             self.summary_writer = FileWriter(str(self._folder)) if writes else None
 
-    @property
-    def init_op(self) -> Any:
-        """Initializes the variables."""
-        return self._scaffold.init_op
-
-    @property
-    def init_feed_dict(self) -> Any:
-        """Feeds of `init_op`."""
-        return self._scaffold.init_feed_dict
-
-    @property
-    def ready_op(self) -> Any:
-        """Gives the names of uninitialized variables."""
-        return self._scaffold.ready_op
-
-    @property
-    def ready_for_local_init_op(self) -> Any:
-        """Gives those of the inputs of `local_init_op`."""
-        return self._scaffold.ready_for_local_init_op
-
-    @property
-    def local_init_op(self) -> Any:
-        """Initializes what checkpoints do not contain."""
-        return self._scaffold.local_init_op
+    init_op = Reads[Any]("_scaffold.init_op", "Initializes the variables.")
+    init_feed_dict = Reads[Any]("_scaffold.init_feed_dict", "Feeds of `init_op`.")
+    ready_op = Reads[Any]("_scaffold.ready_op", "Gives the names of uninitialized variables.")
+    ready_for_local_init_op = Reads[Any](
+        "_scaffold.ready_for_local_init_op", "Gives those of the inputs of `local_init_op`."
+    )
+    local_init_op = Reads[Any](
+        "_scaffold.local_init_op", "Initializes what checkpoints do not contain."
+    )
 
     def prepare_or_wait_for_session(
         self, master: str = "", config: ConfigProto | None = None,

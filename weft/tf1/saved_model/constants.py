@@ -1,12 +1,24 @@
-"""`tf.saved_model`: Keras models in folders, and names that model functions use."""
+"""Names of the parts of saved models."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from weft import exports as _exports
+__all__ = ["constants", "signature_constants", "tag_constants"]
 
-__all__ = ["signature_constants", "tag_constants"]
+
+class constants:
+    """Names of files, folders and collections."""
+
+    ASSETS_DIRECTORY: Final = "assets"
+    ASSETS_KEY: Final = "saved_model_assets"
+    LEGACY_INIT_OP_KEY: Final = "legacy_init_op"
+    MAIN_OP_KEY: Final = "saved_model_main_op"
+    SAVED_MODEL_FILENAME_PB: Final = "saved_model.pb"
+    SAVED_MODEL_FILENAME_PBTXT: Final = "saved_model.pbtxt"
+    SAVED_MODEL_SCHEMA_VERSION: Final = 1
+    VARIABLES_DIRECTORY: Final = "variables"
+    VARIABLES_FILENAME: Final = "variables"
 
 
 class signature_constants:
@@ -32,6 +44,3 @@ class tag_constants:
     SERVING: Final = "serve"
     TPU: Final = "tpu"
     TRAINING: Final = "train"
-
-
-_exports.lazy(globals(), {"weft.tf1.keras.storage.model_folder": ["load", "save"]})

@@ -1,0 +1,9 @@
+"""`tf.keras.applications.resnet50`: ResNet50, and its inputs."""
+
+from weft import exports as _exports
+from weft.tf1.keras.applications.images import blue_first as _blue_first
+from weft.tf1.keras.applications.network import ResNet50 as ResNet50
+
+preprocess_input = _blue_first
+
+_exports.gather(globals())
