@@ -209,3 +209,72 @@ def test_a_model_is_saved_in_a_folder(eager, tmp_path):
     for found in (tf.saved_model.load(tmp_path), tf.keras.models.load_model(tmp_path)):
         np.testing.assert_array_equal(found(X).numpy(), model(X).numpy())
         assert found.evaluate(X, X[:, :2], verbose=0) == model.evaluate(X, X[:, :2], verbose=0)
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_a_recurrent_layer_is_one_scan_with_the_gradients_of_its_steps(kind, eager):
+    layers = tf.keras.layers
+    layer = getattr(layers, kind)(3, return_sequences=True)
+
+    class Own(getattr(layers, f"{kind}Cell")):
+        """A cell of a program's, which may read values, so it runs turn by turn."""
+
+    cell = Own(3)
+    x, flags = tf.constant(np.stack([X, X[::-1]])), tf.constant([[True, True, False], [True] * 3])
+    own = layers.RNN(cell, return_sequences=True)
+    found = []
+    for each in (layer, own):
+        each.build(x.shape)
+        each.set_weights(layer.get_weights())
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = tf.reduce_sum(each(x, mask=flags) ** 2)
+        found.append([loss, *tape.gradient(loss, [x, *each.trainable_variables])])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-6)
+    assert "While" in found_kinds(lambda: layer(x)) and "While" not in found_kinds(lambda: own(x))
+
+
+def found_kinds(compute):
+    """The kinds of the operations that are computed at once."""
+    graph, kinds = tf.get_default_graph(), []
+    emit = graph.emit
+    graph.emit = lambda kind, *args, **options: kinds.append(kind) or emit(kind, *args, **options)
+    try:
+        compute()
+    finally:
+        del graph.emit
+    return kinds
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.train.AdamOptimizer(0.1), lambda: tf.train.MomentumOptimizer(0.1, 0.9),
+        lambda: tf.train.RMSPropOptimizer(0.1), lambda: tf.keras.optimizers.Adam(0.1),
+        lambda: tf.keras.optimizers.RMSprop(0.1), lambda: tf.keras.optimizers.Nadam(0.1),
+    ],
+)  # fmt: skip
+def test_a_repeated_step_traces_nothing_anew(make, eager, monkeypatch):
+    w, optimizer, graph = tf.Variable(X), make(), tf.get_default_graph()
+    traced, count = graph._traced, []
+    monkeypatch.setattr(graph, "_traced", lambda *args: count.append(args) or traced(*args))
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(w))
+        optimizer.apply_gradients([(tape.gradient(loss, w), w)])
+        return float(loss)
+
+    first, second, before = step(), step(), len(count)
+    assert step() < second < first and len(count) == before
+
+
+def test_a_failed_check_tells_the_values(eager):
+    x = tf.constant([1.5, -2.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[x =\] \[1.5 -2.0\]"):
+        tf.Assert(tf.reduce_all(x > 0), ["x =", x])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[1.5 -2.0\]"):
+        tf.assert_positive(x)
+    with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match=r"\[x:0\]"):
+        tf.Assert(False, [tf.placeholder(tf.float32, [2], "x")])

@@ -58,13 +58,19 @@ def Assert(
 
         known = static_value(flag)
         if known is not None and not np.all(known):
-            check(known, *[np.asarray(static_value(t)) for t in tensors])
+            check(known, *map(_known, tensors))
         if known is not None:
             return no_op(scope)
         if get_default_graph().in_body:  # where only programs run
             dims = flag.shape.as_dims()
             return host_function("Assert", check, [flag, *tensors], [flag.dtype], [dims], scope)
         return host_op("Assert", [flag, *tensors], check, [flag.dtype], [flag.shape], scope)
+
+
+def _known(tensor: Tensor) -> Any:
+    """The value of a tensor, if it is known; else its name."""
+    value = np.asarray(tensor) if tensor.has_value else static_value(tensor)
+    return tensor.name if value is None else value
 
 
 def _text(part: str | bytes) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft import ops
-from weft.errors import WeftError
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
 from weft.tf1.control.region import Region, inside, stand_in
@@ -67,7 +66,7 @@ def scanned(
         if region.assigned or region.read or region.captured:
             return None
         body = region.function((), (), ())
-    except WeftError:
+    except Exception:  # it reads values, or is wrong: turn by turn it is told
         return None
     count = len(state)
     if [v.type for v in body.outputs[:count]] != [x.used.type for x in state]:

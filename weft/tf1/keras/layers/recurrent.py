@@ -150,7 +150,7 @@ class RNN(Layer):
             return [*new, y], [y] if self.return_sequences else []
 
         xs = [steps] if flags is None else [steps, flags]
-        held, ys = over_slices(step, [*first, zeros], xs, pure=True)
+        held, ys = over_slices(step, [*first, zeros], xs, pure=_only_computes(self.cell))
         return held[count], ys[0] if ys else None, held[:count]
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
@@ -177,6 +177,12 @@ class RNN(Layer):
     def checkpoint_weights(self) -> dict[str, Any]:
         """The weights by their names in weight files."""
         return {f"cell/{n}": v for n, v in super().checkpoint_weights().items()}
+
+
+def _only_computes(cell: Any) -> bool:
+    """Whether a cell neither creates variables in a step nor reads values: if it is Weft's."""
+    parts = cell.cells if type(cell) is StackedRNNCells else [cell]
+    return all([type(part).__module__ == SimpleRNNCell.__module__ for part in parts])
 
 
 def _turned(x: Any) -> Any:
