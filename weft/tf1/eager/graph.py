@@ -359,7 +359,7 @@ def _frozen(x: Any) -> Any:
     Equal functions are made anew for each call: an update, of an optimizer's variable and slots.
     """
     if isinstance(x, _PLAIN):
-        return type(x), x
+        return type(x), x, str(x)  # -0.0 is not 0.0
     if isinstance(x, Op):
         return x
     if hasattr(x, "snapshot"):  # a variable, whose node stays the same
