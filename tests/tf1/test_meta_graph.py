@@ -105,3 +105,26 @@ def test_graphs_of_others_and_damaged_ones_are_refused():
     for length in range(0, len(raw), 7):
         with pytest.raises(DataError):
             tf.GraphDef.FromString(raw[:length])
+
+
+def test_devices_are_left_away_where_that_is_asked_for(tmp_path):
+    with tf.device("/cpu:0"):
+        v = tf.Variable(2.0, name="v")
+        tf.multiply(v, 3.0, name="y")
+    named = tf.get_default_graph().get_tensor_by_name("y:0").device
+    kept, cleared = (tf.train.export_meta_graph(clear_devices=c) for c in (False, True))
+    assert {node.device for node in cleared.graph_def.node} == {""}
+    builder = tf.saved_model.Builder(str(tmp_path / "model"))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        builder.add_meta_graph_and_variables(session, ["serve"], clear_devices=True)
+    builder.save()
+    for found, device in ((kept, named), (cleared, ""), (None, "")):
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            if found is None:
+                tf.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
+            else:
+                tf.train.import_meta_graph(found)
+                session.run(tf.global_variables_initializer())
+            y = graph.get_tensor_by_name("y:0")
+            assert y.device == device and session.run(y) == 6.0

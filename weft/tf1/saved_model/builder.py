@@ -61,7 +61,8 @@ class Builder:
             assets_collection: not supported.
             legacy_init_op, main_op: an operation that runs when the model is loaded.
             saver: what saves the variables, by default all global ones.
-            clear_devices, strip_default_attrs: no effect.
+            clear_devices: leave the devices away.
+            strip_default_attrs: no effect.
 
         Raises:
             StateError: values were written already.
@@ -70,13 +71,13 @@ class Builder:
             raise fail(StateError, "SavedModelBuilder: variables and assets were saved already")
         with sess.graph.as_default():
             made = self._add(tags, signature_def_map, assets_collection, legacy_init_op or main_op,
-                             saver, options)  # fmt: skip
+                             clear_devices, saver, options)  # fmt: skip
         path = self._folder / constants.VARIABLES_DIRECTORY
         path.mkdir()
         if made is not None:
             made.save(sess, str(path / constants.VARIABLES_FILENAME), write_meta_graph=False,
                       write_state=False)  # fmt: skip
-        del clear_devices, strip_default_attrs
+        del strip_default_attrs
 
     def add_meta_graph(
         self, tags: Sequence[str], signature_def_map: Mapping[str, SignatureDef] | None = None,
@@ -92,26 +93,29 @@ class Builder:
             assets_collection: not supported.
             legacy_init_op, main_op: an operation that runs when the model is loaded.
             saver: what restores the variables, by default all global ones.
-            clear_devices, strip_default_attrs: no effect.
+            clear_devices: leave the devices away.
+            strip_default_attrs: no effect.
 
         Raises:
             StateError: no values were written.
         """
-        del clear_devices, strip_default_attrs
+        del strip_default_attrs
         if not self._graphs:
             raise fail(StateError, "SavedModelBuilder: graphs follow add_meta_graph_and_variables")
         first = legacy_init_op or main_op
-        self._add(tags, signature_def_map, assets_collection, first, saver, options)
+        self._add(
+            tags, signature_def_map, assets_collection, first, clear_devices, saver, options
+        )  # fmt: skip
 
     def _add(
         self, tags: Sequence[str], signatures: Mapping[str, SignatureDef] | None, assets: Any,
-        first: Operation | None, saver: Saver | None, options: Mapping[str, Any],
+        first: Operation | None, clear: bool, saver: Saver | None, options: Mapping[str, Any],
     ) -> Saver | None:  # fmt: skip
         assets = options.get("assets_list", assets) or None
         only("SavedModelBuilder", {"assets_collection": assets}, assets_collection=None)
         if saver is None and global_variables():
             saver = Saver(write_version=SaverDef.V2)
-        made = MetaGraphDef.of(get_default_graph(), saver)
+        made = MetaGraphDef.of(get_default_graph(), saver, None, clear)
         made.tags, made.signature_def = list(tags), dict(signatures or {})
         made.main_op = "" if first is None else first.name
         self._graphs.append(made)

@@ -34,7 +34,8 @@ def placed(
         input_map: by the names of tensors, what to use instead.
     """
     prefix = graph.unique_name(scope) + "/" if scope else ""
-    here = Placed(graph, found.graph_def, prefix, dict(input_map or {}), clear_devices)
+    clear = clear_devices or found.clear_devices
+    here = Placed(graph, found.graph_def, prefix, dict(input_map or {}), clear)
     variables = {
         told["op"]: found_in(graph, here, told, lambda name: here.value(name, found.graph_def))
         for told in found.variables
@@ -74,12 +75,13 @@ def export_meta_graph(
         collection_list: names of collections, by default all.
         graph: by default the default graph.
         meta_info_def, graph_def, as_text, export_scope: not supported.
-        kwargs: `clear_devices` and the like, without effect here.
+        kwargs: `clear_devices` leaves the devices away; what else there is changes nothing here.
     """
     given = {**kwargs, "as_text": as_text, "export_scope": export_scope}
     given |= {"meta_info_def": meta_info_def, "graph_def": graph_def}
     only("export_meta_graph", given, **EXPORTED, meta_info_def=None, graph_def=None)
-    made = MetaGraphDef.of(graph or get_default_graph(), saver_def, collection_list)
+    clear = bool(kwargs.get("clear_devices"))
+    made = MetaGraphDef.of(graph or get_default_graph(), saver_def, collection_list, clear)
     if filename is not None:
         write_file(Path(os.fspath(filename)), [made.SerializeToString()])
     return made

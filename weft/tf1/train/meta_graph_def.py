@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, Self
 
 from weft.errors import DataError
@@ -40,6 +41,7 @@ class MetaGraphDef:
         signature_def: by name, the `SignatureDef` of a saved model.
         tags: what a saved model calls it.
         main_op: the name of the operation that runs when a saved model is loaded; or empty.
+        clear_devices: whether devices are left away, here and when it is imported.
     """
 
     def __init__(self) -> None:
@@ -50,18 +52,26 @@ class MetaGraphDef:
         self.signature_def: dict[str, Any] = {}
         self.tags: list[str] = []
         self.main_op = ""
+        self.clear_devices = False
 
     @classmethod
-    def of(cls, graph: Graph, saver: Any = None, keys: Sequence[str] | None = None) -> Self:
+    def of(
+        cls, graph: Graph, saver: Any = None, keys: Sequence[str] | None = None,
+        clear_devices: bool = False,
+    ) -> Self:  # fmt: skip
         """The record of a graph; of collections, only what a file can hold.
 
         Args:
             graph: the graph.
             saver: what saves its variables.
             keys: names of collections, by default all.
+            clear_devices: leave the devices away.
         """
         made = cls()
         made.graph_def = graph.as_graph_def()
+        if clear_devices:
+            made.clear_devices = True
+            made.graph_def.node = [replace(node, device="") for node in made.graph_def.node]
         found = dict.fromkeys([v for v in graph.keys.values() if isinstance(v, Variable)])
         made.variables = [described(variable) for variable in found]
         made.saver = None if saver is None else saver.described()

@@ -154,7 +154,8 @@ class Saver:
         self, filename: Any = None, collection_list: Sequence[str] | None = None, **kwargs: Any
     ) -> MetaGraphDef:
         """`tf.train.export_meta_graph` of the default graph, with this saver."""
-        made = MetaGraphDef.of(get_default_graph(), self, collection_list)
+        clear = bool(kwargs.get("clear_devices"))
+        made = MetaGraphDef.of(get_default_graph(), self, collection_list, clear)
         only("export_meta_graph", kwargs, **EXPORTED)
         if filename is not None:
             write_file(Path(os.fspath(filename)), [made.SerializeToString()])
