@@ -232,7 +232,8 @@ def test_savers_that_are_killed_leave_a_bounded_folder_and_a_latest_checkpoint(t
         assert len(numbers(folder)) <= 4  # the new one is there before the oldest goes
     restarted(folder / "m", [9000])
     assert len(numbers(folder)) == 3
-    assert len(list(folder.glob("*.safetensors"))) == len(list(folder.glob("*.meta"))) == 3
+    saved, graphs = ({p.stem for p in folder.glob(f"*.{end}")} for end in ("safetensors", "meta"))
+    assert len(saved) == 3 and graphs <= saved  # a kill may come before a graph is written
 
 
 def test_the_state_file_is_right_wherever_a_save_is_cut_off(tmp_path, monkeypatch):

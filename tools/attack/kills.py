@@ -108,7 +108,7 @@ class Saved:
 class Checkpoint:
     """A checkpoint of `Saver`."""
 
-    files = frozenset(["x.safetensors", "checkpoint"])
+    files = frozenset(["x.safetensors", "x.meta", "checkpoint"])
 
     def __init__(self, size: int) -> None:
         self.graph = tf1.Graph()

@@ -261,8 +261,8 @@ class Saver:
                 self._paths.remove(path)
                 continue
             with contextlib.suppress(OSError):
+                Path(f"{path}.meta").unlink(missing_ok=True)  # first: a kill leaves none behind
                 remove_store(path)
-                Path(f"{path}.meta").unlink(missing_ok=True)
         self._paths = [p for p in self._paths if p not in old or checkpoint_exists(p)]
 
     @translated()
