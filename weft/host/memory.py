@@ -65,28 +65,6 @@ def available() -> int | None:
     return None
 
 
-def whole_pages() -> int:
-    """Bytes that lie free in blocks of a huge page or more, which need not be made of others.
-
-    Takes 40 us; 0 where the system does not tell.
-    """
-    least = _huge_page() // resource.getpagesize()
-    found = 0
-    with contextlib.suppress(OSError), open("/proc/buddyinfo", encoding="ascii") as zones:
-        for zone in zones:
-            counts = zone.split()[4:]  # of blocks of 1, 2, 4, ... pages
-            found += sum([int(n) << i for i, n in enumerate(counts) if 1 << i >= least])
-    return found * resource.getpagesize()
-
-
-@functools.cache
-def _huge_page() -> int:
-    with contextlib.suppress(OSError):
-        path = Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size")
-        return int(path.read_text(encoding="ascii"))
-    return 2 << 20
-
-
 def may_hold_code() -> bool:
     """Whether memory that was written may be executed; hardened systems refuse that.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from weft.errors import OutOfMemoryError
 from weft.host.memory import LINE as ALIGNMENT
-from weft.host.memory import capacity, whole_pages
+from weft.host.memory import capacity
 from weft.runtime.flight import LEAF, land, new_lock
 from weft.runtime.memory.arena import no_room, refuse_too_much
 
@@ -24,8 +24,7 @@ SMALLEST: Final = 16 << 10  # bytes; below, NumPy's own cache is as good
 MOST_KEPT: Final = min(max(1 << 29, capacity() // 16), 1 << 31)  # bytes of free blocks
 MAPPED: Final = 4 << 20
 """Bytes from which on NumPy asks for huge pages. Where memory is fragmented, the system moves
-others' pages to make one, which takes longer than a first run; there, such blocks are mapped here
-and have small pages."""
+others' pages to make one, which takes longer than a first run; so such blocks are mapped here."""
 LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no time beside them
 
 
@@ -109,7 +108,7 @@ def allocated(make: Callable[..., Array], size: int) -> Array:
         OutOfMemoryError: the system has no more.
     """
     try:
-        if size < MAPPED or whole_pages() > 2 * size:
+        if size < MAPPED:
             return make(size, np.uint8)
         block = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         return np.frombuffer(block, np.uint8)
