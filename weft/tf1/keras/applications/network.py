@@ -81,11 +81,10 @@ def _plain(x: Any, layer: Any, names: Sequence[str], relu: bool = True, **option
     return _RELU6(name=names[1])(x) if relu else x
 
 
-def _depthwise(x: Any, step: int, name: str, pad: str) -> tuple[Any, Any]:
-    """The input, padded, and the layer."""
+def _depthwise(x: Any, step: int, name: str, pad: str, frame: Any) -> tuple[Any, Any]:
+    """The input, padded by a frame where there are steps, and the layer."""
     if step > 1:
-        even = [1 - n % 2 if n else 1 for n in x.shape.as_list()[1:3]]
-        x = kl.ZeroPadding2D(tuple([(1 - e, 1) for e in even]), name=pad)(x)
+        x = kl.ZeroPadding2D(frame, name=pad)(x)
     padding = "same" if step == 1 else "valid"
     return x, kl.DepthwiseConv2D(3, step, padding, use_bias=False, name=name)
 
@@ -96,10 +95,7 @@ def _mobile(
     start = kl.Conv2D(int(32 * alpha), 3, 2, "same", use_bias=False, name="conv1")
     x = _plain(x, start, ("conv1_bn", "conv1_relu"))
     for i, (filters, step) in enumerate(_MOBILE, 1):
-        if step > 1:
-            x = kl.ZeroPadding2D(((0, 1), (0, 1)), name=f"conv_pad_{i}")(x)
-        padding = "same" if step == 1 else "valid"
-        layer = kl.DepthwiseConv2D(3, step, padding, use_bias=False, name=f"conv_dw_{i}")
+        x, layer = _depthwise(x, step, f"conv_dw_{i}", f"conv_pad_{i}", ((0, 1), (0, 1)))
         x = _plain(x, layer, (f"conv_dw_{i}_bn", f"conv_dw_{i}_relu"))
         wide = int(filters * alpha)
         layer = kl.Conv2D(wide, 1, padding="same", use_bias=False, name=f"conv_pw_{i}")
@@ -132,7 +128,8 @@ def _mobile_2(x: Any, top: bool, classes: int, activation: Any, alpha: float = 1
             layer = kl.Conv2D(growth * width, 1, padding="same", use_bias=False,
                               name=f"{name}expand")  # fmt: skip
             x = _plain(x, layer, (f"{name}expand_BN", f"{name}expand_relu"), **normal)
-        x, layer = _depthwise(x, step, f"{name}depthwise", f"{name}pad")
+        frame = tuple([(n % 2 if n else 0, 1) for n in x.shape.as_list()[1:3]])
+        x, layer = _depthwise(x, step, f"{name}depthwise", f"{name}pad", frame)
         x = _plain(x, layer, (f"{name}depthwise_BN", f"{name}depthwise_relu"), **normal)
         narrow = _whole(int(filters * alpha))
         layer = kl.Conv2D(narrow, 1, padding="same", use_bias=False, name=f"{name}project")
