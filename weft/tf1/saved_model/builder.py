@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.documentation import arguments_of
 from weft.errors import ArgumentError, StateError
 from weft.formats import wire
 from weft.formats.atomic_file import write_file
@@ -79,6 +80,7 @@ class Builder:
                       write_state=False)  # fmt: skip
         del strip_default_attrs
 
+    @arguments_of(add_meta_graph_and_variables)
     def add_meta_graph(
         self, tags: Sequence[str], signature_def_map: Mapping[str, SignatureDef] | None = None,
         assets_collection: Any = None, legacy_init_op: Operation | None = None,
@@ -88,13 +90,7 @@ class Builder:
         """Add the default graph, for the values that were written.
 
         Args:
-            tags: what the graph is called.
-            signature_def_map: signatures by name.
-            assets_collection: not supported.
-            legacy_init_op, main_op: an operation that runs when the model is loaded.
             saver: what restores the variables, by default all global ones.
-            clear_devices: leave the devices away.
-            strip_default_attrs: no effect.
 
         Raises:
             StateError: no values were written.

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.formats.atomic_file import write_file
 from weft.tf1.errors import NotFoundError
 from weft.tf1.framework.graph import Graph, get_default_graph
 from weft.tf1.framework.importer import Placed
 from weft.tf1.framework.option import ANY, only
-from weft.tf1.train.meta_graph_def import EXPORTED, MetaGraphDef
+from weft.tf1.train.meta_graph_def import MetaGraphDef, exported
 from weft.tf1.train.saver import Saver
 from weft.tf1.variable.variable_def import found_in
 
@@ -79,12 +78,7 @@ def export_meta_graph(
     """
     given = {**kwargs, "as_text": as_text, "export_scope": export_scope}
     given |= {"meta_info_def": meta_info_def, "graph_def": graph_def}
-    only("export_meta_graph", given, **EXPORTED, meta_info_def=None, graph_def=None)
-    clear = bool(kwargs.get("clear_devices"))
-    made = MetaGraphDef.of(graph or get_default_graph(), saver_def, collection_list, clear)
-    if filename is not None:
-        write_file(Path(os.fspath(filename)), [made.SerializeToString()])
-    return made
+    return exported(graph or get_default_graph(), saver_def, collection_list, filename, given)
 
 
 def import_meta_graph(

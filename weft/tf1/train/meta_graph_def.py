@@ -6,15 +6,18 @@ MetaGraphDef    graph_def = 2; MORE: variables, collections, saver and signature
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Self
 
 from weft.errors import DataError
 from weft.formats import wire
+from weft.formats.atomic_file import write_file
 from weft.tf1.framework.graph import Graph
 from weft.tf1.framework.graph_def import GraphDef
-from weft.tf1.framework.option import ANY
+from weft.tf1.framework.option import ANY, only
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_def import described
@@ -25,7 +28,8 @@ GRAPH_DEF: Final = 2
 MORE: Final = 10_003
 EXPORTED: Final = {
     "clear_devices": ANY, "clear_extraneous_savers": ANY, "strip_default_attrs": ANY,
-    "save_debug_info": ANY, "as_text": False, "export_scope": None,
+    "save_debug_info": ANY, "as_text": False, "export_scope": None, "meta_info_def": None,
+    "graph_def": None,
 }  # fmt: skip
 """Arguments of `export_meta_graph` that are not supported, or change nothing."""
 
@@ -101,6 +105,23 @@ class MetaGraphDef:
             raise DataError.here("MetaGraphDef: expected variables and collections, got a graph")
         vars(made).update(json.loads(bytes(found[MORE])))
         return made
+
+
+def exported(
+    graph: Graph, saver: Any, keys: Sequence[str] | None, filename: Any, given: Mapping[str, Any]
+) -> MetaGraphDef:
+    """The record of a graph, which is written to a file if there is a name of one.
+
+    Args:
+        graph, saver, keys: as of `MetaGraphDef.of`.
+        filename: of the file; `None` writes none.
+        given: other arguments of `export_meta_graph`.
+    """
+    only("export_meta_graph", given, **EXPORTED)
+    made = MetaGraphDef.of(graph, saver, keys, bool(given.get("clear_devices")))
+    if filename is not None:
+        write_file(Path(os.fspath(filename)), [made.SerializeToString()])
+    return made
 
 
 def _told(item: Any, graph: Graph) -> list[Any] | None:

@@ -29,7 +29,7 @@ from weft.tf1.train.checkpoint_state import (
     read_state,
     write_state,
 )  # fmt: skip
-from weft.tf1.train.meta_graph_def import EXPORTED, MetaGraphDef
+from weft.tf1.train.meta_graph_def import MetaGraphDef, exported
 from weft.tf1.train.saved import Array, items_of, shards_of
 from weft.tf1.variable.variable import Variable
 from weft.tf1.variable.variable_list import global_variables
@@ -154,12 +154,7 @@ class Saver:
         self, filename: Any = None, collection_list: Sequence[str] | None = None, **kwargs: Any
     ) -> MetaGraphDef:
         """`tf.train.export_meta_graph` of the default graph, with this saver."""
-        clear = bool(kwargs.get("clear_devices"))
-        made = MetaGraphDef.of(get_default_graph(), self, collection_list, clear)
-        only("export_meta_graph", kwargs, **EXPORTED)
-        if filename is not None:
-            write_file(Path(os.fspath(filename)), [made.SerializeToString()])
-        return made
+        return exported(get_default_graph(), self, collection_list, filename, kwargs)
 
     def described(self) -> dict[str, Any]:
         """The saver as JSON; without tables."""
