@@ -11,8 +11,11 @@ Where Python is told to keep no compiled source, it is kept in `build` neverthel
 source: else each of some hundred processes would compile all of Weft, half of its time.
 What a test computes three times counts as large, so that its fourth run is a compiled program's;
 tests that are not about programs may take the fixture `as_lists` to compile none.
+What an earlier test has left pending, held by a cycle of objects, is computed before the next one:
+else it would be a part of that one's first structure.
 """
 
+import contextlib
 import gc
 import os
 import signal
@@ -31,7 +34,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
+from weft.eager.record.pending import state
 from weft.eager.record.run import stitched_tier
+from weft.errors import WeftError
 from weft.host.interrupt import AgainBehindFinalizers
 
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=40)
@@ -75,6 +80,11 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if nextitem is None or nextitem.path != item.path:
             gc.collect()
             gc.freeze()
+
+
+def pytest_runtest_setup() -> None:
+    with contextlib.suppress(WeftError):
+        state.flush()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

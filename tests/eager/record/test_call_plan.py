@@ -174,6 +174,14 @@ def test_equal_calls_share_a_plan_and_other_sizes_its_pattern():
         assert p.pattern is q.pattern and p.sizes != q.sizes
 
 
+@pytest.mark.parametrize("function", [F.relu, wf.exp, wf.Tensor.sigmoid, lambda x: x + x])
+def test_the_first_call_of_a_kind_has_the_plan_of_later_ones(function):
+    x = wf.ones((1,) * 7, dtype=wf.float64)
+    plans_of(REGISTRY["relu"]).clear()
+    made = [function(x) for _ in range(3)]
+    assert len({y.lazy.record.plan for y in made}) == 1
+
+
 def test_one_off_sizes_neither_evict_plans_in_use_nor_stay(monkeypatch):
     plan._plans.clear()  # of earlier tests
     plans_of(REGISTRY["multiply"]).clear()

@@ -111,16 +111,17 @@ class Plans(dict[Any, Plan]):
         """Add a plan; unused ones are dropped when there are too many."""
         if len(self) >= MOST_PLANS and len(self) >= 2 * self._kept:
             for each in list(self):
-                if sys.getrefcount(self.get(each)) <= 2:  # references of the entry and the call
-                    self.pop(each, None)  # which another thread may have dropped
+                old = self.get(each)  # `None` if another thread drops plans, too
+                # The local variable and the call refer to it, too
+                if old is not None and sys.getrefcount(old) <= 2 + old.caches:
+                    old.caches -= self.pop(each, None) is not None
             self._kept = len(self)
         self[key] = plan
+        plan.caches += 1
         return plan
 
     def learn(self, key: Any, rules: Any, kinds: Sequence[Any], plan: Plan, numbers: Any) -> Plan:
-        """Add a copy of a plan, and what is known of operands of other sizes.
-
-        A plan that several caches hold would seem to be used.
+        """Add a plan, and what is known of operands of other sizes.
 
         Args:
             kinds: types of the operands, classes of those that are `numbers`.
@@ -129,7 +130,7 @@ class Plans(dict[Any, Plan]):
         if family is not None:
             self.calls[rules, *_dtypes(kinds, ranks=True)] = family, numbers
         self.numbers[rules, *_dtypes(kinds)] = numbers
-        return self.add(key, Plan(plan.pattern, plan.given, plan.types, NONE))
+        return self.add(key, plan)
 
 
 def _dtypes(kinds: Sequence[Any], ranks: bool = False) -> list[Any]:

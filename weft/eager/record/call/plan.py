@@ -40,13 +40,14 @@ class Plan:
         given: the types of the inputs.
         types: of the results.
         static: the attributes.
+        caches: how many caches keep it.
         routines: its launches and those of its gradients: `weft.eager.record.listing.call_routine`.
     """
 
     # `single`, `continuous` and `follows` are the pattern's, which every recorded call reads.
     __slots__ = (
-        "_packed", "_routines", "continuous", "follows", "given", "pattern", "single", "static",
-        "types",
+        "_packed", "_routines", "caches", "continuous", "follows", "given", "pattern", "single",
+        "static", "types",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,7 @@ class Plan:
         self.single = pattern.single
         self.continuous = pattern.continuous
         self.follows = pattern.follows
+        self.caches = 0
         self._routines: dict[Any, Any] | None = None
         self._packed: bytes | None = None
 
@@ -158,6 +160,7 @@ def remember(key: Any, plan: Plan) -> Plan:
     if len(_plans) >= MOST_PLANS and len(_plans) >= 2 * _kept[0]:
         _forget()
     _plans[key] = plan
+    plan.caches += 1
     return plan
 
 
@@ -165,8 +168,9 @@ def _forget() -> None:
     """Drop plans, except those of cached programs, which would have to be compiled again."""
     for key in list(_plans):
         plan = _plans.get(key)  # `None` if another thread drops plans, too
-        if sys.getrefcount(plan) <= 3:  # references of `_plans`, the local variable and the call
-            _plans.pop(key, None)
+        # The local variable and the call refer to it, too
+        if plan is not None and sys.getrefcount(plan) <= 2 + plan.caches:
+            plan.caches -= _plans.pop(key, None) is not None
     _kept[0] = len(_plans)
 
 
