@@ -18,7 +18,8 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "prog
 KINDS = {
     "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
     "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
-    "jax": "JAX",
+    "TensorFlow 1, second draw": "TensorFlow 1, second draw",
+    "tf.keras, second draw": "tf.keras, second draw", "jax": "JAX",
 }  # fmt: skip
 
 
