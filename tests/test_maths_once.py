@@ -115,6 +115,7 @@ LEFT = {
     "tf1/image/resize.py:random_crop": ORDER,
     "tf1/image/resize.py:resize_images": NUMBERS,
     "tf1/sparse.py:_flat_index": OWN,
+    "tf1/sparse.py:add": ADDED,
     "tf1/sparse.py:concat": OWN,
     "tf1/sparse.py:reshape": OWN,
     "tf1/sparse.py:sparse_dense_matmul": OWN,
