@@ -142,6 +142,7 @@ LEFT = {
     "tf1/control/tensor_array.py:_inside": NODES,
     "tf1/creation.py:sparse_placeholder": NODES,
     "tf1/data/decode.py:_sparse": NUMBERS,
+    "tf1/distributions.py:Uniform._sample": ORDER,
     "tf1/indexing/lookup.py:clipped": NODES,
     "tf1/indexing/order.py:_of_blocks": NUMBERS,
     "tf1/keras/callbacks/monitors.py:Better.__call__": NUMBERS,

@@ -114,9 +114,9 @@ _exports.lazy(
             "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature",
         ],
         "weft.tf1": [
-            "config", "contrib", "data", "distribute", "estimator", "feature_column",
-            "graph_util", "image", "keras", "layers", "lookup", "python_io", "queue",
-            "saved_model", "sparse", "summary", "test", "train",
+            "config", "contrib", "data", "distribute", "distributions", "estimator",
+            "feature_column", "graph_util", "image", "keras", "layers", "lookup", "python_io",
+            "queue", "saved_model", "sparse", "summary", "test", "train",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.data.decode": [

@@ -74,6 +74,7 @@ from weft.tf1 import config as config
 from weft.tf1 import contrib as contrib
 from weft.tf1 import data as data
 from weft.tf1 import distribute as distribute
+from weft.tf1 import distributions as distributions
 from weft.tf1 import estimator as estimator
 from weft.tf1 import feature_column as feature_column
 from weft.tf1 import graph_util as graph_util

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from weft import exports as _exports
 
 if TYPE_CHECKING:
+    from weft.tf1 import distributions as distributions
     from weft.tf1 import keras as keras
     from weft.tf1.contrib import crf as crf
     from weft.tf1.contrib import framework as framework
@@ -31,6 +32,6 @@ _exports.lazy(
             "rnn", "seq2seq", "slim", "staging", "tpu", "training",
         ],
         "weft.tf1.distribute": ["cluster_resolver"],
-        "weft.tf1": ["keras"],
+        "weft.tf1": ["distributions", "keras"],
     },
 )  # fmt: skip
