@@ -125,19 +125,28 @@ class Misc(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.imsave = lambda name, array: toimage(array).save(name)
 
 
-class Compat(importlib.abc.MetaPathFinder):
+class Compat(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """`tensorflow` is `tensorflow.compat.v1` of TensorFlow 2."""
 
     def find_spec(self, name, path, target=None):
         if name != "tensorflow":
             return None
         sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        self.inner, spec.loader = spec.loader, self
+        return spec
+
+    def create_module(self, spec):
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module):
+        self.inner.exec_module(module)
         import tensorflow.compat.v1 as v1
 
         v1.disable_v2_behavior()
-        names = vars(sys.modules["tensorflow"])
-        names.update({k: v for k, v in vars(v1).items() if not k.startswith("__")})
-        return sys.modules["tensorflow"].__spec__
+        for each in dir(v1):
+            if not each.startswith("__"):
+                setattr(sys.modules["tensorflow"], each, getattr(v1, each))
 
 
 sys.meta_path.insert(0, Sets())
