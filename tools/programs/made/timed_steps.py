@@ -2,8 +2,8 @@
 
 `MADE_STEPS` is their number, `MADE_SECONDS` a limit of processor time, and `MADE_TIMES` the file
 for the result. Time begins when the first optimizer is made and ends when the parameters of the
-last step are there: compiling and the work of compiler processes are in it, imports are not. The
-program ends there.
+last step are there: compiling and the work of compiler processes are in it, imports are not. No
+other step is read, which would make another one of it. The program ends there.
 """
 
 import atexit
@@ -55,11 +55,13 @@ class Timed:
         """Count a step; end the program after the last."""
         self.steps += 1
         if self.steps == 1 or self.steps % 10 == 0 or self.steps == STEPS:
-            last = optimizer.param_groups[-1]["params"][-1]
-            last.detach().reshape(-1)[:1].tolist()
+            ends = self.steps == STEPS or used() - self.begin > SECONDS
+            if ends or self.steps == 1:
+                last = optimizer.param_groups[-1]["params"][-1]
+                last.detach().reshape(-1)[:1].tolist()
             now = used() - self.begin
             self.first = now if self.first is None else self.first
-            if self.steps >= STEPS or now > SECONDS:
+            if ends:
                 self.write(now)
                 for child in psutil.Process().children(recursive=True):
                     child.kill()
