@@ -87,8 +87,10 @@ def test_changes_in_place_and_unused_results_take_it_too(taken: Taken) -> None:
         assert part.tolist() == expected[1:].tolist()
     before = len(taken)
     assert _hot(taken, read) == expected.sum() and len(taken) == before + 20
+    assert not state.trace.now.changes
     shared = x.numpy()  # now the change has to be made there
-    assert read() == expected.sum() == shared.sum() and not taken[-1]
+    for i in range(40):
+        assert read() == expected.sum() == shared.sum(), i
     del shared
     index, bad = wf.tensor([1, 2]), wf.tensor([1, 9])
     wf.synchronize()
