@@ -138,8 +138,9 @@ _exports.lazy(
         "weft.tf1.data_flow.queue_base": ["QueueBase"],
         "weft.tf1.data_flow.table": ["initialize_all_tables", "tables_initializer"],
         "weft.tf1.eager.forms": ["print"],
+        "weft.tf1.eager.function": ["TensorSpec", "function"],
         "weft.tf1.eager.mode": [
-            "enable_eager_execution", "enable_v2_behavior", "executing_eagerly", "function",
+            "enable_eager_execution", "enable_v2_behavior", "executing_eagerly",
         ],
         "weft.tf1.framework": ["nest"],
         "weft.tf1.framework.graph_def": ["GraphDef"],

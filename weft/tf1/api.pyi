@@ -118,10 +118,11 @@ from weft.tf1.data_flow.queue_base import QueueBase as QueueBase
 from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
 from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.eager.forms import print as print
+from weft.tf1.eager.function import TensorSpec as TensorSpec
+from weft.tf1.eager.function import function as function
 from weft.tf1.eager.mode import enable_eager_execution as enable_eager_execution
 from weft.tf1.eager.mode import enable_v2_behavior as enable_v2_behavior
 from weft.tf1.eager.mode import executing_eagerly as executing_eagerly
-from weft.tf1.eager.mode import function as function
 from weft.tf1.framework import nest as nest
 from weft.tf1.framework.graph_def import GraphDef as GraphDef
 from weft.tf1.framework.importer import import_graph_def as import_graph_def
