@@ -118,3 +118,5 @@ def test_what_needs_values_is_refused_or_wrapped() -> None:
     assert count(wf.ones(2)) == 2
     concrete = fx.symbolic_trace(lambda x, twice: x * 2 if twice else x, {"twice": True})
     assert concrete(wf.ones(1), None).tolist() == [2.0]
+    with pytest.raises(TraceError, match="have names"):
+        fx.symbolic_trace(lambda *x: x[0])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from weft.mirror.supplied.fx.node import Node, Target, map_arg, shown
+from weft.mirror.supplied.fx.node import INPUT, Node, Target, map_arg, shown
 
 __all__ = ["Graph"]
 
@@ -104,7 +104,7 @@ class Graph:
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
         """An input."""
         args = () if default_value is ... else (default_value,)
-        return self.create_node("placeholder", name, args, type_expr=type_expr)
+        return self.create_node(INPUT, name, args, type_expr=type_expr)
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """A parameter, a buffer or another attribute of the module."""

@@ -57,8 +57,6 @@ class Interpreter:
         Raises:
             RuntimeError: there is none.
         """
-        if str(target).startswith("*"):
-            return {} if str(target).startswith("**") else list(self.args_iter)
         found = next(self.args_iter, *args[:1] or (self,))
         if found is self:
             raise RuntimeError(f"run: expected a value for the input {target}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import math
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import Enum
 from functools import wraps
 from types import FunctionType, ModuleType
 from typing import Any, Final, NoReturn
@@ -15,14 +17,27 @@ from weft.eager.tensor.tensor import Tensor
 from weft.ir.dtype import DType
 from weft.mirror.supplied.fx.graph import Graph
 from weft.mirror.supplied.fx.graph_module import GraphModule
-from weft.mirror.supplied.fx.node import Node, Target, map_aggregate
+from weft.mirror.supplied.fx.node import INPUT, Node, Target, map_aggregate
 from weft.mirror.supplied.fx.proxy import Proxy, TraceError, map_proxies
 from weft.nn import Module, Parameter, Sequential
 from weft.nn.module.tree import Tree
 
 __all__ = ["Tracer", "TracerBase", "is_fx_tracing", "symbolic_trace", "wrap"]
 
-_BASE: Final = (int, float, bool, complex, str, bytes, type(None), type(...), DType, Device, range)
+_BASE: Final = (
+    int,
+    float,
+    bool,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type(...),
+    DType,
+    Device,
+    range,
+    Enum,
+)
 _LAYERS: Final = ("weft.nn", "torch.nn", "torch.ao.nn")
 _wrapped: Final[dict[tuple[int, str], dict[str, Any]]] = {}
 _open: Final[list[Tracer]] = []
@@ -116,9 +131,7 @@ class Tracer:
             return self.create_node("get_attr", self._name_of(a), (), {})
         if isinstance(a, Module):
             return self.create_node("get_attr", self.path_of_module(a), (), {})
-        if isinstance(a, _BASE) or callable(a) or type(a).__module__ == "enum":
-            return a
-        if getattr(type(a), "__module__", "").startswith("weft") or hasattr(a, "_value_"):
+        if isinstance(a, _BASE) or callable(a):
             return a
         raise NotImplementedError(f"an argument of {type(a).__name__} cannot be traced: {a!r}")
 
@@ -161,32 +174,25 @@ class Tracer:
         self.root = root if is_module else Module()
         self.graph = Graph(tracer_cls=type(self))
         self._parameters = {}
-        args, kwargs = self._inputs(function, is_module, concrete_args or {})
+        parameters = [*inspect.signature(inspect.unwrap(function)).parameters.values()]
+        inputs = {p.name: self._input(p, concrete_args or {}) for p in parameters[is_module:]}
         with self._patched(function):
-            found = function(*args, **kwargs)
+            found = function(*[root] * is_module, **inputs)
         self.create_node("output", "output", (self.create_arg(found),), {})
         return self.graph
 
-    def _inputs(
-        self, function: Any, is_module: bool, concrete: dict[str, Any]
-    ) -> tuple[list[Any], dict[str, Any]]:
-        """The proxies of the parameters of a function."""
-        args: list[Any] = [self.root] if is_module else []
-        kwargs: dict[str, Any] = {}
-        parameters = [*inspect.signature(inspect.unwrap(function)).parameters.values()]
-        for p in parameters[len(args) :]:
-            star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-            default = concrete.get(p.name, p.default)
-            given = () if default is p.empty else (default,)
-            made = self.create_proxy("placeholder", f"{star}{p.name}", given, {})
-            value = concrete.get(p.name, made)
-            if p.kind is p.VAR_KEYWORD:
-                kwargs["__starred"] = value
-            elif p.kind is p.KEYWORD_ONLY:
-                kwargs[p.name] = value
-            else:
-                args.append(value)
-        return args, kwargs
+    def _input(self, p: inspect.Parameter, concrete: dict[str, Any]) -> Any:
+        """The proxy of a parameter of the function, or its value that is not traced.
+
+        Raises:
+            TraceError: it stands for any number of arguments.
+        """
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise TraceError(f"{p}: a function is traced whose inputs have names")
+        default = concrete.get(p.name, p.default)
+        given = () if default is p.empty else (default,)
+        made = self.create_proxy(INPUT, p.name, given, {})
+        return concrete.get(p.name, made)
 
     @contextmanager
     def _patched(self, function: Any) -> Iterator[None]:
@@ -210,8 +216,7 @@ class Tracer:
             _patch(stack, Module, "__call__", called)
             _patch(stack, Tree, "__getattr__", attribute)
             for (_, name), names in _wrapped.items():
-                before = names.get(name, getattr(__builtins__, name, None))
-                _patch_item(stack, names, name, single(before))
+                _wrap_item(stack, names, name)
             self._wrap_in(stack, getattr(inspect.unwrap(function), "__globals__", {}))
             for module in self._searched:
                 self._wrap_in(stack, vars(module))
@@ -221,7 +226,7 @@ class Tracer:
         """Functions of a module that are single calls become so."""
         for name, value in [*names.items()]:
             if self._single.get(id(value)) is value and callable(value):
-                _patch_item(stack, names, name, single(value))
+                _wrap_item(stack, names, name)
 
     def _parameter(self, parameter: Parameter) -> Any:
         """The proxy of a parameter of the module."""
@@ -241,12 +246,10 @@ def _patch(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
-def _patch_item(stack: ExitStack, names: dict[str, Any], name: str, value: Any) -> None:
-    if name in names:
-        stack.callback(names.__setitem__, name, names[name])
-    else:
-        stack.callback(names.pop, name, None)
-    names[name] = value
+def _wrap_item(stack: ExitStack, names: dict[str, Any], name: str) -> None:
+    before = names.get(name, getattr(builtins, name, None))
+    stack.callback(names.__setitem__, name, before)
+    names[name] = single(before)
 
 
 def single(function: Any) -> Any:
