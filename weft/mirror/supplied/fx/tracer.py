@@ -58,7 +58,6 @@ class Tracer:
     Args:
         autowrap_modules: modules whose functions are single calls.
         autowrap_functions: further such functions.
-        param_shapes_constant: has no effect: shapes of parameters are traced.
     """
 
     proxy_buffer_attributes = False
@@ -69,9 +68,7 @@ class Tracer:
     def __init__(
         self, autowrap_modules: tuple[ModuleType, ...] = (math,),
         autowrap_functions: tuple[Callable[..., Any], ...] = (),
-        param_shapes_constant: bool = False,
     ) -> None:  # fmt: skip
-        del param_shapes_constant
         self._searched = list(autowrap_modules)
         listed = [vars(module).items() for module in autowrap_modules]
         own = [f for each in listed for name, f in each if name[0] != "_" and callable(f)]
