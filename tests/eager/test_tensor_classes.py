@@ -1,4 +1,5 @@
 """Classes that programs derive from `Tensor`, and classes of others: `__torch_function__`."""
+# pyright: reportPrivateUsage=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -120,10 +120,12 @@ class Attribute(Proxy):
     @property
     def node(self) -> Node:  # type: ignore[override]
         """The node that reads it."""
-        if self._made is None:
+        made = self._made
+        if made is None:
             args = (self.root, self.attr)
-            self._made = self.tracer.create_proxy("call_function", getattr, args, {}).node
-        return self._made
+            found: Node = self.tracer.create_proxy("call_function", getattr, args, {}).node
+            made = self._made = found
+        return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A call of the method."""
