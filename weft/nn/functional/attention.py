@@ -7,7 +7,7 @@ from typing import Any
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
-from weft.errors import ArgumentError, DTypeError, GraphError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.shape import show
 from weft.ops.attention import multi_head as formulas
 
@@ -28,15 +28,13 @@ def scaled_dot_product_attention(
         value: (..., S, Ev).
         attn_mask: broadcasts to (..., L, S): true for keys that a query may see, or numbers to add.
         dropout_p: probability of dropping an attention weight.
-        is_causal: query i sees only keys 0 to i; excludes `attn_mask`.
+        is_causal: query i sees only keys 0 to i, of those that `attn_mask` lets it see.
         scale: 1 / sqrt(E) by default.
         enable_gqa: allow fewer heads, dimension -3, of keys and values than of queries: each serves
             several queries.
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
-    if is_causal and attn_mask is not None:
-        raise GraphError.here("scaled_dot_product_attention: is_causal excludes attn_mask")
     repeats = 1
     if enable_gqa:
         heads, shared = dims_of(query)[-3], dims_of(key)[-3]

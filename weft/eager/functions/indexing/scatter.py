@@ -106,12 +106,13 @@ def scatter_reduce(
     """`x` with the elements of `src` reduced into `index` along an axis.
 
     Args:
-        reduce: `sum`, `prod`, `mean`, `amax` or `amin`.
+        reduce: `sum`, `prod`, `mean`, `amax` (or `max`) or `amin` (or `min`).
         include_self: whether the elements of `x` at these indices count as well.
 
     Raises:
         DTypeError: another `reduce`.
     """
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     if reduce not in COMBINES and reduce != "mean":
         raise DTypeError.here(
             f"scatter_reduce: expected sum, prod, mean, amax or amin, got {reduce!r}"
