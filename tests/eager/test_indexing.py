@@ -265,3 +265,11 @@ def test_a_new_small_tensor_is_written_into_at_once():
     with pytest.raises(OutOfRangeError):
         bad.tolist()
     assert x.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("name", "other"), [("min", "amin"), ("max", "amax")])
+def test_smallest_and_largest_have_two_names(name, other):
+    x, index, source = wf.full((3,), 5.0), wf.tensor([0, 1, 1]), wf.tensor([3.0, 2, 9])
+    for own in (True, False):
+        found = [x.scatter_reduce(0, index, source, n, include_self=own) for n in (name, other)]
+        assert found[0].tolist() == found[1].tolist()

@@ -56,6 +56,11 @@ def test_attention():
     s = q @ k.transpose(0, 2, 1) / 2
     p = np.exp(s) / np.exp(s).sum(-1, keepdims=True)
     close(F.scaled_dot_product_attention(*map(wf.tensor, (q, k, v))), p @ v)
+    bias = wf.tensor(normal(3, 5))
+    hidden = bias.masked_fill(~wf.ones(3, 5).tril().bool(), -np.inf)
+    qkv = [wf.tensor(x) for x in (q, k, v)]
+    both = F.scaled_dot_product_attention(*qkv, attn_mask=bias, is_causal=True)
+    close(both, F.scaled_dot_product_attention(*qkv, attn_mask=hidden).numpy())
 
 
 @pytest.mark.parametrize("function", [F.dropout, F.alpha_dropout, F.dropout2d])

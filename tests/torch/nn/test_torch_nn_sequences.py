@@ -24,7 +24,7 @@ def scaled_dot_product(d):
     extra = []
     if d.flag():
         options["is_causal"] = True
-    if d.flag():
+    elif d.flag():
         extra = [d.normal(rows, keys)]
     elif d.flag():
         mask = d.rng.random((n, 1, rows, keys)) < 0.7
