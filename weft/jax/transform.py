@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from weft import func
 from weft.errors import GradientError
 from weft.func.checkpoint import checkpoint as _checkpoint
@@ -18,6 +16,7 @@ from weft.func.jit import Jitted as _Jitted
 from weft.func.tree import flatten
 from weft.jax.array import Array, as_array, given, taken
 from weft.jax.config import config, refuse_given, without_effect
+from weft.jax.numpy import api as _numpy  # it also gives arrays their methods
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
@@ -318,7 +317,7 @@ def vmap(
             sized = func.vmap(
                 lambda _, *xs: whole(*xs, **kwargs), (0, *each), out_axes, "different"
             )
-            return sized(as_array(np.zeros(axis_size, np.float32)), *arrays(args))
+            return sized(_numpy.zeros(axis_size), *arrays(args))
         return inner(*arrays(args), **arrays(kwargs))
 
     return mapped

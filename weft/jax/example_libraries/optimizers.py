@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, of_number
 from weft.jax.lax.elementwise import rsqrt
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays
 from weft.jax.tree_util import (
     register_pytree_node,

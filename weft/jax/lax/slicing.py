@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, strong
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
 

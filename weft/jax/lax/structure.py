@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call, recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.config import without_effect
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY

@@ -10,10 +10,10 @@ from weft import exports as _exports
 from weft import linalg as _wl
 from weft.eager.functions import api as _api
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
 from weft.jax.array import given as _given
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.face import face_of as _face_of
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.scipy import linalg as _linalg
 
