@@ -17,6 +17,7 @@ from weft.func.tree import flatten
 from weft.jax.array import Array, as_array, given, taken
 from weft.jax.config import config, refuse_given, without_effect
 from weft.jax.numpy import api as _numpy  # it also gives arrays their methods
+from weft.transport import session
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
@@ -301,34 +302,67 @@ def vmap(
     axis_size: int | None = None, spmd_axis_name: Any = None,
 ) -> Function:  # fmt: skip
     """Vectorize a function over an axis of its arguments."""
-    refuse_given("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
+    refuse_given("vmap", spmd_axis_name=spmd_axis_name)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
     @functools.wraps(fun)
     def whole(*args: Any, **kwargs: Any) -> Any:
         return arrays(fun(*args, **kwargs))
 
-    inner = func.vmap(whole, axes, out_axes, "different")
+    inner = func.vmap(whole, axes, out_axes, "different", axis_name=axis_name)
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if axis_size is not None:  # as that of one more argument
             each = axes if isinstance(axes, tuple) else (axes,) * len(args)
             sized = func.vmap(
-                lambda _, *xs: whole(*xs, **kwargs), (0, *each), out_axes, "different"
+                lambda _, *xs: whole(*xs, **kwargs),
+                (0, *each),
+                out_axes,
+                "different",
+                axis_name=axis_name,
             )
-            return sized(_numpy.zeros(axis_size), *arrays(args))
+            return sized(_numpy.arange(axis_size), *arrays(args))
         return inner(*arrays(args), **arrays(kwargs))
 
     return mapped
 
 
 def pmap(
-    fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any
-) -> Function:
-    """`func.pmap` over ranks; on one rank, `vmap` over the only device."""
+    fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (), **options: Any,
+) -> Function:  # fmt: skip
+    """`func.pmap` over ranks; in one process, a compiled `vmap`.
+
+    Args:
+        static_broadcasted_argnums: arguments that are no arrays.
+    """
     without_effect("pmap", **options)
-    return func.pmap(fun, axis_name, in_axes=in_axes, out_axes=out_axes)
+    told = static_broadcasted_argnums
+    fixed = [told] if isinstance(told, int) else list(told)
+    name = axis_name or "devices"
+
+    def over(mapping: Function) -> Function:
+        @functools.wraps(fun)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            def inner(*free: Any, **named: Any) -> Any:
+                rest = iter(free)
+                return fun(*[x if i in fixed else next(rest) for i, x in enumerate(args)], **named)
+
+            free = [i for i in range(len(args)) if i not in fixed]
+            axes = in_axes if isinstance(in_axes, int) else tuple([in_axes[i] for i in free])
+            return mapping(inner, axes)(*[args[i] for i in free], **kwargs)
+
+        return mapped
+
+    alone = jit(over(lambda f, axes: vmap(f, axes, out_axes, name)), static_argnums=fixed)
+    ranks = over(lambda f, axes: func.pmap(f, name, in_axes=axes, out_axes=out_axes))
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        return (alone if session.current() is None else ranks)(*args, **kwargs)
+
+    return mapped
 
 
 def checkpoint(
