@@ -3,13 +3,16 @@
 from weft.jax.config import config as config
 from weft.jax.config import disable_jit as disable_jit
 from weft.jax.config import enable_x64 as enable_x64
+from weft.jax import ad_checkpoint as ad_checkpoint
 from weft.jax import core as core
+from weft.jax import custom_derivatives as custom_derivatives
 from weft.jax import debug as debug
 from weft.jax import dtypes as dtypes
 from weft.jax import errors as errors
 from weft.jax import example_libraries as example_libraries
 from weft.jax import experimental as experimental
 from weft.jax import flatten_util as flatten_util
+from weft.jax import image as image
 from weft.jax import lax as lax
 from weft.jax import nn as nn
 from weft.jax import numpy as numpy
@@ -70,6 +73,7 @@ from weft.jax.transform import jacobian as jacobian
 from weft.jax.transform import jacrev as jacrev
 from weft.jax.transform import jit as jit
 from weft.jax.transform import jvp as jvp
+from weft.jax.transform import linear_transpose as linear_transpose
 from weft.jax.transform import linearize as linearize
 from weft.jax.transform import named_call as named_call
 from weft.jax.transform import pmap as pmap
@@ -81,5 +85,8 @@ from weft.jax.custom_jvp import custom_jvp as custom_jvp
 from weft.jax.tree_util import tree_leaves as tree_leaves
 from weft.jax.tree_util import tree_map as tree_map
 from weft.jax.tree_util import tree_structure as tree_structure
+from weft.jax.ad_checkpoint import checkpoint_policies as checkpoint_policies
+from weft.jax.dtypes import float0 as float0
 from weft.func import shard_map as shard_map
 from weft.jax.sharding import NamedSharding as NamedSharding
+from weft.jax.sharding import P as P

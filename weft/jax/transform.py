@@ -21,8 +21,8 @@ from weft.transport import session
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "linearize", "named_call", "pmap", "remat", "value_and_grad", "vjp",
-    "vmap",
+    "jacrev", "jit", "jvp", "linear_transpose", "linearize", "named_call", "pmap", "remat",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -259,6 +259,17 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Any = 
 def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> Any:
     """The result of a function, and its tangent."""
     return func.jvp(fun, tuple(arrays(primals)), tuple(arrays(tangents)), has_aux)
+
+
+def linear_transpose(fun: Function, *primals: Any, reduce_axes: Any = ()) -> Function:
+    """The transpose of a linear function.
+
+    Args:
+        primals: arrays, or shapes and dtypes, of its arguments.
+    """
+    refuse_given("linear_transpose", reduce_axes=reduce_axes)
+    zeros = [_numpy.zeros(x.shape, x.dtype) for x in map(as_array, primals)]
+    return vjp(fun, *zeros)[1]
 
 
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
