@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Literal, Node, TensorType, Value
+from weft.ops.declaration.attribute import MinusZero, told_apart
 from weft.passes.group import Group
 
 LARGEST: Final = 64
@@ -39,7 +40,7 @@ def _plain(part: Any) -> Any:
         array = part.array
         numbers = [_plain(x) for x in array.ravel().tolist()]
         return {"a": array.dtype.name, "of": numbers, "s": list(array.shape)}
-    if isinstance(part, float) and not math.isfinite(part):
+    if isinstance(part, MinusZero) or (isinstance(part, float) and not math.isfinite(part)):
         return {"f": repr(part)}
     if part is None or type(part) in (bool, int, float, str):
         return part
@@ -55,7 +56,7 @@ def _part(text: Any) -> Any:
     if "d" in found:
         return as_dtype(found["d"])
     if "f" in found:
-        return float(found["f"])
+        return told_apart(float(found["f"]))
     numbers = [_part(x) for x in found["of"]]
     return Literal(np.array(numbers, as_dtype(found["a"]).numpy).reshape(found["s"]))
 

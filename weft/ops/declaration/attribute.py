@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from math import copysign
 from typing import Any, Final, cast
 
 import numpy as np
@@ -39,15 +40,33 @@ KINDS: Final[dict[Any, tuple[type, ...]]] = {
 """The checked classes of attributes, by annotation in the reference."""
 
 
+class MinusZero(float):
+    """-0.0 as an attribute: a key that has it does not equal one with 0.0."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MinusZero)
+
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, MinusZero)
+
+    def __hash__(self) -> int:
+        return hash(MinusZero)
+
+
+def told_apart(value: Any) -> Any:
+    """A number as an attribute that equals no other number of another sign."""
+    return (
+        MinusZero(value) if type(value) is float and not value and copysign(1, value) < 0 else value
+    )
+
+
 def freeze(value: Any) -> Any:
     """An attribute as nodes store it: hashable, with lists as tuples and arrays as literals."""
     if isinstance(value, list | tuple):
         return tuple([freeze(v) for v in cast("list[Any]", value)])
     if isinstance(value, np.ndarray):
         return Literal(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
+    return told_apart(value.item() if isinstance(value, np.generic) else value)
 
 
 def operand_attribute(array: Array) -> Any:
@@ -125,7 +144,7 @@ def _of_shape(shape: Shape) -> Any:
 
 # Keys
 
-_EXACT: Final = frozenset((bool, int, str, type(None), DType))
+_EXACT: Final = frozenset((bool, int, str, type(None), DType, MinusZero))
 """Classes of attributes whose equality means identity (not so for 0.0 and -0.0)."""
 _exact: Final[set[tuple[type, ...]]] = set()  # tuples of such classes seen so far
 _MOST: Final = 1024  # of them

@@ -45,6 +45,7 @@ from weft.ops.declaration.attribute import (
     is_complete,
     known_value,
     signature,
+    told_apart,
 )
 from weft.ops.declaration.constant import constant_of
 from weft.ops.declaration.face import Face
@@ -326,7 +327,7 @@ def _attribute(key: str, value: Any, frozen: bool) -> Any:
         return as_dtype(value)
     if key == "axes" and isinstance(value, int):
         return (value,)
-    return value if frozen else freeze(value)
+    return told_apart(value) if frozen else freeze(value)
 
 
 def _operand(value: Any) -> Value | None:

@@ -68,7 +68,7 @@ def nan_to_num(
     x: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
     """Replace NaN by a number (0), and infinities by numbers (the dtype's limits)."""
-    return _nan_to_num(x, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+    return _nan_to_num(x, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf)
 
 
 def isposinf(x: Any) -> Tensor:

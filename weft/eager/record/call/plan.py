@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from weft.eager.record.call.attribute_pattern import refilled, without
@@ -21,7 +21,7 @@ from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
-from weft.ops.declaration.attribute import freeze
+from weft.ops.declaration.attribute import freeze, told_apart
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense
@@ -192,12 +192,12 @@ def op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     Raises:
         WeftError: the inputs do not fit; the message names the user's line.
     """
-    key = (id(op), *map(id, types), *attrs.items())
+    key = (id(op), *map(id, types), *(attrs and _parts(attrs)))
     try:
         found = recall(key)
     except TypeError:  # attributes that have to be frozen
         attrs = {k: freeze(v) for k, v in attrs.items()}
-        key = (id(op), *map(id, types), *attrs.items())
+        key = (id(op), *map(id, types), *(attrs and _parts(attrs)))
         found = recall(key)
     return found or remember(key, _resized(op, types, attrs) or _op_plan(op, types, attrs))
 
@@ -237,7 +237,7 @@ def function_plan(
     Raises:
         WeftError: whatever the function's operations raise for these types.
     """
-    key = (function, *map(id, types), *static.items())
+    key = (function, *map(id, types), *(static and _parts(static)))
     found = recall(key)
     if found is not None:
         return found
@@ -290,7 +290,7 @@ class SizedPlan:
         self._rest = sizes[self._count :]  # those among the attributes
         self._form = [without(value, []) for value in self._static.values()]
         self._head = id(called) if isinstance(called, Op) else called
-        self._tail = tuple(self._static.items())
+        self._tail = tuple(_parts(self._static))
 
     def at(self, types: Sequence[TensorType], static: Static | None = None) -> Plan | None:
         """The plan for inputs of these types, whose ranks and dtypes are those of the call.
@@ -298,7 +298,7 @@ class SizedPlan:
         Args:
             static: attributes that differ from the call's in integers; by default the same.
         """
-        tail = self._tail if static is None else static.items()
+        tail = self._tail if static is None else _parts(static)
         key = (self._head, *map(id, types), *tail)
         found = recall(key)
         self.made = found is None
@@ -338,8 +338,15 @@ def _key(
         if kind is int:
             sizes.append(value)
         key.append(name)
-        key.append(int if kind is int else without(value, sizes))
+        key.append(int if kind is int else told_apart(without(value, sizes)))
     return tuple(key)
+
+
+def _parts(static: Static) -> Iterable[Any]:
+    """Attributes as parts of a key."""
+    if float in map(type, static.values()):
+        return [(k, told_apart(v)) for k, v in static.items()]
+    return static.items()
 
 
 def _resized(called: Any, types: Sequence[TensorType], static: Static) -> Plan | None:
