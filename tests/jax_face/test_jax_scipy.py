@@ -58,6 +58,7 @@ def test_linear_algebra():
     found, expected = jnp.linalg.lstsq(B, np.ones(6)), np.linalg.lstsq(B, np.ones(6), rcond=None)
     for x, y in zip(found, expected, strict=True):
         np.testing.assert_allclose(jnp.ravel(x), np.ravel(y), rtol=1e-9)
+    np.testing.assert_allclose(jnp.abs(jnp.linalg.qr(B, "r")), np.abs(np.linalg.qr(B, "r")))
     whole = np.eye(6).reshape(2, 3, 6) + 0.1
     np.testing.assert_allclose(
         jnp.linalg.tensorsolve(whole, np.ones((2, 3))),

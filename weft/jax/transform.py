@@ -56,6 +56,10 @@ class Jitted(_Jitted):
         named = {k: v if k in self._names else arrays(v) for k, v in kwargs.items()}
         return super().__call__(*free, **named)
 
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind as a method: the instance is argument 0, static or a tree."""
+        return self if instance is None else functools.partial(self, instance)
+
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """The function traced for arguments; `compile()` gives it back."""
         return Lowered(self, args, kwargs)

@@ -9,6 +9,7 @@ import numpy as _numpy
 from weft import exports as _exports
 from weft import linalg as _torch
 from weft.eager.tensor.dispatch import recorded as _recorded
+from weft.errors import ArgumentError as _ArgumentError
 from weft.jax.array import given as _given
 from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.common import floating_of as _floating_of
@@ -17,7 +18,7 @@ from weft.numpy import linalg as _linalg
 from weft.ops.linalg import iterative as _iterative
 from weft.ops.linalg import matrix as _matrix
 
-__all__ = ["cholesky", "eigh", "eigvals", "eigvalsh", "lstsq", "tensorinv", "tensorsolve"]
+__all__ = ["cholesky", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "tensorinv", "tensorsolve"]
 
 _symmetric = _recorded(_matrix.symmetric)
 _residuals = _recorded(_iterative.residuals)
@@ -45,6 +46,18 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
 def eigvals(a: Any) -> Any:
     """The eigenvalues of square matrices, as complex numbers."""
     return _given(_torch.eigvals(_floating_of(a)))
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """An orthogonal and an upper triangular factor; with `mode="r"`, the latter alone.
+
+    Raises:
+        ArgumentError: another mode.
+    """
+    if mode not in ("complete", "r", "reduced"):
+        raise _ArgumentError.here(f"qr: expected mode reduced, complete or r, got {mode!r}")
+    found = _linalg.qr(_floating_of(a), mode="complete" if mode == "complete" else "reduced")
+    return _given(found.R if mode == "r" else found)
 
 
 def tensorinv(a: Any, ind: int = 2) -> Any:

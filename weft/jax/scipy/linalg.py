@@ -109,7 +109,7 @@ def lu(a: Any, permute_l: bool = False, **_: Any) -> Any:
 
 def qr(a: Any, mode: str = "full", **_: Any) -> Any:
     """The factors of a QR decomposition."""
-    found = jnp.linalg.qr(_of(a), mode="complete" if mode == "full" else "reduced")
+    found = jnp.linalg.qr(_of(a), "reduced" if mode == "economic" else "complete")
     return found[1] if mode == "r" else tuple(found)
 
 
