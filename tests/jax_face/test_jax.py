@@ -223,3 +223,13 @@ def test_argument_0_of_a_jitted_method_is_the_instance():
             return jax.lax.while_loop(lambda s: s[1] < times, self.step, (x, 0))[0]
 
     assert Solver().solve(jnp.ones(2), 3).tolist() == [8.0, 8.0]
+
+
+def test_traced_values_in_lists_are_joined():
+    def f(a):
+        whole = jnp.block([[a, jnp.zeros((2, 1))], [jnp.ones((1, 2)), 5.0]])
+        return whole.at[0].set([a[0, 0], 2.0, a[1, 1]])
+
+    expected = np.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 2)), 5.0]])
+    expected[0] = [1, 2, 1]
+    np.testing.assert_array_equal(jax.jit(f)(jnp.eye(2)), expected)
