@@ -28,6 +28,7 @@ LEFT = {
     "jax/lax/window.py:_combined": "calls the user's function for each element of a window",
     "jax/scipy/sparse/linalg.py:bicgstab": GIVEN,
     "jax/scipy/sparse/linalg.py:cg": GIVEN,
+    "jax/numpy/joining.py:block": NUMBERS,
     "jax/numpy/statistic.py:histogram": "chooses edges from the least and the largest element",
     "jax/random/draw.py:categorical": "adds drawn numbers, of a shape that options decide",
     "jax/scipy/optimize.py:minimize": "a line search that reads values of the user's function",
