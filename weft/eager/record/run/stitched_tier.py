@@ -45,6 +45,10 @@ STITCHED_RUNS_OF_MANY: Final = 64
 """... it runs so often before, as does what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
+STITCHED_RUNS_OF_STEPS: Final = 256
+"""Such small structures run so often before, if they are training steps of more than ..."""
+MOST_OF_SHORT: Final = 32
+"""... so many calls: compiling them takes a second or two, and gains 0.2 ms a step or less."""
 COMPILE_SECONDS: Final = 0.05
 """For each call of other types: the program takes over when it should be there, ..."""
 BESIDE: Final = 2
@@ -110,14 +114,24 @@ def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
         return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
     if runs < STITCHED_RUNS:
         return True
-    return not loops and runs < STITCHED_RUNS_OF_MANY and _result_bytes(structure) < LARGE
+    most = STITCHED_RUNS_OF_MANY
+    if _is_long_step(structure):
+        most = max(most, STITCHED_RUNS_OF_STEPS)
+    return not loops and runs < most and _result_bytes(structure) < LARGE
+
+
+def _is_long_step(structure: Structure) -> bool:
+    """Whether it has a backward pass, and more calls than shortcuts are taken for."""
+    records = structure.records
+    return len(records) > MOST_OF_SHORT and any([r.plan.follows for r in records])
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
     """How often a structure runs while its program is compiled; it has run so often."""
     kinds = len({record.plan for record in structure.records})
     seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
-    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs)), 1)
+    most = BESIDE * min(runs, STITCHED_RUNS_OF_MANY)
+    return max(int(min(kinds * COMPILE_SECONDS / seconds, most)), 1)
 
 
 def _result_bytes(structure: Structure) -> int:
