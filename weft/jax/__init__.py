@@ -39,7 +39,7 @@ _exports.lazy(
             "jacrev", "jit", "jvp", "linear_transpose", "linearize", "named_call", "pmap", "remat",
             "value_and_grad", "vjp", "vmap",
         ),
-        "weft.jax.custom_jvp": ("custom_jvp",),
+        "weft.jax.tangent_rule": ("custom_jvp",),
         "weft.jax.tree_util": ("tree_leaves", "tree_map", "tree_structure"),
         "weft.jax.ad_checkpoint": ("checkpoint_policies",),
         "weft.jax.dtypes": ("float0",),

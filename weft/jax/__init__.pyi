@@ -81,7 +81,7 @@ from weft.jax.transform import remat as remat
 from weft.jax.transform import value_and_grad as value_and_grad
 from weft.jax.transform import vjp as vjp
 from weft.jax.transform import vmap as vmap
-from weft.jax.custom_jvp import custom_jvp as custom_jvp
+from weft.jax.tangent_rule import custom_jvp as custom_jvp
 from weft.jax.tree_util import tree_leaves as tree_leaves
 from weft.jax.tree_util import tree_map as tree_map
 from weft.jax.tree_util import tree_structure as tree_structure
