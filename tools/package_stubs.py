@@ -18,7 +18,7 @@ from tools.imports import modules
 from tools.stubs import write
 from weft import Tensor
 
-MADE: Final = ("weft.jax.lax", "weft.jax.numpy")
+MADE: Final = ("weft.jax.lax", "weft.jax.numpy.api")
 """Packages with names that no statement defines."""
 HEAD: Final = '"""Made by `python -m tools.package_stubs`."""\n\n'
 
@@ -44,9 +44,9 @@ def rendered() -> dict[Path, str]:
 
 
 def gathers(tree: ast.Module) -> bool:
-    """Whether a module's `__all__` is what it imports."""
+    """Whether a module's names are those that it imports, or those of one other module."""
     calls = [ast.unparse(node) for node in tree.body if isinstance(node, ast.Expr)]
-    return any(call.startswith("_exports.gather(") for call in calls)
+    return any(call.startswith(("_exports.gather(", "_exports.lazy_whole(")) for call in calls)
 
 
 def public_imports(package: ModuleType, tree: ast.Module) -> Iterator[tuple[Import, bool]]:
@@ -68,6 +68,9 @@ def assigned(node: ast.stmt) -> list[str]:
 
 def _stub(package: ModuleType, tree: ast.Module) -> str:
     """The text of a package's stub; none where its source says the same."""
+    whole = vars(package).get("__whole__")
+    if whole:
+        return f"from {whole} import *\n"
     imports = [*public_imports(package, tree)]
     lazy: dict[str, str] = vars(package).get("__lazy__", {})
     made = _made(package, tree) if package.__name__ in MADE else []

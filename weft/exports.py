@@ -74,7 +74,29 @@ def lazy(
 
     namespace["__lazy__"] = modules  # for tools/package_stubs.py
     namespace["__getattr__"] = load
-    namespace["__dir__"] = lambda: sorted({*namespace["__all__"], *modules, *listed()})
+    namespace["__dir__"] = lambda: sorted({*namespace.get("__all__", ()), *modules, *listed()})
+
+
+def lazy_whole(namespace: dict[str, Any], module: str) -> None:
+    """Give a package all names of a module, which is imported when one is first used.
+
+    Args:
+        namespace: the package's `globals()`.
+
+    >>> names = {"__name__": "p", "__all__": []}
+    >>> lazy_whole(names, "math")
+    >>> names["__getattr__"]("pi"), "tau" in names["__dir__"]()
+    (3.141592653589793, True)
+    """
+
+    def names() -> list[str]:
+        return [name for name in dir(importlib.import_module(module)) if name[0] != "_"]
+
+    def load(name: str) -> Any:
+        return names() if name == "__all__" else getattr(importlib.import_module(module), name)
+
+    lazy(namespace, {}, load, names)
+    namespace["__whole__"] = module  # for tools/package_stubs.py
 
 
 def _imported(module: str, name: str) -> Any:

@@ -1,6 +1,7 @@
 """JAX's names: numbers and texts that JAX 0.10 gives, and what its programs rely on."""
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
@@ -207,3 +208,28 @@ def test_composites_give_the_numbers_of_jax():
     largest, sign = logsumexp(jnp.array([-jnp.inf]), return_sign=True)
     assert float(largest) == -jnp.inf and float(sign) == 0
     assert random.t(KEY, jnp.array([2.0, 3.0])).shape == (2,)
+
+
+def test_argument_0_of_a_jitted_method_is_the_instance():
+    class Solver:
+        scale = 2.0
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, state):
+            return state[0] * self.scale, state[1] + 1
+
+        @functools.partial(jax.jit, static_argnums=(0, 2))
+        def solve(self, x, times):
+            return jax.lax.while_loop(lambda s: s[1] < times, self.step, (x, 0))[0]
+
+    assert Solver().solve(jnp.ones(2), 3).tolist() == [8.0, 8.0]
+
+
+def test_traced_values_in_lists_are_joined():
+    def f(a):
+        whole = jnp.block([[a, jnp.zeros((2, 1))], [jnp.ones((1, 2)), 5.0]])
+        return whole.at[0].set([a[0, 0], 2.0, a[1, 1]])
+
+    expected = np.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 2)), 5.0]])
+    expected[0] = [1, 2, 1]
+    np.testing.assert_array_equal(jax.jit(f)(jnp.eye(2)), expected)

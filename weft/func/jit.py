@@ -19,6 +19,7 @@ from weft.eager.tensor.dtype.promotion import get_default_dtype
 from weft.eager.tensor.handle import Handle
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
+from weft.func.ranks.axis import sizes
 from weft.ir.node import TensorType
 from weft.ops.refusal import REFUSABLE, check_function, refuse
 
@@ -80,7 +81,7 @@ class _Last(NamedTuple):
 def _mode() -> Hashable:
     """The other parts of the key of a trace."""
     now = trace.now
-    return now.grad_mode, now.autocast, get_default_dtype()
+    return now.grad_mode, now.autocast, get_default_dtype(), sizes()
 
 
 class Jitted:

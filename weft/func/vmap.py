@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from weft.eager.functions.creation.arange import arange
 from weft.eager.functions.random.generator import get_rng_state, set_rng_state
 from weft.eager.functions.shape.joining import cat
 from weft.eager.functions.shape.permutation import movedim
@@ -21,6 +22,7 @@ from weft.errors import ArgumentError, OutOfRangeError, ShapeError, TracerError,
 from weft.func.each import Each
 from weft.func.front import example, moved, to_front
 from weft.func.function import DATA, Arguments, Function, Result, take_apart
+from weft.func.ranks.axis import Examples, bound
 from weft.func.rule import Given, Mapping
 from weft.func.transformed import transformed
 from weft.func.tree import Tree, flatten, prefix
@@ -38,6 +40,7 @@ _RANDOMNESS: Final = ("different", "same", "error")
 def vmap(
     fun: Function, in_axes: Any = 0, out_axes: Any = 0, randomness: str = "error", *,
     in_dims: Any = _UNSAID, out_dims: Any = _UNSAID, chunk_size: int | None = None,
+    axis_name: str | None = None,
 ) -> Function:  # fmt: skip
     """Vectorize `fun` over a batch axis.
 
@@ -51,8 +54,10 @@ def vmap(
         in_dims, out_dims: PyTorch's names of `in_axes` and `out_axes`; with them, keyword arguments
             are not mapped, as in PyTorch.
         chunk_size: how many examples to compute at a time, to save memory; all by default.
+        axis_name: a name of the batch axis, for collectives such as `psum` inside.
 
     Raises:
+        ArgumentError: `axis_name` with `chunk_size`: collectives need all examples.
         ShapeError: no axis to map over, or axes of different lengths.
         OutOfRangeError: an axis that a result does not have.
         TracerError: the function reads the value of an argument, or draws random numbers although
@@ -70,15 +75,30 @@ def vmap(
             f"vmap: expected randomness {', '.join(_RANDOMNESS)}, got {randomness!r}"
         )
     torch = in_dims is not _UNSAID or out_dims is not _UNSAID
+    if axis_name is not None and chunk_size is not None:
+        raise ArgumentError.here("vmap: axis_name: expected no chunk_size")
     taken = in_axes if in_dims is _UNSAID else in_dims
     placed = out_axes if out_dims is _UNSAID else out_dims
+
+    def named(size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same with the index of the example as one more argument."""
+
+        def inner(index: Any, *args: Any, **kwargs: Any) -> Any:
+            with bound({str(axis_name): Examples(size, index)}):
+                return fun(*args, **kwargs)
+
+        each = taken if isinstance(taken, tuple | list) else [taken] * len(args)
+        return vmap(inner, (0, *each), placed, randomness)(arange(size), *args, **kwargs)
 
     @transformed(fun, "vmap")
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
         axes = _axes(taken, args, kwargs, None if torch else 0)
         fronts = [to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
-        whole = _Examples(apart, axes, fronts, 0, _size(fronts, axes))
+        size = _size(fronts, axes)
+        if axis_name is not None:
+            return named(size, args, kwargs)
+        whole = _Examples(apart, axes, fronts, 0, size)
         if chunk_size is None:
             return _call(fun, whole, placed, randomness)
         found: list[Any] = []

@@ -17,8 +17,9 @@ _exports.lazy(
     globals(),
     {
         "weft.jax": (
-            "core", "debug", "dtypes", "errors", "example_libraries", "experimental",
-            "flatten_util", "lax", "nn", "numpy", "ops", "profiler", "random", "scipy", "sharding",
+            "ad_checkpoint", "core", "custom_derivatives", "debug", "dtypes", "errors",
+            "example_libraries", "experimental", "flatten_util", "image", "lax", "nn", "numpy",
+            "ops", "profiler", "random", "scipy", "sharding",
             "tree", "tree_util", "typing",
         ),
         "weft.jax.array": ("Array",),
@@ -35,12 +36,14 @@ _exports.lazy(
         ),
         "weft.jax.transform": (
             "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
-            "jacrev", "jit", "jvp", "linearize", "named_call", "pmap", "remat", "value_and_grad",
-            "vjp", "vmap",
+            "jacrev", "jit", "jvp", "linear_transpose", "linearize", "named_call", "pmap", "remat",
+            "value_and_grad", "vjp", "vmap",
         ),
-        "weft.jax.custom_jvp": ("custom_jvp",),
+        "weft.jax.tangent_rule": ("custom_jvp",),
         "weft.jax.tree_util": ("tree_leaves", "tree_map", "tree_structure"),
+        "weft.jax.ad_checkpoint": ("checkpoint_policies",),
+        "weft.jax.dtypes": ("float0",),
         "weft.func": ("shard_map",),
-        "weft.jax.sharding": ("NamedSharding",),
+        "weft.jax.sharding": ("NamedSharding", "P"),
     },
 )  # fmt: skip

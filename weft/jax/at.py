@@ -13,6 +13,7 @@ from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError
 from weft.ir.dtype import bool_
 from weft.jax.array import Array, as_array, shape_of, strong, taken
+from weft.jax.numpy.creation import asarray
 from weft.numpy.elementwise import clip
 from weft.numpy.searching import where
 from weft.ops.indexing.advanced_index import rows_or_end
@@ -60,6 +61,10 @@ def _axes(entry: Any) -> int:
     return entry.ndim if isinstance(entry, Array) and entry.dtype is bool_ else 1
 
 
+def _values(x: Any) -> Any:
+    return asarray(x) if isinstance(x, list | tuple) else as_array(x)
+
+
 class _Place:
     """The elements at a subscript."""
 
@@ -91,7 +96,7 @@ class _Place:
 
     def subtract(self, values: Any, **options: Any) -> Array:
         """The array with values subtracted."""
-        return self._updated(-as_array(values), "add", **options)
+        return self._updated(-_values(values), "add", **options)
 
     def multiply(self, values: Any, **options: Any) -> Array:
         """The array with elements multiplied."""
@@ -101,7 +106,7 @@ class _Place:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """The array with elements divided."""
-        return self._updated(1 / as_array(values), "multiply", **options)
+        return self._updated(1 / _values(values), "multiply", **options)
 
     def min(self, values: Any, **options: Any) -> Array:
         """The array with the smaller of each element and value."""
@@ -125,7 +130,7 @@ class _Place:
     ) -> Array:  # fmt: skip
         if mode is not None and str(mode).rpartition(".")[2].lower() not in _MODES:
             raise ArgumentError.here(f"at: expected a mode of {_MODES[1:]}, got {mode!r}")
-        x, values = self.x, as_array(values)
+        x, values = self.x, _values(values)
         key = taken(self.key)
         if type(key) is int and not -shape_of(x)[0] <= key < shape_of(x)[0]:
             return x

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.func.tree import flatten
-from weft.jax import numpy as _numpy
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.jax.transform import arrays
 

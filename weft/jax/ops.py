@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.jax import numpy as _numpy
+from weft.jax.numpy import api as _numpy
 
 jnp: Any = _numpy
 

@@ -7,6 +7,8 @@ from typing import Any
 from weft.func import PartitionSpec as PartitionSpec
 from weft.jax.device import Mesh as Mesh
 
+P = PartitionSpec
+
 
 class Sharding:
     """Where an array lies: on the one device."""
@@ -27,6 +29,6 @@ class SingleDeviceSharding(Sharding):
 
 
 __all__ = [
-    "Mesh", "NamedSharding", "PartitionSpec", "Sharding",
+    "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding",
     "SingleDeviceSharding",
 ]  # fmt: skip

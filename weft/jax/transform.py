@@ -7,8 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from weft import func
 from weft.errors import GradientError
 from weft.func.checkpoint import checkpoint as _checkpoint
@@ -18,11 +16,13 @@ from weft.func.jit import Jitted as _Jitted
 from weft.func.tree import flatten
 from weft.jax.array import Array, as_array, given, taken
 from weft.jax.config import config, refuse_given, without_effect
+from weft.jax.numpy import api as _numpy  # it also gives arrays their methods
+from weft.transport import session
 
 __all__ = [
     "checkpoint", "custom_gradient", "custom_vjp", "grad", "hessian", "jacfwd", "jacobian",
-    "jacrev", "jit", "jvp", "linearize", "named_call", "pmap", "remat", "value_and_grad", "vjp",
-    "vmap",
+    "jacrev", "jit", "jvp", "linear_transpose", "linearize", "named_call", "pmap", "remat",
+    "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -55,6 +55,10 @@ class Jitted(_Jitted):
         free = [x if i in self._positions else arrays(x) for i, x in enumerate(args)]
         named = {k: v if k in self._names else arrays(v) for k, v in kwargs.items()}
         return super().__call__(*free, **named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind as a method: the instance is argument 0, static or a tree."""
+        return self if instance is None else functools.partial(self, instance)
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """The function traced for arguments; `compile()` gives it back."""
@@ -261,6 +265,17 @@ def jvp(fun: Function, primals: Any, tangents: Any, has_aux: bool = False) -> An
     return func.jvp(fun, tuple(arrays(primals)), tuple(arrays(tangents)), has_aux)
 
 
+def linear_transpose(fun: Function, *primals: Any, reduce_axes: Any = ()) -> Function:
+    """The transpose of a linear function.
+
+    Args:
+        primals: arrays, or shapes and dtypes, of its arguments.
+    """
+    refuse_given("linear_transpose", reduce_axes=reduce_axes)
+    zeros = [_numpy.zeros(x.shape, x.dtype) for x in map(as_array, primals)]
+    return vjp(fun, *zeros)[1]
+
+
 def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """The result of a function, and its derivative as a function of tangents."""
     refuse_given("linearize", has_aux=has_aux)
@@ -302,34 +317,67 @@ def vmap(
     axis_size: int | None = None, spmd_axis_name: Any = None,
 ) -> Function:  # fmt: skip
     """Vectorize a function over an axis of its arguments."""
-    refuse_given("vmap", axis_name=axis_name, spmd_axis_name=spmd_axis_name)
+    refuse_given("vmap", spmd_axis_name=spmd_axis_name)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
     @functools.wraps(fun)
     def whole(*args: Any, **kwargs: Any) -> Any:
         return arrays(fun(*args, **kwargs))
 
-    inner = func.vmap(whole, axes, out_axes, "different")
+    inner = func.vmap(whole, axes, out_axes, "different", axis_name=axis_name)
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         if axis_size is not None:  # as that of one more argument
             each = axes if isinstance(axes, tuple) else (axes,) * len(args)
             sized = func.vmap(
-                lambda _, *xs: whole(*xs, **kwargs), (0, *each), out_axes, "different"
+                lambda _, *xs: whole(*xs, **kwargs),
+                (0, *each),
+                out_axes,
+                "different",
+                axis_name=axis_name,
             )
-            return sized(as_array(np.zeros(axis_size, np.float32)), *arrays(args))
+            return sized(_numpy.arange(axis_size), *arrays(args))
         return inner(*arrays(args), **arrays(kwargs))
 
     return mapped
 
 
 def pmap(
-    fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0, **options: Any
-) -> Function:
-    """`func.pmap` over ranks; on one rank, `vmap` over the only device."""
+    fun: Function, axis_name: Any = None, *, in_axes: Any = 0, out_axes: Any = 0,
+    static_broadcasted_argnums: int | Iterable[int] = (), **options: Any,
+) -> Function:  # fmt: skip
+    """`func.pmap` over ranks; in one process, a compiled `vmap`.
+
+    Args:
+        static_broadcasted_argnums: arguments that are no arrays.
+    """
     without_effect("pmap", **options)
-    return func.pmap(fun, axis_name, in_axes=in_axes, out_axes=out_axes)
+    told = static_broadcasted_argnums
+    fixed = [told] if isinstance(told, int) else list(told)
+    name = axis_name or "devices"
+
+    def over(mapping: Function) -> Function:
+        @functools.wraps(fun)
+        def mapped(*args: Any, **kwargs: Any) -> Any:
+            def inner(*free: Any, **named: Any) -> Any:
+                rest = iter(free)
+                return fun(*[x if i in fixed else next(rest) for i, x in enumerate(args)], **named)
+
+            free = [i for i in range(len(args)) if i not in fixed]
+            axes = in_axes if isinstance(in_axes, int) else tuple([in_axes[i] for i in free])
+            return mapping(inner, axes)(*[args[i] for i in free], **kwargs)
+
+        return mapped
+
+    alone = jit(over(lambda f, axes: vmap(f, axes, out_axes, name)), static_argnums=fixed)
+    ranks = over(lambda f, axes: func.pmap(f, name, in_axes=axes, out_axes=out_axes))
+
+    @functools.wraps(fun)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        return (alone if session.current() is None else ranks)(*args, **kwargs)
+
+    return mapped
 
 
 def checkpoint(

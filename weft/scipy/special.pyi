@@ -48,6 +48,27 @@ def beta(x: Any, y: Any, /) -> ndarray:
 def xlog1py(x: Any, y: Any, /) -> ndarray:
     """`x * log1p(y)`, and 0 where `x` is 0, unless `y` is NaN."""
 
+def factorial(x: Any, /) -> ndarray:
+    """The factorial: the gamma function of `n + 1`, and 0 for negative numbers."""
+
+def comb(x: Any, y: Any, /) -> ndarray:
+    """The number of ways to choose `k` of `n`."""
+
+def poch(x: Any, y: Any, /) -> ndarray:
+    """The rising factorial: `gamma(z + m) / gamma(z)`."""
+
+def rel_entr(x: Any, y: Any, /) -> ndarray:
+    """`x * log(x / y)`, the terms of the relative entropy; 0 where `x` is 0."""
+
+def kl_div(x: Any, y: Any, /) -> ndarray:
+    """`x * log(x / y) - x + y`, and `y` where `x` is 0."""
+
+def boxcox(x: Any, y: Any, /) -> ndarray:
+    """`(x ** lmbda - 1) / lmbda`, which is `log(x)` for 0."""
+
+def boxcox1p(x: Any, y: Any, /) -> ndarray:
+    """`boxcox` of `1 + x`."""
+
 def entr(x: Any, /) -> ndarray:
     """`-x * log(x)`; 0 at 0, where its derivative is infinite, and minus infinity below."""
 
@@ -120,6 +141,30 @@ def ndtri(*xs: Any) -> Any:
 def zeta(*xs: Any) -> Any:
     """Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0."""
 
+def expi(*xs: Any) -> Any:
+    """The exponential integral Ei."""
+
+def exp1(*xs: Any) -> Any:
+    """The exponential integral E1."""
+
+def expn(*xs: Any) -> Any:
+    """The exponential integral of an integer order, which is the first."""
+
+def dawsn(*xs: Any) -> Any:
+    """Dawson's integral."""
+
+def spence(*xs: Any) -> Any:
+    """The dilogarithm of `1 - x`, as SciPy counts."""
+
+def hyp1f1(*xs: Any) -> Any:
+    """The confluent hypergeometric function of a and b at `x`."""
+
+def hyp2f1(*xs: Any) -> Any:
+    """The hypergeometric function of a, b and c at `x`."""
+
+def owens_t(*xs: Any) -> Any:
+    """Owen's T function of h and a."""
+
 def polygamma(n: Any, x: Any, /) -> ndarray:
     """The `n`-th derivative of `digamma`.
 
@@ -167,6 +212,13 @@ __all__ = [
     "rgamma",
     "beta",
     "xlog1py",
+    "factorial",
+    "comb",
+    "poch",
+    "rel_entr",
+    "kl_div",
+    "boxcox",
+    "boxcox1p",
     "entr",
     "i0",
     "i1",
@@ -191,6 +243,14 @@ __all__ = [
     "k1",
     "ndtri",
     "zeta",
+    "expi",
+    "exp1",
+    "expn",
+    "dawsn",
+    "spence",
+    "hyp1f1",
+    "hyp2f1",
+    "owens_t",
     "erf",
     "erfc",
     "log_softmax",

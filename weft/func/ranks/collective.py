@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
-from weft.eager.tensor.dispatch import lazy_of, record, wrap
+from weft.eager.functions.shape.reshape import flatten as flatten_axes
+from weft.eager.tensor.dispatch import lazy_of, record, recorded, wrap
 from weft.eager.tensor.rank_call import await_result
 from weft.errors import ArgumentError, ShapeError
-from weft.func.ranks.axis import AxisName, group_of, groups_of
+from weft.func.ranks.axis import Axis, AxisName, Examples, group_of, groups_of
 from weft.func.tree import flatten, map_structure
+from weft.ops.communication.example import BETWEEN_EXAMPLES
 from weft.ops.declaration import REGISTRY
-from weft.transport.group import Group
 
 __all__ = ["all_gather", "all_to_all", "pmax", "pmean", "pmin", "ppermute", "psum", "psum_scatter"]
 
 
-def called(op: str, xs: Sequence[Any], group: Group, **attrs: Any) -> list[Any]:
+_EXAMPLES: Final = {op: recorded(formula) for op, formula in BETWEEN_EXAMPLES.items()}
+
+
+def called(op: str, xs: Sequence[Any], group: Axis, **attrs: Any) -> list[Any]:
     """Record a collective operation on tensors, which every rank must run."""
+    if isinstance(group, Examples):
+        return [_EXAMPLES[op].on(x, x, group.index, size=group.size, **attrs) for x in xs]
     given = [lazy_of(x) for x in xs]
     found = record(REGISTRY[op], given, {"group": group.number, **attrs})
     await_result(found[0])
     return list(map(wrap, found))
 
 
-def _one(op: str, x: Any, group: Group, **attrs: Any) -> Any:
+def _one(op: str, x: Any, group: Axis, **attrs: Any) -> Any:
     return called(op, [x], group, **attrs)[0]
 
 
@@ -77,17 +83,17 @@ def all_gather(x: Any, axis_name: AxisName = None, *, axis: int = 0, tiled: bool
         at = axis % (y.ndim + (not tiled))
         for group in reversed(groups):
             y = gathered(y, group, at, tiled)
-        return y if tiled or len(groups) == 1 else y.flatten(at, at + len(groups) - 1)
+        return y if tiled or len(groups) == 1 else flatten_axes(y, at, at + len(groups) - 1)
 
     return map_structure(gather, x)
 
 
-def gathered(y: Any, group: Group, axis: int, tiled: bool, op: str = "all_gather") -> Any:
+def gathered(y: Any, group: Axis, axis: int, tiled: bool, op: str = "all_gather") -> Any:
     """The shards of all members, along a new axis or joined along an existing one."""
     found = _one(op, y, group)
     axis %= found.ndim - tiled
     found = found.movedim(0, axis) if axis else found
-    return found.flatten(axis, axis + 1) if tiled else found
+    return flatten_axes(found, axis, axis + 1) if tiled else found
 
 
 def psum_scatter(
@@ -114,7 +120,7 @@ def psum_scatter(
     return map_structure(scatter, x)
 
 
-def own_part(y: Any, group: Group, axis: int, tiled: bool, what: str, op: str) -> Any:
+def own_part(y: Any, group: Axis, axis: int, tiled: bool, what: str, op: str) -> Any:
     """This member's shard of a dimension."""
     axis = _axis(y, axis, what)
     count, rows = group.size, int(y.shape[axis])
@@ -169,9 +175,7 @@ def all_to_all(
     return map_structure(_exchanger(group, split_axis, concat_axis, tiled), x)
 
 
-def _exchanger(
-    group: Group, split_axis: int, concat_axis: int, tiled: bool
-) -> Callable[[Any], Any]:
+def _exchanger(group: Axis, split_axis: int, concat_axis: int, tiled: bool) -> Callable[[Any], Any]:
     def exchange(y: Any) -> Any:
         axis, at = _axis(y, split_axis, "all_to_all"), _axis(y, concat_axis, "all_to_all")
         rows = int(y.shape[axis])
@@ -183,6 +187,6 @@ def _exchanger(
         if tiled:
             y = y.unflatten(axis, (group.size, rows // group.size))
         found = _one("all_to_all", y.movedim(axis, 0), group).movedim(0, at)
-        return found.flatten(at, at + 1) if tiled else found
+        return flatten_axes(found, at, at + 1) if tiled else found
 
     return exchange

@@ -6,10 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as _numpy
+import numpy as np
+
+from weft.eager.record.memory.array_value import leaf
+from weft.eager.tensor.dispatch import recorded, wrap
 from weft.jax.array import Array, of_number
 from weft.jax.lax.elementwise import rsqrt
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays
 from weft.jax.tree_util import (
     register_pytree_node,
@@ -134,10 +137,17 @@ def _schedule(rule: Callable[..., Any], rate: Any, *numbers: Any, **options: Any
     of = recorded(rule)
 
     def scheduled(i: Any) -> Any:
+        if rule is not schedule.polynomial_decay and _are_numbers(rate, i, *numbers):
+            wide = [wrap(leaf(np.array(x, np.float64))) for x in (rate, i, *numbers)]
+            return of(*wide, **options).item()  # as JAX, a Python number of Python numbers
         like = i if isinstance(i, Array) else of_number(0.0)
         return of.on(like, *[jnp.asarray(x, float) for x in (rate, i, *numbers)], **options)
 
     return scheduled
+
+
+def _are_numbers(*xs: Any) -> bool:
+    return all([isinstance(x, int | float) for x in xs])
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:

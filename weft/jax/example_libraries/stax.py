@@ -10,9 +10,9 @@ from typing import Any
 
 from weft.jax import lax as _lax
 from weft.jax import nn, random
-from weft.jax import numpy as _numpy
 from weft.jax.lax import conv_general_dilated, conv_transpose, padtype_to_pads, reduce_window
 from weft.jax.nn.initializers import glorot_normal, normal, ones, zeros
+from weft.jax.numpy import api as _numpy
 
 jnp: Any = _numpy
 lax: Any = _lax

@@ -10,9 +10,9 @@ import numpy as np
 
 from weft import func
 from weft.errors import WeftError
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array
 from weft.jax.config import config, without_effect
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_leaves, tree_map
 

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array
 from weft.jax.config import without_effect
 from weft.jax.lax.structure import rev
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.ops.convolution import correlation
 

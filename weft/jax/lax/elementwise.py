@@ -11,8 +11,8 @@ import numpy as np
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call, recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, jaxed, strong
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.jax import numpy as _numpy
 from weft.jax.config import refuse_given
+from weft.jax.numpy import api as _numpy
 from weft.jax.scipy import linalg as _linalg
 
 jnp: Any = _numpy

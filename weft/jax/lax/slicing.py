@@ -10,19 +10,34 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.tensor.dispatch import call
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, strong
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
 
 jnp: Any = _numpy
 
 __all__ = [
-    "GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers",
-    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-    "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-    "gather", "index_in_dim", "index_take", "scatter", "scatter_add", "scatter_max",
-    "scatter_min", "scatter_mul", "slice", "slice_in_dim",
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "dynamic_index_in_dim",
+    "dynamic_slice",
+    "dynamic_slice_in_dim",
+    "dynamic_update_index_in_dim",
+    "dynamic_update_slice",
+    "dynamic_update_slice_in_dim",
+    "gather",
+    "index_in_dim",
+    "index_take",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+    "slice",
+    "slice_in_dim",
 ]  # fmt: skip
 
 _SLICE: Final = REGISTRY["dynamic_slice"]
@@ -220,6 +235,7 @@ def _scatter(combine: str) -> Callable[..., Array]:
 
 scatter: Final = _scatter("set")
 scatter_add: Final = _scatter("add")
+scatter_sub: Final = _scatter("subtract")
 scatter_mul: Final = _scatter("multiply")
 scatter_min: Final = _scatter("min")
 scatter_max: Final = _scatter("max")

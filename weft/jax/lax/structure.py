@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call, recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.config import without_effect
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.jax.tree_util import tree_map
 from weft.ops.declaration import REGISTRY
@@ -20,13 +20,13 @@ from weft.ops.shape.padding import framed
 jnp: Any = _numpy
 
 __all__ = [
-    "Precision", "RoundingMethod", "argmax", "argmin", "batch_matmul", "broadcast",
+    "FftType", "Precision", "RoundingMethod", "argmax", "argmin", "batch_matmul", "broadcast",
     "broadcast_in_dim", "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate",
     "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "dot", "dot_general", "dtype",
     "empty", "expand_dims", "fft", "full", "full_like", "iota", "optimization_barrier", "pad",
     "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum",
     "reshape", "rev", "sort", "sort_key_val", "split", "squeeze", "stack", "tile", "top_k",
-    "transpose", "unstack",
+    "transpose", "unstack", "with_sharding_constraint",
 ]  # fmt: skip
 
 
@@ -36,6 +36,15 @@ class Precision(Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+
+class FftType(Enum):
+    """Kinds of Fourier transforms."""
+
+    FFT = "fft"
+    IFFT = "ifft"
+    RFFT = "rfft"
+    IRFFT = "irfft"
 
 
 class RoundingMethod(Enum):
@@ -302,3 +311,9 @@ def fft(x: Any, fft_type: Any, fft_lengths: Sequence[int]) -> Array:
     names = {"fft": "fftn", "ifft": "ifftn", "rfft": "rfftn", "irfft": "irfftn"}
     axes = tuple(range(-len(fft_lengths), 0))
     return getattr(jnp.fft, names[name])(x, tuple(fft_lengths), axes)
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """The arrays: there is one device."""
+    without_effect("with_sharding_constraint", shardings=shardings)
+    return x

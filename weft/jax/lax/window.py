@@ -9,12 +9,12 @@ from typing import Any, Final
 import numpy as np
 
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.lax import elementwise as _elementwise
 from weft.jax.lax.convolution import padtype_to_pads, spans
 from weft.jax.lax.slicing import slice
 from weft.jax.lax.structure import pad
+from weft.jax.numpy import api as _numpy
 from weft.ops.pooling import any_axes
 
 jnp: Any = _numpy

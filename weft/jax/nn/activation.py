@@ -8,9 +8,9 @@ from typing import Any
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, given, strong
 from weft.jax.config import refuse_given
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.nn import functional as F
 from weft.ops.elementwise import jax_activation as formula

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
 from weft.jax import random
 from weft.jax.config import without_effect
+from weft.jax.numpy import api as _numpy
 from weft.ops.random import scaling
 
 jnp: Any = _numpy

@@ -277,3 +277,25 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 def vecmat(x1: Any, x2: Any, /) -> Array:
     """Conjugated vectors times matrices."""
     return matmul(plain.conj(array_of(x1))[..., None, :], x2)[..., 0, :]
+
+
+@public
+def block(arrays: Any) -> Array:
+    """Nested lists of arrays, joined: the innermost along the last axis."""
+
+    def depth(x: Any) -> int:
+        return 1 + depth(x[0]) if isinstance(x, list) else 0
+
+    def ranks(x: Any) -> int:
+        return max(map(ranks, x)) if isinstance(x, list) else array_of(x).ndim
+
+    levels = depth(arrays)
+    rank = max(levels, ranks(arrays))
+
+    def joined(x: Any, level: int) -> Array:
+        if isinstance(x, list):
+            return concatenate([joined(each, level - 1) for each in x], axis=-level)
+        y = array_of(x)
+        return y.reshape((*[1] * (rank - y.ndim), *y.shape))
+
+    return joined(arrays, levels)

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as _numpy
+
 from weft import exports as _exports
+from weft import linalg as _torch
 from weft.eager.tensor.dispatch import recorded as _recorded
+from weft.errors import ArgumentError as _ArgumentError
 from weft.jax.array import given as _given
 from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.common import floating_of as _floating_of
+from weft.jax.numpy.kind import promoted as _promoted
 from weft.numpy import linalg as _linalg
+from weft.ops.linalg import iterative as _iterative
 from weft.ops.linalg import matrix as _matrix
 
-__all__ = ["cholesky", "eigh", "eigvalsh"]
+__all__ = ["cholesky", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "tensorinv", "tensorsolve"]
 
 _symmetric = _recorded(_matrix.symmetric)
+_residuals = _recorded(_iterative.residuals)
 
 
 def _read(x: Any, symmetrize_input: bool) -> Any:
@@ -34,6 +41,54 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
 def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Any:
     """The eigenvalues of `eigh`."""
     return _given(_linalg.eigvalsh(_read(a, symmetrize_input), UPLO or "L"))
+
+
+def eigvals(a: Any) -> Any:
+    """The eigenvalues of square matrices, as complex numbers."""
+    return _given(_torch.eigvals(_floating_of(a)))
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """An orthogonal and an upper triangular factor; with `mode="r"`, the latter alone.
+
+    Raises:
+        ArgumentError: another mode.
+    """
+    if mode not in ("complete", "r", "reduced"):
+        raise _ArgumentError.here(f"qr: expected mode reduced, complete or r, got {mode!r}")
+    found = _linalg.qr(_floating_of(a), mode="complete" if mode == "complete" else "reduced")
+    return _given(found.R if mode == "r" else found)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of an array as a map from its last axes to its first `ind` ones."""
+    return _given(_torch.tensorinv(_floating_of(a), ind))
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """`x` such that `tensordot(a, x, x.ndim)` is `b`."""
+    x, y = _promoted(_floating_of(a), b)
+    return _given(_torch.tensorsolve(x, y, axes))
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> Any:
+    """The least-squares solution with the smallest norm, residuals, rank and singular values.
+
+    Args:
+        rcond: singular values up to this fraction of the largest one count as 0.
+        numpy_resid: whether there are no residuals where NumPy gives none.
+    """
+    x, y = _promoted(_floating_of(a), b)
+    columns = y if y.ndim > 1 else y[:, None]
+    usual = float(_numpy.finfo(x.dtype.numpy).eps * max(x.shape))
+    limit = usual if rcond is None or rcond < 0 else rcond
+    found = _torch.lstsq(x, columns, limit, driver="gelsd")
+    solution = _given(found.solution)
+    left = _residuals.on(x, x, solution, columns)
+    if numpy_resid and (x.shape[0] <= x.shape[1] or int(found.rank) < x.shape[1]):
+        left = left[:0]
+    solution = solution if y.ndim > 1 else solution[:, 0]
+    return solution, left, _given(found.rank), _given(found.singular_values)
 
 
 _exports.lazy(globals(), {}, _face_of(_linalg, "jax.numpy.linalg"), lambda: _linalg.__all__)

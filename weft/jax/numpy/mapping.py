@@ -171,7 +171,7 @@ def _by_numpy(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "argpartition", "array_repr", "array_str", "bartlett", "bitwise_count", "blackman", "block",
+    "argpartition", "array_repr", "array_str", "bartlett", "bitwise_count", "blackman",
     "compress", "diag_indices", "diag_indices_from", "einsum_path", "extract", "fromfile",
     "fromiter", "fromstring", "hamming", "hanning", "histogram2d", "histogram_bin_edges",
     "histogramdd", "intersect1d", "ix_", "kaiser", "lexsort", "load", "mask_indices", "packbits",

@@ -9,10 +9,10 @@ import numpy as np
 
 from weft.eager.tensor.dispatch import recorded
 from weft.ir.dtype import float32
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, canonical
 from weft.jax.host import hosted
 from weft.jax.nn.activation import softmax
+from weft.jax.numpy import api as _numpy
 from weft.jax.random.draw import (
     checked,
     exponential,

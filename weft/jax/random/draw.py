@@ -13,10 +13,10 @@ from weft.eager.record.pending.lazy import Tracer
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError, DTypeError, nameless
 from weft.ir.dtype import DType, as_dtype, bfloat16, uint32
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array, as_array, canonical, of_array, strong
 from weft.jax.config import without_effect
 from weft.jax.host import values
+from weft.jax.numpy import api as _numpy
 from weft.numpy.promotion import finfo, iinfo
 from weft.ops.random import threefry, transform
 

@@ -4,5 +4,21 @@ from __future__ import annotations
 
 from weft import exports as _exports
 
-_exports.gather(globals(), "linalg", "optimize", "signal", "special", "stats")
-_exports.lazy(globals(), {"weft.jax.scipy": ("linalg", "optimize", "signal", "special", "stats")})
+_exports.gather(
+    globals(), "integrate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats"
+)
+_exports.lazy(
+    globals(),
+    {
+        "weft.jax.scipy": (
+            "integrate",
+            "linalg",
+            "ndimage",
+            "optimize",
+            "signal",
+            "sparse",
+            "special",
+            "stats",
+        )
+    },
+)

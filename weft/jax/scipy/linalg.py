@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from weft import exports as _exports
 from weft import linalg as _wl
+from weft.documentation import named
 from weft.eager.functions import api as _api
+from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
+from weft.jax.array import canonical
 from weft.jax.array import given as _given
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.face import face_of as _face_of
+from weft.jax.host import several
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted as _promoted
+from weft.ops.linalg import factorization
 from weft.scipy import linalg as _linalg
 
 jnp: Any = _numpy
+_polar = recorded(factorization.polar)
 
 __all__ = [
-    "cho_factor", "cho_solve", "cholesky", "expm", "hilbert", "lu", "lu_factor", "lu_solve", "qr",
-    "solve", "svd", "toeplitz",
+    "cho_factor", "cho_solve", "cholesky", "circulant", "eigh_tridiagonal", "expm", "hadamard",
+    "helmert", "hessenberg", "hilbert", "invhilbert", "invpascal", "lu", "lu_factor", "lu_solve",
+    "pascal", "polar", "qr", "schur", "solve", "sqrtm", "svd", "toeplitz",
 ]  # fmt: skip
 
 
@@ -100,7 +109,7 @@ def lu(a: Any, permute_l: bool = False, **_: Any) -> Any:
 
 def qr(a: Any, mode: str = "full", **_: Any) -> Any:
     """The factors of a QR decomposition."""
-    found = jnp.linalg.qr(_of(a), mode="complete" if mode == "full" else "reduced")
+    found = jnp.linalg.qr(_of(a), "reduced" if mode == "economic" else "complete")
     return found[1] if mode == "r" else tuple(found)
 
 
@@ -125,10 +134,73 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     return whole[np.arange(n)[::-1][:, None] + np.arange(m)[None, :]]
 
 
-def hilbert(n: int) -> Any:
-    """The Hilbert matrix."""
-    i = np.arange(n)
-    return jnp.asarray(1.0 / (i[:, None] + i[None, :] + 1))
+def _scipy(name: str) -> Any:
+    return getattr(importlib.import_module("scipy.linalg"), name)
+
+
+def _constant(name: str) -> Callable[..., Any]:
+    """A matrix that only numbers choose."""
+
+    def run(n: int, *args: Any, **kwargs: Any) -> Any:
+        found = _scipy(name)(n, *args, **kwargs)
+        return jnp.asarray(found, float if found.dtype.kind == "u" else None)
+
+    return named(name, f"`scipy.linalg.{name}`.")(run)
+
+
+def _arranged(name: str) -> Callable[..., Any]:
+    """A matrix whose elements are those of a vector."""
+
+    def run(c: Any, *args: Any) -> Any:
+        x = jnp.ravel(jnp.asarray(c))
+        return x[_scipy(name)(np.arange(x.shape[0]), *args)]
+
+    return named(name, f"`scipy.linalg.{name}`.")(run)
+
+
+def _factors(name: str, count: int) -> Callable[..., Any]:
+    """A factorization into square matrices, without a gradient."""
+
+    def run(a: Any, *args: Any, **kwargs: Any) -> Any:
+        x = _of(a)
+        options = {k: v for k, v in kwargs.items() if k not in ("overwrite_a", "check_finite")}
+        wide = name == "sqrtm" or "complex" in (*args, options.get("output"))
+        kind = (canonical("complex128") if wide else x.dtype, tuple(x.shape))
+        found = several(lambda m: _scipy(name)(m, *args, **options), [x], [kind] * count)
+        return found[0] if count == 1 else tuple(found)
+
+    return named(name, f"`scipy.linalg.{name}`.")(run)
+
+
+hadamard, helmert, hilbert = map(_constant, ("hadamard", "helmert", "hilbert"))
+invhilbert, invpascal, pascal = map(_constant, ("invhilbert", "invpascal", "pascal"))
+circulant = _arranged("circulant")
+sqrtm, schur, hessenberg = _factors("sqrtm", 1), _factors("schur", 2), _factors("hessenberg", 1)
+
+
+def eigh_tridiagonal(
+    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", **_: Any
+) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric matrix with three diagonals.
+
+    Args:
+        d, e: the main diagonal, and the one beside it.
+    """
+    refuse_given("eigh_tridiagonal", select=select if select != "a" else None)
+    x, y = _promoted(_of(d), e)
+    whole = jnp.diag(x) + jnp.diag(y, 1) + jnp.diag(y, -1)
+    return jnp.linalg.eigvalsh(whole) if eigvals_only else tuple(jnp.linalg.eigh(whole))
+
+
+def polar(a: Any, side: str = "right", **_: Any) -> tuple[Any, Any]:
+    """The unitary and the positive semidefinite factor of a matrix.
+
+    Raises:
+        ArgumentError: another side.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError.here(f"polar: expected side left or right, got {side!r}")
+    return tuple(map(_given, _polar(_of(a), left=side == "left")))
 
 
 _exports.lazy(globals(), {}, _face_of(_linalg, "jax.scipy.linalg"), lambda: _linalg.__all__)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import jit, value_and_grad
 from weft.ops.optimizer import quasi_newton
 

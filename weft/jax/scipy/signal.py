@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from weft.errors import ArgumentError
-from weft.jax import numpy as _numpy
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.lax.convolution import conv_general_dilated
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 
 jnp: Any = _numpy

@@ -67,7 +67,7 @@ def interpolate(
     if mode not in _TAPS:
         names = ", ".join((*_TAPS, "area"))
         raise GraphError.here(f"interpolate: expected mode {names}, got {mode!r}")
-    if antialias and mode not in _FILTERS:
+    if antialias and mode not in ("linear", "cubic"):
         raise GraphError.here(
             f"interpolate: expected mode linear or cubic with antialias, got {mode!r}"
         )
@@ -173,14 +173,40 @@ def _bump(d: Array) -> Array:
     return np.where(d < 1, near, np.where(d < 2, far, 0))
 
 
-_FILTERS: Final = {"linear": (1, _triangle), "cubic": (2, _bump)}  # its support, and the filter
+def _lanczos(reach: int) -> Callable[[Array], Array]:
+    return lambda d: np.where(d < reach, np.sinc(d) * np.sinc(d / reach), 0)
 
 
-def _smooth(old: int, new: int, mode: str, ratio: float) -> Array:
-    """The matrix (new, old) of an antialiased axis."""
+_FILTERS: Final[Mapping[str, tuple[int, Callable[[Array], Array]]]] = {
+    "linear": (1, _triangle), "cubic": (2, _bump), "lanczos3": (3, _lanczos(3)),
+    "lanczos5": (5, _lanczos(5)),
+}  # fmt: skip
+"""The support of each filter, and the filter."""
+
+
+def resized(x: Value, *, shape: Sequence[int], mode: str, antialias: bool) -> Value:
+    """`x` with any of its axes resampled, as `jax.image.resize` does.
+
+    Args:
+        mode: `nearest-exact`, or a filter: `linear`, `cubic`, `lanczos3` or `lanczos5`.
+        antialias: weigh all old pixels under a new one.
+    """
+    y = x
+    for axis, (old, new) in enumerate(zip(concrete(x), shape, strict=True)):
+        if old == new:
+            continue
+        if mode == "nearest-exact":
+            y = gather(y, constant_of(_edges(np.arange(new), old, new, mode)), axis=axis)
+        else:
+            y = _by_matrix(y, axis, _smooth(old, new, mode, old / new, antialias))
+    return y
+
+
+def _smooth(old: int, new: int, mode: str, ratio: float, antialias: bool = True) -> Array:
+    """The matrix (new, old) of a filtered axis."""
     check_table("interpolate", (_ARRAYS, new, old), float64)
     reach, weigh = _FILTERS[mode]
-    wide = max(ratio, 1.0)
+    wide = max(ratio, 1.0) if antialias else 1.0
     center = ratio * (np.arange(new) + 0.5)[:, None]
     first = np.maximum((center - reach * wide + 0.5).astype(np.int64), 0)
     last = np.minimum((center + reach * wide + 0.5).astype(np.int64), old)

@@ -204,6 +204,13 @@ def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
     return call(lambda x: tuple(run(x)), a, types_of=kinds, gradient=gradient)
 
 
+def polar(a: Value, left: bool) -> tuple[Value, ...]:
+    """The unitary factor of a matrix, and the positive semidefinite one on the left or right."""
+    u, s, vh = svd(a, full_matrices=False)
+    v = H(vh)
+    return mm(u, vh), mm(u * row(s), H(u)) if left else mm(v * row(s), vh)
+
+
 def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value) -> Value:
     k, dtype = dims(s)[-1], u.dtype
     sizes = like(s, u)

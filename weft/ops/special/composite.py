@@ -14,7 +14,10 @@ from weft.ops.declaration.rule import concrete
 from weft.ops.shape.creation import iota
 from weft.ops.special.gamma import betaln
 
-__all__ = ["beta", "gamma", "gammasgn", "multigammaln", "rgamma", "xlog1py"]
+__all__ = [
+    "beta", "boxcox", "boxcox1p", "comb", "factorial", "gamma", "gammasgn", "kl_div",
+    "multigammaln", "poch", "rel_entr", "rgamma", "xlog1py",
+]  # fmt: skip
 
 
 def _number(value: float, like: Value) -> Value:
@@ -79,3 +82,74 @@ def xlog1py(x: Value, y: Value) -> Value:
     without = catalogue.logical_or(catalogue.less_equal(y, _number(-1, y)), infinite)
     none = catalogue.logical_and(catalogue.equal(x, zero), without)
     return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
+
+
+def _where(condition: Value, x: Value, y: Value) -> Value:
+    return catalogue.select(condition, x, y)
+
+
+@Face(torch="", scipy="factorial", wide=float64)
+def factorial(n: Value) -> Value:
+    """The factorial: the gamma function of `n + 1`, and 0 for negative numbers."""
+    return _where(catalogue.less(n, _number(0, n)), _number(0, n), gamma(n + 1))
+
+
+@Face(torch="", scipy="comb", wide=float64)
+def comb(n: Value, k: Value) -> Value:
+    """The number of ways to choose `k` of `n`."""
+    parts = [catalogue.lgamma(v + 1) for v in (n, k, n - k)]
+    outside = [catalogue.less(n, k), *[catalogue.less(v, _number(0, v)) for v in (n, k)]]
+    none = catalogue.logical_or(outside[0], catalogue.logical_or(outside[1], outside[2]))
+    return _where(none, _number(0, n), catalogue.exp(parts[0] - parts[1] - parts[2]))
+
+
+@Face(torch="", scipy="poch", wide=float64)
+def poch(z: Value, m: Value) -> Value:
+    """The rising factorial: `gamma(z + m) / gamma(z)`."""
+    sizes = catalogue.lgamma(z + m) - catalogue.lgamma(z)
+    found = gammasgn(z + m) * gammasgn(z) * catalogue.exp(sizes)
+    return _where(catalogue.equal(m, _number(0, m)), _number(1, z), found)
+
+
+def _of_positives(x: Value, y: Value, found: Value, at_zero: Value) -> Value:
+    """`found` for positive numbers, `at_zero` where `x` is 0, and infinity elsewhere."""
+    zero = _number(0, x)
+    positive = catalogue.logical_and(catalogue.greater(x, zero), catalogue.greater(y, zero))
+    none = catalogue.logical_and(catalogue.equal(x, zero), catalogue.greater_equal(y, zero))
+    return _where(positive, found, _where(none, at_zero, _number(math.inf, x)))
+
+
+def _log_ratio(x: Value, y: Value) -> Value:
+    positive = [_where(catalogue.greater(v, _number(0, v)), v, _number(1, v)) for v in (x, y)]
+    return catalogue.log(positive[0] / positive[1])
+
+
+@Face(torch="", scipy="rel_entr")
+def rel_entr(x: Value, y: Value) -> Value:
+    """`x * log(x / y)`, the terms of the relative entropy; 0 where `x` is 0."""
+    return _of_positives(x, y, x * _log_ratio(x, y), _number(0, x))
+
+
+@Face(torch="", scipy="kl_div")
+def kl_div(x: Value, y: Value) -> Value:
+    """`x * log(x / y) - x + y`, and `y` where `x` is 0."""
+    return _of_positives(x, y, x * _log_ratio(x, y) - x + y, y)
+
+
+@Face(torch="", scipy="boxcox")
+def boxcox(x: Value, lmbda: Value) -> Value:
+    """`(x ** lmbda - 1) / lmbda`, which is `log(x)` for 0."""
+    return _powers(catalogue.log(x), lmbda)
+
+
+@Face(torch="", scipy="boxcox1p")
+def boxcox1p(x: Value, lmbda: Value) -> Value:
+    """`boxcox` of `1 + x`."""
+    return _powers(catalogue.log1p(x), lmbda)
+
+
+def _powers(log: Value, lmbda: Value) -> Value:
+    flat = catalogue.equal(lmbda, _number(0, lmbda))
+    power = _where(flat, _number(1, lmbda), lmbda)
+    near = log + lmbda * log * log * _number(0.5, lmbda)  # has the slope at 0
+    return _where(flat, near, catalogue.expm1(power * log) / power)

@@ -107,6 +107,16 @@ def _bell(x: Value) -> Value:
     return catalogue.exp(-x * x) * _number(2 / math.sqrt(math.pi), x)
 
 
+def _owens_by_a(y: Value, h: Value, a: Value) -> Value:
+    rest = a * a + 1
+    return catalogue.exp(-h * h * rest * 0.5) / (rest * _number(2 * math.pi, h))
+
+
+def _owens_by_h(y: Value, h: Value, a: Value) -> Value:
+    bell = catalogue.exp(-h * h * 0.5) * _number(-0.5 / math.sqrt(2 * math.pi), h)
+    return bell * catalogue.erf(a * h * _number(math.sqrt(0.5), h))
+
+
 class Hosted(NamedTuple):
     """A function of `scipy.special`.
 
@@ -191,6 +201,39 @@ HOSTED: Final[Mapping[str, Hosted]] = {
         (None, lambda y, x, q: -x * hosted("zeta", x + 1, q)),
         Face("Hurwitz' zeta function: the sum of `(k + q) ** -x` for k from 0.",
              special="zeta", scipy="zeta"),
+    ),
+    "expi": Hosted(
+        (lambda y, x: catalogue.exp(x) / x,),
+        Face("The exponential integral Ei.", scipy="expi"),
+    ),
+    "exp1": Hosted(
+        (lambda y, x: -catalogue.exp(-x) / x,),
+        Face("The exponential integral E1.", scipy="exp1"),
+    ),
+    "expn": Hosted(
+        (None, lambda y, n, x: -hosted("expn", n - 1, x)),
+        Face("The exponential integral of an integer order, which is the first.", scipy="expn"),
+    ),
+    "dawsn": Hosted(
+        (lambda y, x: 1 - 2 * x * y,), Face("Dawson's integral.", scipy="dawsn"),
+    ),
+    "spence": Hosted(
+        (lambda y, x: catalogue.log(x) / (1 - x),),
+        Face("The dilogarithm of `1 - x`, as SciPy counts.", scipy="spence"),
+    ),
+    "hyp1f1": Hosted(
+        (None, None, lambda y, a, b, x: a / b * hosted("hyp1f1", a + 1, b + 1, x)),
+        Face("The confluent hypergeometric function of a and b at `x`.", scipy="hyp1f1"),
+    ),
+    "hyp2f1": Hosted(
+        (
+            None, None, None,
+            lambda y, a, b, c, x: a * b / c * hosted("hyp2f1", a + 1, b + 1, c + 1, x),
+        ),
+        Face("The hypergeometric function of a, b and c at `x`.", scipy="hyp2f1"),
+    ),
+    "owens_t": Hosted(
+        (_owens_by_h, _owens_by_a), Face("Owen's T function of h and a.", scipy="owens_t"),
     ),
     "erf": Hosted(
         (lambda y, x: _bell(x),), Face("The error function of complex numbers."),

@@ -37,6 +37,12 @@ def _to_all(job: Job) -> Sequence[Value]:
     return [_exchanged(y) for y in job.again(*map(_exchanged, job.xs))]
 
 
+@rule("gather_examples")
+def _gather_examples(job: Job) -> Sequence[Value | Same]:
+    x, own = job.xs[0], job.mapped[1]  # another batch than its own is one more axis
+    return [Same(job.spread_one(0))] if own else [_exchanged(*job.again(x, job.xs[1]))]
+
+
 def _exchanged(x: Value) -> Value:
     """Swaps the first two axes, those of examples and of ranks."""
     rest = range(2, len(x.shape or ()))

@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from weft.eager.tensor.dispatch import recorded
-from weft.jax import numpy as _numpy
 from weft.jax.array import given, jaxed
+from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.ops.random import standard
 

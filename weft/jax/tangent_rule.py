@@ -8,9 +8,9 @@ from typing import Any
 
 from weft import func
 from weft.func.tree import flatten
-from weft.jax import numpy as _numpy
 from weft.jax.array import Array
 from weft.jax.config import refuse_given
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import PlainInside, arrays, bound, custom_vjp
 
 jnp: Any = _numpy
