@@ -41,14 +41,16 @@ STITCHED_RUNS: Final = 2
 """Then a program is begun: for a structure with loops, or with results ..."""
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
-STITCHED_RUNS_OF_MANY: Final = 64
+STITCHED_RUNS_OF_MANY: Final = 192
 """... it runs so often before, as does what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
 COMPILE_SECONDS: Final = 0.05
 """For each call of other types: the program takes over when it should be there, ..."""
 BESIDE: Final = 2
-"""... after at most so many times the runs that there were."""
+"""... after at most so many times the runs that there were, ..."""
+MOST_BESIDE: Final = 64
+"""... and at most so many."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
@@ -80,7 +82,7 @@ def is_of_many(structure: Structure) -> bool:
 
 
 def is_early(plans: tuple[Plan, ...]) -> bool:
-    """Whether one of many structures has run so rarely that it is still a list."""
+    """Whether a structure that may stay a list has run so rarely that it still is one."""
     few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
     return few and not is_compiled_at_once(())
 
@@ -98,26 +100,24 @@ def plans_of(structure: Structure) -> tuple[Plan, ...]:
     return tuple([record.plan for record in structure.records])
 
 
-def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
-    """Whether a structure that has run so often runs on library kernels alone once more.
-
-    Args:
-        loops: whether it has loops: the sizes of its results do not tell how much it computes.
-    """
+def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
+    """Whether a structure that has run so often runs on library kernels alone once more."""
     if is_compiled_at_once(types_of(structure)):
         return False
-    if is_of_many(structure):
-        return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
     if runs < STITCHED_RUNS:
         return True
-    return not loops and runs < STITCHED_RUNS_OF_MANY and _result_bytes(structure) < LARGE
+    if max(runs, _early.get(plans_of(structure), 0)) >= STITCHED_RUNS_OF_MANY:
+        return False
+    if tier.little is None:
+        tier.little = _result_bytes(structure) < LARGE
+    return tier.little or is_of_many(structure)
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
     """How often a structure runs while its program is compiled; it has run so often."""
     kinds = len({record.plan for record in structure.records})
     seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
-    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs)), 1)
+    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs, MOST_BESIDE)), 1)
 
 
 def _result_bytes(structure: Structure) -> int:
@@ -172,6 +172,7 @@ class Stitched(Tier):
         super().__init__(as_rows)
         self._for_good = for_good
         self._runs = 0
+        self.little: bool | None = None  # whether its results are, once that is asked for
         self._memo: Memo | None = None  # once it has come again: few do
 
     @property
@@ -196,7 +197,7 @@ class Stitched(Tier):
             _announce(run.list.exchanges, structure, self.as_rows)
         self._runs += 1
         self.overwrites = run.overwrites
-        if structure.memo is not None and is_of_many(structure):
+        if structure.memo is not None:
             note_run(plans_of(structure), self._runs)
         return run.run
 
@@ -212,6 +213,8 @@ class Stitched(Tier):
 
 class Unfused(Compiled):
     """A program of library kernels, for what lists of them cannot do: loops and branches."""
+
+    little: bool | None = False  # sizes of results do not tell how much a loop computes
 
     @property
     def why(self) -> str:
@@ -237,7 +240,7 @@ class Unfused(Compiled):
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
     """What computes the next run of a structure that has run so often on library kernels."""
-    if stays_stitched(structure, runs, isinstance(tier, Unfused)):
+    if _stays(tier, structure, runs):
         return tier
     at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
     return compiled(structure, tier.as_rows) if at_once else Compiling(tier, runs)
