@@ -169,5 +169,7 @@ def test_a_check_lists_what_is_absent(folder, capsys, monkeypatch):
         f"{folder}/beside.py:1: torch.nn.Foo",
     ]
     assert lines[-1].startswith("3 names that Weft lacks, of ")
-    (folder / "program.py").write_text("import torch\ntorch.ones(2).sum()\n")
+    (folder / "program.py").write_text(
+        "import torch\ntorch.ones(2).sum()\nprint(torch.nn.__name__, torch.__file__)\n"
+    )
     assert main(["run", "--check", "program.py"]) == 0

@@ -1,6 +1,7 @@
 """Names that only programs for PyTorch ask for: profiles, storages, default types."""
 
 import ast
+import copy
 import json
 
 import pytest
@@ -27,6 +28,22 @@ def test_a_profile_has_blocks_and_steps(tmp_path):
     found.export_chrome_trace(str(tmp_path / "trace.json"))
     names = {e["name"] for e in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]}
     assert "work" in names
+
+
+def test_a_scripted_module_shares_parameters_and_is_saved(tmp_path):
+    net = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.Dropout()).eval()
+    scripted, x = jit.trace(net, wf.ones(1, 3)), wf.randn(4, 3)
+    assert isinstance(scripted, jit.ScriptModule) and isinstance(scripted, wf.nn.Sequential)
+    assert scripted[0].weight is net[0].weight and jit.freeze(scripted) is scripted
+    copied = copy.deepcopy(scripted)
+    copied[0].weight.data.zero_()
+    for module in (scripted, copied):
+        module.save(tmp_path / "net.pt")
+        found = jit.load(tmp_path / "net.pt", map_location="cpu")
+        assert isinstance(found, jit.RecursiveScriptModule) and not found.training
+        assert found(x).tolist() == module(x).tolist()
+    assert scripted(x).tolist() == net(x).tolist() != copied(x).tolist()
+    assert jit.script(abs) is abs
 
 
 def test_what_programs_ask_of_tensors_and_defaults(tmp_path):

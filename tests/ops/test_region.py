@@ -8,7 +8,7 @@ from PIL import Image
 
 import weft as wf
 from weft import ops
-from weft.errors import DataError
+from weft.errors import DataError, ShapeError
 from weft.mirror.supplied import torchvision_image, torchvision_ops
 
 rng = np.random.default_rng(0)
@@ -90,6 +90,61 @@ def test_means_over_bins_of_boxes(aligned, ratio):
 def test_points_of_a_bin_follow_from_its_box():
     boxes = np.array([[0, 0, 0, 20, 10.0], [0, 2, 2, 2, 2]])
     assert ops.region_samples(boxes, (7, 7), 1.0, True).tolist() == [[2, 3], [0, 0]]
+
+
+def test_largest_values_of_bins_and_where_they_are():
+    images = np.maximum(rng.normal(size=(2, 3, 9, 11)), 0)  # zeros are equal: the first is taken
+    boxes = np.array([
+        [0, 1, 2, 15, 14], [1, -9, -9, 4, 4], [0, 30, 30, 40, 44], [1, 3.3, 2.2, 4.4, 17.1],
+        [0, 5, 5, 2, 2],
+    ])  # fmt: skip
+    size, scale = (3, 2), 0.5
+    values, places = np.zeros((5, 3, *size)), np.full((5, 3, *size), -1)
+    for k, (number, *box) in enumerate(boxes):
+        x1, y1, x2, y2 = [np.sign(v) * np.floor(abs(v) * scale + 0.5) for v in box]
+        high, wide = max(y2 - y1 + 1, 1) / size[0], max(x2 - x1 + 1, 1) / size[1]
+        for i, j in np.ndindex(*size):
+            rows = np.clip([np.floor(i * high) + y1, np.ceil((i + 1) * high) + y1], 0, 9)
+            columns = np.clip([np.floor(j * wide) + x1, np.ceil((j + 1) * wide) + x1], 0, 11)
+            pixels = [(y, x) for y in range(*rows.astype(int)) for x in range(*columns.astype(int))]
+            for c in range(3 if pixels else 0):
+                best = max(pixels, key=lambda at: images[int(number), c, *at])
+                values[k, c, i, j] = images[int(number), c, *best]
+                places[k, c, i, j] = best[0] * 11 + best[1]
+    x = wf.tensor(images, requires_grad=True)
+    y, where = torchvision_ops.roi_pool(x, wf.tensor(boxes), scale, *size)
+    assert y.tolist() == values.tolist() and where.tolist() == places.tolist()
+    y.sum().backward()
+    assert x.grad.sum().item() == (places >= 0).sum()
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_a_kernel_that_reaches_elsewhere(groups):
+    image, weight = wf.randn(2, 4, 7, 6), wf.randn(6, 4 // groups, 3, 2)
+    shape, bias = dict(stride=(1, 2), padding=(2, 1), dilation=(1, 2)), wf.randn(6)
+    expected = wf.nn.functional.conv2d(image, weight, bias, groups=groups, **shape)
+    zero = wf.zeros(2, 24, *expected.shape[2:])
+
+    def found(image, offset, mask=None):
+        how = [n for pair in shape.values() for n in pair]
+        mask = [zero, False] if mask is None else [mask, True]
+        return torchvision_ops.deform_conv2d(
+            image, weight, offset, mask[0], bias, *how, groups, 2, mask[1]
+        )
+
+    np.testing.assert_allclose(found(image, zero), expected, rtol=1e-4, atol=1e-5)
+    half = found(image, zero, wf.full((2, 12, *expected.shape[2:]), 0.5))
+    bare = expected - bias.reshape(1, -1, 1, 1)
+    np.testing.assert_allclose(half, bare / 2 + bias.reshape(1, -1, 1, 1), rtol=1e-4, atol=1e-5)
+    down = zero.clone()
+    down[:, ::2] = 0.25  # every point reads a quarter of a pixel further down
+    below = wf.nn.functional.pad(image, (0, 0, 0, 1))[:, :, 1:]
+    moved = found(image * 0.75 + below * 0.25, zero)
+    np.testing.assert_allclose(  # beside rows that reach into the image from above
+        found(image, down)[:, :, 3:], moved[:, :, 3:], rtol=1e-4, atol=1e-5
+    )
+    with pytest.raises(ShapeError, match=r"deform_conv2d: expected offset of shape \(2, 24, "):
+        found(image, zero[:, :-2])
 
 
 def test_image_files(tmp_path):

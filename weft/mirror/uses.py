@@ -6,6 +6,7 @@ import ast
 import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, Final
 
 from weft.eager.functions.out_argument import FIRST, RENAMED
@@ -248,7 +249,8 @@ def _missing(path: str) -> str:
         if part in table.modules():
             continue
         if not has(part):
-            return table.missing(part)
+            known = vars(ModuleType(part))  # `__name__` and its like: each module has them
+            return "" if parts[n - 1] in {*known, "__file__", "__path__"} else table.missing(part)
         value: Any = found(part)
         rest = parts[n:]
         if rest and isinstance(value, type) and not hasattr(value, rest[0]):

@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+import functools
+import os
+from typing import IO, Any, Final, TypeVar
 
 from weft.mirror.supplied.same import no, same, second
+from weft.nn.module.module import Module
 from weft.serialization import load as load_file
+from weft.serialization import save as save_file
 
 __all__ = [
     "Attribute", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final",
     "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze",
-    "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "script",
-    "script_if_tracing", "script_method", "trace", "unused",
+    "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
+    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
 ]  # fmt: skip
 
 T = TypeVar("T")
 
 
 class ScriptModule:
-    """The class of scripted modules, of which there are none."""
+    """A module given back by `script` or `trace`: its own class comes first."""
+
+    def save(self, f: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
+        """Write the module to a file, as its class's name and its state: see `weft.save`.
+
+        Raises:
+            DTypeError: it holds something that has no importable name, which the error names.
+        """
+        del options
+        save_file(self, f)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return script, (_of_class(self, type(self).__mro__[1]),)
 
 
 class RecursiveScriptModule(ScriptModule):
-    """The class of scripted modules, of which there are none."""
+    """A module given back by `script` or `trace`."""
 
 
 class ScriptFunction:
@@ -37,10 +53,44 @@ class _Repeated:
 
 
 BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = _Repeated()
-script = trace = freeze = optimize_for_inference = same
 export = ignore = interface = script_if_tracing = script_method = unused = same
 is_scripting = is_tracing = no
 annotate = Attribute = second
+
+
+def script(obj: Any = None, *arguments: Any, **options: Any) -> Any:
+    """The function itself; of a module another one with the same parameters, which has `save`.
+
+    >>> import weft as wf
+    >>> net = wf.nn.Linear(2, 3)
+    >>> scripted = script(net)
+    >>> scripted.weight is net.weight, isinstance(scripted, ScriptModule)
+    (True, True)
+    """
+    if not isinstance(obj, Module) or isinstance(obj, ScriptModule):
+        return same(obj, *arguments, **options)
+    return _of_class(obj, _scripted(type(obj)))
+
+
+trace = trace_module = freeze = optimize_for_inference = script
+
+
+@functools.cache
+def _scripted(kind: type[Module]) -> type[Module]:
+    inner = {"__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind, RecursiveScriptModule), inner)
+
+
+def _of_class(module: Any, kind: type) -> Any:
+    """An instance of another class with the module's parameters and parts."""
+    found = object.__new__(kind)
+    vars(found).update(vars(module))
+    return found
+
+
+def save(m: Any, f: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
+    """Write a module to a file: `ScriptModule.save`."""
+    script(m).save(f, **options)
 
 
 def load(f: Any, map_location: Any = None) -> Any:

@@ -8,6 +8,7 @@ from weft import ops
 from weft.collectives.elements import array
 from weft.eager.functions.api import Tensor, cat
 from weft.eager.tensor.dispatch import leaf, recorded, wrap
+from weft.ir.dtype import int32
 from weft.mirror.supplied.operators import CustomOp
 
 __all__ = [
@@ -15,6 +16,8 @@ __all__ = [
 ]  # fmt: skip
 
 _roi_align = recorded(ops.roi_align)
+_roi_pool = recorded(ops.roi_pool)
+_deform_conv2d = recorded(ops.deform_conv2d)
 
 
 def cuda_version() -> int:
@@ -53,6 +56,31 @@ def roi_align(
 
 
 @CustomOp
+def roi_pool(
+    input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int, pooled_width: int
+) -> tuple[Tensor, Tensor]:
+    """Largest values over bins of boxes, (K, C, pooled_height, pooled_width), and their pixels."""
+    size, boxes = (int(pooled_height), int(pooled_width)), array(rois.detach().to(input.dtype))
+    pixels = ops.region_bins(boxes, size, float(spatial_scale), tuple(input.shape[2:]))
+    values, places = _roi_pool(input, wrap(leaf(pixels)), size=size)
+    return values, places.to(int32)
+
+
+@CustomOp
+def deform_conv2d(
+    input: Tensor, weight: Tensor, offset: Tensor, mask: Tensor, bias: Tensor, stride_h: int,
+    stride_w: int, pad_h: int, pad_w: int, dil_h: int, dil_w: int, n_weight_grps: int,
+    n_offset_grps: int, use_mask: bool,
+) -> Tensor:  # fmt: skip
+    """A convolution that reads each point of its kernel at an offset."""
+    return _deform_conv2d(
+        input, weight, offset, bias, *[mask] * bool(use_mask), stride=(stride_h, stride_w),
+        padding=(pad_h, pad_w), dilation=(dil_h, dil_w), groups=n_weight_grps,
+        offset_groups=n_offset_grps,
+    )  # fmt: skip
+
+
+@CustomOp
 def refused(*arguments: Any) -> NoReturn:
     """What Weft lacks: torchvision looks it up when it is imported.
 
@@ -60,8 +88,9 @@ def refused(*arguments: Any) -> NoReturn:
         NotImplementedError: always.
     """
     raise NotImplementedError(
-        "torch.ops.torchvision: this operator is compiled for PyTorch; Weft has nms and roi_align"
+        "torch.ops.torchvision: this operator is compiled for PyTorch; Weft has nms, roi_align, "
+        "roi_pool and deform_conv2d"
     )
 
 
-deform_conv2d = ps_roi_align = ps_roi_pool = roi_pool = refused
+ps_roi_align = ps_roi_pool = refused

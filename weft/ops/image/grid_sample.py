@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 from weft.ops.image.resample import cubic_weights
 
-__all__ = ["affine_grid", "grid_sample"]
+__all__ = ["affine_grid", "grid_sample", "sample_at"]
 
 Tap = tuple[Value, Value]  # index along an axis, and weight (0 outside the image)
 
@@ -36,14 +36,31 @@ def grid_sample(x: Value, grid: Value, *, mode: str, padding: str, align_corners
         padding: outside the image: `zeros`, `border` or `reflection`.
         align_corners: -1 and 1 are the centers of the outer pixels instead of their edges.
     """
-    n, channels, *image = concrete(x)
-    places = concrete(grid)[1:-1]
+    image = concrete(x)[2:]
     taps = _TAPS[mode]
     along = [
         taps(_unscaled(grid[..., len(image) - 1 - i], size, align_corners), size, padding,
              align_corners)
         for i, size in enumerate(image)
     ]  # fmt: skip
+    return _weighted(x, along)
+
+
+def sample_at(x: Value, places: Sequence[Value]) -> Value:
+    """`x`, (N, C, spatial...), between its pixels; 0 from one pixel outside.
+
+    Args:
+        places: pixel coordinates along each axis, (N, new axes...).
+    """
+    image = concrete(x)[2:]
+    pairs = zip(places, image, strict=True)
+    return _weighted(x, [_linear(place, size, "zeros", False) for place, size in pairs])
+
+
+def _weighted(x: Value, along: Sequence[Sequence[Tap]]) -> Value:
+    """The sum over all corners: pixels by the products of their weights along the axes."""
+    n, channels, *image = concrete(x)
+    places = concrete(along[0][0][0])[1:]
     last = catalogue.transpose(x, perm=(0, *range(2, len(image) + 2), 1))
     rows = catalogue.reshape(last, shape=(n * math.prod(image), channels))
     first = np.arange(n).reshape(n, *[1] * len(places)) * math.prod(image)

@@ -1,7 +1,7 @@
-"""Regions of images: `roi_align`, and `nms`, which drops boxes that overlap better ones.
+"""Regions of images: `roi_align`, `roi_pool`; `nms`, which drops boxes that overlap better ones.
 
-Sources: He et al., "Mask R-CNN" (2017), section 3; Girshick et al., "Rich feature hierarchies"
-(2014), section 2.
+Sources: He et al., "Mask R-CNN" (2017), section 3; Girshick, "Fast R-CNN" (2015), section 2.1;
+Girshick et al., "Rich feature hierarchies" (2014), section 2.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.ir.node import Value
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
 
-__all__ = ["nms", "region_samples", "roi_align"]
+__all__ = ["nms", "region_bins", "region_samples", "roi_align", "roi_pool"]
 
 Tap = tuple[Value, Value]  # index along an axis, and weight (0 outside the image)
 
@@ -105,6 +105,81 @@ def region_samples(
     if not aligned:
         lengths = np.maximum(lengths, 1.0)
     return np.maximum(np.ceil(lengths / np.array(size)), 0).astype(np.int64)
+
+
+def roi_pool(x: Value, pixels: Value, *, size: tuple[int, int]) -> tuple[Value, Value]:
+    """The largest values of bins, (K, C, *size), and the pixels where they are.
+
+    Values are 0, and pixels -1, in bins without a pixel. Of equal values the first is taken.
+
+    Args:
+        x: images, (N, C, H, W).
+        pixels: of the bins, a row each, as numbers in all images; -1 where there are no more:
+            (K, number of bins, pixels).
+    """
+    _, channels, height, width = concrete(x)
+    count, bins, most = concrete(pixels)
+    last = catalogue.reshape(catalogue.transpose(x, perm=(0, 2, 3, 1)), shape=(-1, channels))
+    there = catalogue.greater_equal(pixels, constant_of(np.int64(0)))
+    index = catalogue.maximum(pixels, constant_of(np.int64(0)))
+    read = catalogue.select(
+        _axis(there, 3), catalogue.gather(last, index, axis=0), _number(-np.inf, x)
+    )
+    best = _axis(catalogue.cast(catalogue.argmax(read, axis=2), dtype=int64), 2)
+    found = catalogue.reshape(
+        catalogue.take_along_axis(read, best, axis=2), shape=(count, bins, channels)
+    )
+    is_empty = _axis(catalogue.logical_not(there[:, :, 0]), 2)
+    values = catalogue.select(is_empty, _number(0, x), found)
+    wide = catalogue.broadcast_to(_axis(pixels, 3), shape=(count, bins, most, channels))
+    where = catalogue.reshape(
+        catalogue.take_along_axis(wide, best, axis=2), shape=(count, bins, channels)
+    )
+    within = catalogue.select(
+        is_empty, constant_of(np.int64(-1)), where % constant_of(np.int64(height * width))
+    )
+    return _outwards(values, size), _outwards(within, size)
+
+
+def _outwards(y: Value, size: tuple[int, int]) -> Value:
+    """(K, bins, C) as (K, C, *size)."""
+    count, _, channels = concrete(y)
+    moved = catalogue.transpose(y, perm=(0, 2, 1))
+    return catalogue.reshape(moved, shape=(count, channels, *size))
+
+
+def region_bins(
+    boxes: NDArray[Any], size: tuple[int, int], scale: float, image: tuple[int, int]
+) -> NDArray[np.int64]:
+    """The pixels of each bin of boxes, as `roi_pool` takes them: bins of whole pixels.
+
+    >>> region_bins(np.array([[0, 0, 0, 3, 1.0]]), (1, 2), 1.0, (4, 5)).tolist()
+    [[[0, 1, 5, 6], [2, 3, 7, 8]]]
+    """
+    rows, columns = [
+        _bins(boxes[:, first] * scale, boxes[:, first + 2] * scale, bins, pixels)
+        for first, bins, pixels in zip((2, 1), size, image, strict=True)
+    ]  # (K, bins, pixels along the axis), -1 where there are no more
+    first = boxes[:, 0].astype(np.int64)[:, None, None, None, None] * (image[0] * image[1])
+    y, x = rows[:, :, None, :, None], columns[:, None, :, None, :]
+    found = np.where((y < 0) | (x < 0), -1, first + y * image[1] + x)
+    found = found.reshape(len(boxes), size[0] * size[1], found.shape[3] * found.shape[4])
+    order = np.argsort(found < 0, axis=-1, kind="stable")  # those that there are come first
+    return np.take_along_axis(found, order, -1)
+
+
+def _bins(
+    start: NDArray[Any], end: NDArray[Any], bins: int, pixels: int
+) -> NDArray[np.int64]:  # fmt: skip
+    """The pixels of bins of boxes along an axis."""
+    low, high = [np.sign(v) * np.floor(np.abs(v) + 0.5) for v in (start, end)]
+    length = np.maximum(high - low + 1, 1) / np.array(bins, start.dtype)
+    steps = np.arange(bins + 1).astype(start.dtype)
+    first = np.clip(np.floor(length[:, None] * steps[:-1]) + low[:, None], 0, pixels)
+    last = np.clip(np.ceil(length[:, None] * steps[1:]) + low[:, None], 0, pixels)
+    most = int(max(np.max(last - first, initial=0), 1))
+    found = first[:, :, None] + np.arange(most)
+    return np.where(found < last[:, :, None], found, -1).astype(np.int64)
 
 
 def nms(boxes: NDArray[Any], scores: NDArray[Any], threshold: float) -> NDArray[np.int64]:
