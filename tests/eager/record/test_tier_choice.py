@@ -57,8 +57,11 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
 ):
     monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 5)
-    for size, large, before, beside in ((40, 1 << 24, 5, 10), (41, 1, 2, 4)):
+    for size, large, before, beside, most in (
+        (40, 1 << 24, 5, 10, 64), (41, 1, 2, 4, 64), (42, 1 << 24, 5, 3, 3),
+    ):  # fmt: skip
         monkeypatch.setattr(stitched_tier, "LARGE", large)
+        monkeypatch.setattr(stitched_tier, "MOST_BESIDE", most)
         x = wf.arange(float(size))
         wf.synchronize()
         met.clear()
