@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import IO, Any, Final, TypeVar
 
+from weft.errors import ArgumentError
 from weft.mirror.supplied.same import no, same, second
 from weft.nn.module.module import Module
 from weft.serialization import load as load_file
@@ -24,13 +26,17 @@ T = TypeVar("T")
 class ScriptModule:
     """A module given back by `script` or `trace`: its own class comes first."""
 
-    def save(self, f: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
+    def save(
+        self, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None
+    ) -> None:
         """Write the module to a file, as its class's name and its state: see `weft.save`.
 
         Raises:
+            ArgumentError: there are extra files.
             DTypeError: it holds something that has no importable name, which the error names.
         """
-        del options
+        if _extra_files:
+            raise ArgumentError.here("torch.jit.save: extra files are not written; save them apart")
         save_file(self, f)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -88,9 +94,11 @@ def _of_class(module: Any, kind: type) -> Any:
     return found
 
 
-def save(m: Any, f: str | os.PathLike[str] | IO[bytes], **options: Any) -> None:
+def save(
+    m: Any, f: str | os.PathLike[str] | IO[bytes], _extra_files: Mapping[str, Any] | None = None
+) -> None:
     """Write a module to a file: `ScriptModule.save`."""
-    script(m).save(f, **options)
+    script(m).save(f, _extra_files)
 
 
 def load(f: Any, map_location: Any = None) -> Any:
