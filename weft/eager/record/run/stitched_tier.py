@@ -42,7 +42,11 @@ STITCHED_RUNS: Final = 2
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
 STITCHED_RUNS_OF_MANY: Final = 192
-"""... it runs so often before, as does what comes in ever new sizes: ..."""
+"""... it runs so often before, as does what comes in ever new sizes: ...
+
+Planning takes 120 to 260 ms, and the program gains 0 to 1.3 ms a run (five networks of 0.6 to
+2.7 ms a step).
+"""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
 COMPILE_SECONDS: Final = 0.05
