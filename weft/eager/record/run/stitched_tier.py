@@ -41,10 +41,10 @@ STITCHED_RUNS: Final = 2
 """Then a program is begun: for a structure with loops, or with results ..."""
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
-STITCHED_RUNS_OF_MANY: Final = 192
+STITCHED_RUNS_OF_MANY: Final = 256
 """... it runs so often before, as does what comes in ever new sizes: ...
 
-Planning takes 120 to 260 ms, and the program gains 0 to 1.3 ms a run (five networks of 0.6 to
+Planning takes 120 to 520 ms, and the program gains 0 to 1.3 ms a run (six networks of 0.6 to
 2.7 ms a step).
 """
 SHAPES: Final = 8
