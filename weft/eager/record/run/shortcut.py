@@ -88,16 +88,17 @@ def learn(structure: Structure, tier: Tier) -> None:
         direct = tier.direct
         if direct is not None and _is_suited(structure):
             _keep(key, _OfProgram(structure, direct, tier.watch))
-    elif type(tier) is Stitched and structure.memo.listings and _is_suited(structure):
-        of_many = is_of_many(structure)
-        plans = plans_of(structure)
+    elif type(tier) is Stitched and structure.memo.listings:
+        if len(structure.records) > MOST_CALLS:
+            return
+        of_many, plans = is_of_many(structure), plans_of(structure)
         key = tuple([plan.pattern for plan in plans]) if of_many else plans
         if len(_learned) >= MOST:
             _learned.clear()
         _learned[key] = times = _learned.get(key, 0) + 1
         listing: Listing = structure.memo.listings[0]
         due = (of_many or times >= RUNS) and not times & (times - 1)
-        if due and _is_plain(structure, listing):
+        if due and _is_suited(structure) and _is_plain(structure, listing):
             _keep(key, _OfList(structure, listing))
 
 
