@@ -253,3 +253,15 @@ def test_a_new_small_tensor_is_written_into_at_once():
     y = x + 1  # which reads the old value
     x[:2] = 5.0
     assert (x.tolist(), y.tolist()) == ([5.0, 5.0, 1.0], [2.0, 2.0, 2.0])
+    x, y, z = wf.zeros(3), wf.ones(3), wf.zeros(2)
+    y[1:] = 4.0  # alone: x and z stay pending
+    assert len(trace.now.pending) == 2 and y.tolist() == [1.0, 4.0, 4.0]
+    x[0] = 2.0
+    z[:] = x.sum()
+    assert (x.tolist(), z.tolist()) == ([2.0, 0.0, 0.0], [2.0, 2.0])
+    x = wf.zeros(2)
+    bad = wf.arange(3).index_select(0, wf.tensor([7]))
+    x[:1] = 3.0  # behind a line that fails
+    with pytest.raises(OutOfRangeError):
+        bad.tolist()
+    assert x.tolist() == [0.0, 0.0]

@@ -96,6 +96,7 @@ def run(
         env["MADE_OPERATORS"] = "1"
     if program["kind"] in KINDS["tensorflow"]:
         env["MADE_OLD_NUMPY"] = "1"
+    env["MADE_PEER"] = framework
     if framework == "tensorflow" and program["kind"] == "TensorFlow 1":
         env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
@@ -163,35 +164,36 @@ _ONE_EPOCH = re.compile(r"(epochs?'?(?:\s?[=:+]\s?| ))[12]\b", re.IGNORECASE)
 def timed(
     program: Mapping[str, Any], folder: Path, steps: int = 200, seconds: int = 120, rounds: int = 3
 ) -> dict[str, Any]:
-    """Processor time of a program's first steps under PyTorch and Weft, by turns; the medians.
+    """Processor time of a program's first steps under its own library and Weft, by turns; medians.
 
-    Weft begins with an empty code cache each time. If PyTorch takes more than the limit for the
-    steps, both are given as many steps as it makes in that time. What takes more than a minute is
-    run once.
+    Weft begins with an empty code cache each time. If the library takes more than the limit for
+    the steps, both are given as many steps as it makes in that time. What takes more than a minute
+    is run once.
     """
     name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
     program = longer(program)
+    peer = "tensorflow" if program["kind"] in KINDS["tensorflow"] else "torch"
     file = folder / f"times-{name}.json"
-    found: dict[str, list[dict[str, Any]]] = {"torch": [], "weft": []}
+    found: dict[str, list[dict[str, Any]]] = {peer: [], "weft": []}
     stops: dict[str, str] = {}
     for _ in range(rounds):
         for framework, results in found.items():
             file.unlink(missing_ok=True)
             cache = folder / "cache-timed"
             shutil.rmtree(cache, ignore_errors=True)
-            limit = seconds if framework == "torch" else 20 * seconds
-            asked = {"MADE_STEPS": str(steps), "MADE_SECONDS": str(limit)}
+            limit = seconds if framework == peer else 20 * seconds
+            asked = {"MADE_STEPS": str(steps), "MADE_SECONDS": str(limit), "MADE_TIMED": peer}
             asked |= {"MADE_TIMES": str(file), "WEFT_CACHE": str(cache)}
             done = run(program, framework, folder, asked)
             if not file.exists():
                 stops[framework] = done["stop"] or "no steps"
-                continue
+                break
             results.append(json.loads(file.read_text()))
             steps = min(steps, results[-1]["steps"])
-        if stops or max([each["processor"] for each in (found["torch"] + found["weft"])]) > 60:
+        if stops or max([each["processor"] for each in (found[peer] + found["weft"])]) > 60:
             break
     file.unlink(missing_ok=True)
-    result: dict[str, Any] = {"steps": steps, "stops": stops, "all": found}
+    result: dict[str, Any] = {"peer": peer, "steps": steps, "stops": stops, "all": found}
     for framework, results in found.items():
         times = [each["processor"] for each in results]
         result[framework] = statistics.median(times) if times else None
@@ -225,7 +227,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--list", choices=("programs", "later"), default="programs")
     parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
-    parser.add_argument("--steps", action="store_true", help="time 200 steps beside PyTorch's")
+    parser.add_argument("--steps", action="store_true", help="time 200 steps of both")
     parser.add_argument("--rounds", type=int, default=3, help="how often steps are timed")
     given = parser.parse_args()
     folder = given.folder.resolve()
@@ -234,10 +236,11 @@ def main() -> None:
     if given.framework in KINDS:
         wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
     if given.steps:
-        wanted = [p for p in wanted if p["kind"] in KINDS["torch"]]
+        timed_kinds = (*KINDS["torch"], *KINDS["tensorflow"])
+        wanted = [p for p in wanted if p["kind"] in timed_kinds]
         for result in (timed(p, folder, rounds=given.rounds) for p in wanted):
             write(folder / "steps.json", result)
-            print(result["torch"], result["weft"], result["steps"], end=" ")
+            print(result[result["peer"]], result["weft"], result["steps"], end=" ")
             print(result["script"], result["stops"], flush=True)
         return
     file = folder / f"{'values' if given.values else given.framework}.json"

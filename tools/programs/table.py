@@ -46,11 +46,12 @@ def losses(result: dict[str, Any] | None) -> str:
 
 
 def steps(result: dict[str, Any] | None) -> str:
-    """A cell of the table: processor time of the first steps, beside PyTorch's."""
-    if not result or not result["torch"] or not result["weft"]:
+    """A cell of the table: processor time of the first steps, beside the original's."""
+    theirs = result and result[result.get("peer", "torch")]
+    if not result or not theirs or not result["weft"]:
         return ""
-    ratio = result["weft"] / result["torch"]
-    return f"{ratio:.2f} ({result['weft']:.1f} / {result['torch']:.1f} s, {result['steps']})"
+    ratio = result["weft"] / theirs
+    return f"{ratio:.2f} ({result['weft']:.1f} / {theirs:.1f} s, {result['steps']})"
 
 
 def later(folder: Path | None) -> list[str]:

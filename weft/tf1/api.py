@@ -135,8 +135,9 @@ _exports.lazy(
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.eager.forms": ["print"],
+        "weft.tf1.eager.function": ["TensorSpec", "function"],
         "weft.tf1.eager.mode": [
-            "enable_eager_execution", "enable_v2_behavior", "executing_eagerly", "function",
+            "enable_eager_execution", "enable_v2_behavior", "executing_eagerly",
         ],
         "weft.tf1.framework": ["nest"],
         "weft.tf1.image": ["random_crop"],

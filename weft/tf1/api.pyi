@@ -108,10 +108,11 @@ from weft.tf1.control.tape import GradientTape as GradientTape
 from weft.tf1.control.tape import custom_gradient as custom_gradient
 from weft.tf1.control.tape import make_template as make_template
 from weft.tf1.eager.forms import print as print
+from weft.tf1.eager.function import TensorSpec as TensorSpec
+from weft.tf1.eager.function import function as function
 from weft.tf1.eager.mode import enable_eager_execution as enable_eager_execution
 from weft.tf1.eager.mode import enable_v2_behavior as enable_v2_behavior
 from weft.tf1.eager.mode import executing_eagerly as executing_eagerly
-from weft.tf1.eager.mode import function as function
 from weft.tf1.framework import nest as nest
 from weft.tf1.image import random_crop as random_crop
 from weft.tf1.sparse import sparse_add as sparse_add

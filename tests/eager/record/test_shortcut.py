@@ -71,6 +71,42 @@ def test_what_differs_takes_the_usual_way(taken: Taken) -> None:
     assert (wf.from_numpy(a).t() + b * 2).sum().item() == 14
 
 
+def test_changes_in_place_and_unused_results_take_it_too(taken: Taken) -> None:
+    x, y, expected = wf.arange(3.0), wf.ones(3), np.arange(3, dtype=np.float32)
+    part = x[1:]
+
+    def read() -> float:
+        nonlocal expected
+        expected = (expected + 1) * np.float32(0.5)
+        _ = y * 3.0  # unused
+        x.add_(y).mul_(0.5)
+        return x.sum().item()
+
+    for i in range(40):
+        assert read() == expected.sum(), i
+        assert part.tolist() == expected[1:].tolist()
+    before = len(taken)
+    assert _hot(taken, read) == expected.sum() and len(taken) == before + 20
+    assert not state.trace.now.changes
+    shared = x.numpy()  # now the change has to be made there
+    for i in range(40):
+        assert read() == expected.sum() == shared.sum(), i
+    del shared
+    index, bad = wf.tensor([1, 2]), wf.tensor([1, 9])
+    wf.synchronize()
+
+    def taken_of(index: Any) -> float:
+        x.add_(y)
+        return x.index_select(0, index).sum().item()
+
+    _hot(taken, lambda: taken_of(index))
+    expected = x.numpy().copy()
+    with pytest.raises(OutOfRangeError):
+        taken_of(bad)
+    np.testing.assert_array_equal(x.numpy(), expected + 1)  # that line did not fail
+    assert taken_of(index) == (expected + 2)[1:].sum()
+
+
 def test_weights_that_were_packed_are_packed_again_once_they_change(taken: Taken) -> None:
     layer: Any = nn.Linear(3, 2)
     x = wf.ones(1, 3)

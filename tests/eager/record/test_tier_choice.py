@@ -57,17 +57,33 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
 ):
     monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 5)
-    for size, large, before, beside, most in (
-        (40, 1 << 24, 5, 10, 64), (41, 1, 2, 4, 64), (42, 1 << 24, 5, 3, 3),
-    ):  # fmt: skip
+    for size, large, before, beside in ((40, 1 << 24, 5, 10), (41, 1, 2, 4)):
         monkeypatch.setattr(stitched_tier, "LARGE", large)
-        monkeypatch.setattr(stitched_tier, "MOST_BESIDE", most)
         x = wf.arange(float(size))
         wf.synchronize()
         met.clear()
         for run in range(before + beside + 2):
             assert (x * 3.0 + run).sum().item() == 1.5 * size * (size - 1) + size * run
         assert met == [Stitched] * before + [Compiling] * beside + [Compiled] * 2
+
+
+def test_small_training_steps_of_many_calls_run_still_longer_on_library_kernels(met, monkeypatch):
+    monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 2)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_STEPS", 5)
+    monkeypatch.setattr(stitched_tier, "LARGE", 1 << 24)
+    w = wf.ones(3, requires_grad=True)
+    wf.synchronize()
+    for calls, before in ((40, 5), (20, 2)):
+        met.clear()
+        for _ in range(before + 6):
+            x = w
+            for _ in range(calls):
+                x = x * 0.5
+            x.sum().backward()
+            assert w.grad is not None and w.grad.tolist() == [0.5**calls] * 3
+            w.grad = None
+        assert met == [Stitched] * before + [Compiling] * 4 + [Compiled] * 2
 
 
 def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met):

@@ -1,12 +1,15 @@
-# ruff: noqa: PLC0415 - PyTorch, or what stands for it, is imported by the program
-"""A function that is called when the program has imported PyTorch, or what stands for it."""
+"""A function that is called when the program has imported a framework, or what stands for it."""
 
 import builtins
 import functools
+import importlib
+import sys
+
+PARTS = {"torch": ("distributions", "optim", "utils.data"), "tensorflow": ()}
 
 
-def when_imported(function):
-    """Call `function(torch)` after the first whole import of it."""
+def when_imported(function, framework="torch"):
+    """Call `function(framework)` after the first whole import of it."""
     imported, depth = builtins.__import__, [0]
 
     @functools.wraps(imported)
@@ -16,13 +19,10 @@ def when_imported(function):
             return imported(name, *args, **options)
         finally:
             depth[0] -= 1
-            if depth[0] == 0 and name.partition(".")[0] == "torch":
+            if depth[0] == 0 and name.partition(".")[0] == framework and framework in sys.modules:
                 builtins.__import__ = imported
-                import torch
-                import torch.distributions
-                import torch.optim
-                import torch.utils.data
-
-                function(torch)
+                for part in PARTS[framework]:
+                    importlib.import_module(f"{framework}.{part}")
+                function(sys.modules[framework])
 
     builtins.__import__ = load

@@ -10,7 +10,9 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+from pathlib import Path
 
+READS_MNIST = "tensorflow.examples.tutorials.mnist.input_data"
 ROWS = int(os.environ.get("MADE_ROWS", "128"))
 SETS = {  # name: (image mode, size, classes)
     "MNIST": ("L", (28, 28), 10), "FashionMNIST": ("L", (28, 28), 10),
@@ -125,19 +127,47 @@ class Misc(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         module.imsave = lambda name, array: toimage(array).save(name)
 
 
-class Compat(importlib.abc.MetaPathFinder):
-    """`tensorflow` is `tensorflow.compat.v1` of TensorFlow 2."""
+class Peer(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """TensorFlow 2 as the programs expect it, with the data that Weft's data sets have.
+
+    With `MADE_COMPAT`, `tensorflow` is its `tensorflow.compat.v1`. Keras is version 2, if that is
+    installed (`tf_keras`). What reads MNIST, which version 2 no longer has, is Weft's.
+    """
+
+    begun = False
 
     def find_spec(self, name, path, target=None):
-        if name != "tensorflow":
+        if f"{READS_MNIST}.".startswith(f"{name}.") and name != "tensorflow":
+            is_package = not name.endswith("input_data")
+            return importlib.util.spec_from_loader(name, self, is_package=is_package)
+        if name != "tensorflow" or self.begun:
             return None
-        sys.meta_path.remove(self)
-        import tensorflow.compat.v1 as v1
+        self.begun = True
+        return importlib.util.spec_from_loader(name, self)
 
-        v1.disable_v2_behavior()
-        names = vars(sys.modules["tensorflow"])
-        names.update({k: v for k, v in vars(v1).items() if not k.startswith("__")})
-        return sys.modules["tensorflow"].__spec__
+    def create_module(self, spec):
+        if spec.name != "tensorflow":
+            return None
+        module = importlib.import_module("tensorflow")
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module):
+        sys.path.append(str(Path(__file__).resolve().parent.parent.parent.parent))
+        if module.__name__.endswith("input_data"):
+            made = importlib.import_module("weft.tf1.contrib.learn.datasets.mnist")
+            module.read_data_sets = made.read_data_sets
+        if module.__name__ != "tensorflow":
+            return
+        module.__spec__ = self.spec
+        for name in ("mnist", "fashion_mnist", "cifar10", "cifar100"):
+            made = importlib.import_module(f"weft.tf1.keras.datasets.{name}")
+            getattr(module.keras.datasets, name).load_data = made.load_data
+        if os.environ.get("MADE_COMPAT"):
+            v1 = module.compat.v1
+            v1.disable_v2_behavior()
+            names = {k: v for k, v in vars(v1).items() if not k.startswith("__")}
+            vars(module).update(names)
 
 
 sys.meta_path.insert(0, Sets())
@@ -160,8 +190,10 @@ if os.environ.get("MADE_OLD_NUMPY"):  # names that NumPy had when these programs
             return array_now(value, dtype=object)
 
     numpy.array = array
-if os.environ.get("MADE_COMPAT"):
-    sys.meta_path.insert(0, Compat())
+if os.environ.get("MADE_PEER") == "tensorflow":
+    if importlib.util.find_spec("tf_keras"):
+        os.environ["TF_USE_LEGACY_KERAS"] = "1"
+    sys.meta_path.insert(0, Peer())
 if "multiprocessing" not in " ".join(sys.orig_argv):
     for asked, module in {"MADE_VALUES": "same_values", "MADE_STEPS": "timed_steps"}.items():
         if asked in os.environ:

@@ -2,8 +2,8 @@
 
 `MADE_STEPS` is their number, `MADE_SECONDS` a limit of processor time, and `MADE_TIMES` the file
 for the result. Time begins when the first optimizer is made and ends when the parameters of the
-last step are there: compiling and the work of compiler processes are in it, imports are not. The
-program ends there.
+last step are there: compiling and the work of compiler processes are in it, imports are not. No
+other step is read, which would make another one of it. The program ends there.
 """
 
 import atexit
@@ -33,33 +33,34 @@ def used():
 
 
 class Timed:
-    """Counts steps of optimizers, those of wrapped optimizers once."""
+    """Counts steps, and writes what they took."""
 
-    def __init__(self, torch):
-        self.begin, self.steps, self.first, self.done = None, 0, None, False
-        made = torch.optim.Optimizer.__init__
+    def __init__(self):
+        self.begun, self.steps, self.first, self.done = None, 0, None, False
+        atexit.register(self.write)
+
+    def begin(self, optimizer):
+        """Watch a class of optimizers: time begins when the first of all is made."""
+        made = optimizer.__init__
 
         @functools.wraps(made)
         def begin(optimizer, *args, **options):
-            if self.begin is None:
-                self.begin = used()
+            if self.begun is None:
+                self.begun = used()
             made(optimizer, *args, **options)
 
-        torch.optim.Optimizer.__init__ = begin
-        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(
-            self.count
-        )
-        atexit.register(self.write)
+        optimizer.__init__ = begin
 
-    def count(self, optimizer, args, options):
-        """Count a step; end the program after the last."""
+    def count(self, read):
+        """Count a step; end the program after the last. `read` waits for its parameters."""
         self.steps += 1
         if self.steps == 1 or self.steps % 10 == 0 or self.steps == STEPS:
-            last = optimizer.param_groups[-1]["params"][-1]
-            last.detach().reshape(-1)[:1].tolist()
-            now = used() - self.begin
+            ends = self.steps == STEPS or used() - self.begun > SECONDS
+            if ends or self.steps == 1:
+                read()
+            now = used() - self.begun
             self.first = now if self.first is None else self.first
-            if self.steps >= STEPS or now > SECONDS:
+            if ends:
                 self.write(now)
                 for child in psutil.Process().children(recursive=True):
                     child.kill()
@@ -69,9 +70,128 @@ class Timed:
         """Write the result, once."""
         if self.steps and not self.done and threading.current_thread() is threading.main_thread():
             self.done = True
-            now = used() - self.begin if now is None else now
+            now = used() - self.begun if now is None else now
             found = {"steps": self.steps, "first": round(self.first, 2), "processor": round(now, 2)}
             TIMES.write_text(json.dumps(found))
 
 
-when_imported(Timed)
+class TorchTimed(Timed):
+    """Counts steps of optimizers, those of wrapped optimizers once."""
+
+    def __init__(self, torch):
+        super().__init__()
+        self.begin(torch.optim.Optimizer)
+        importlib.import_module("torch.optim.optimizer").register_optimizer_step_post_hook(
+            self.stepped
+        )
+
+    def stepped(self, optimizer, args, options):
+        """Count a step."""
+        last = optimizer.param_groups[-1]["params"][-1]
+        self.count(lambda: last.detach().reshape(-1)[:1].tolist())
+
+
+class TensorFlowTimed(Timed):
+    """Counts runs of sessions that train, steps of optimizers at once, and batches of `fit`."""
+
+    def __init__(self, tensorflow):
+        super().__init__()
+        self.tf, self.trains = tensorflow, {}
+        optimizers = [
+            value
+            for module in (tensorflow.keras.optimizers, getattr(tensorflow, "train", None))
+            for name in dir(module)
+            if isinstance(value := getattr(module, name, None), type)
+            and hasattr(value, "apply_gradients")
+        ]
+        for optimizer in dict.fromkeys(optimizers):
+            self.begin(optimizer)
+        for owner in {owner_of(each, "apply_gradients") for each in optimizers}:
+            self.wrap(owner, "apply_gradients", self.applied)
+        self.wrap(owner_of(tensorflow.compat.v1.Session, "run"), "run", self.ran)
+        model = tensorflow.keras.Model
+        self.wrap(owner_of(model, "fit"), "fit", self.fitted)
+        self.wrap(owner_of(model, "train_on_batch"), "train_on_batch", self.trained)
+        self.inside = False
+
+    def wrap(self, owner, name, function):
+        """Replace a method; a call of it within one that counts is not counted."""
+        method = vars(owner)[name]
+
+        @functools.wraps(method)
+        def call(*args, **options):
+            if self.inside:
+                return method(*args, **options)
+            return function(method, *args, **options)
+
+        setattr(owner, name, call)
+
+    def within(self, method, *args, **options):
+        """A call in which nothing else is counted."""
+        self.inside = True
+        try:
+            return method(*args, **options)
+        finally:
+            self.inside = False
+
+    def applied(self, method, optimizer, grads_and_vars, *args, **options):
+        """Count a step of an optimizer, if it takes place at once."""
+        pairs = list(grads_and_vars)
+        found = method(optimizer, pairs, *args, **options)
+        if self.tf.executing_eagerly():
+            self.count(pairs[-1][1].numpy)
+        return found
+
+    def fitted(self, method, model, *args, **options):
+        """Count the batches of `fit`."""
+
+        class Count(self.tf.keras.callbacks.Callback):
+            def on_train_batch_end(_, batch, logs=None):
+                self.count(lambda: None)
+
+        options["callbacks"] = [*(options.get("callbacks") or []), Count()]
+        return self.within(method, model, *args, **options)
+
+    def trained(self, method, model, *args, **options):
+        """Count a call of `train_on_batch`."""
+        found = self.within(method, model, *args, **options)
+        self.count(lambda: None)
+        return found
+
+    def ran(self, method, session, fetches, *args, **options):
+        """Count a run of a session, if an optimizer's operation is in it."""
+        found = method(session, fetches, *args, **options)
+        key = str(fetches)
+        if key not in self.trains:
+            self.trains[key] = self.has_train_op(session.graph, fetches)
+        if self.trains[key]:
+            self.count(lambda: None)
+        return found
+
+    def has_train_op(self, graph, fetches):
+        """Whether what is fetched depends on an optimizer's operation."""
+        wanted = {op.name for op in graph.get_collection("train_op")}
+        waiting, seen = [fetches], set()
+        while waiting:
+            each = waiting.pop()
+            if isinstance(each, dict):
+                waiting += each.values()
+            elif isinstance(each, list | tuple):
+                waiting += each
+            elif each is not None and not isinstance(each, str):
+                op = getattr(each, "op", each)
+                if op.name not in seen:
+                    seen.add(op.name)
+                    waiting += [*[x.op for x in op.inputs], *op.control_inputs]
+        return bool(wanted & seen)
+
+
+def owner_of(cls, name):
+    """The class that defines a method."""
+    return next(each for each in cls.__mro__ if name in vars(each))
+
+
+if os.environ["MADE_TIMED"] == "tensorflow":
+    when_imported(TensorFlowTimed, "tensorflow")
+else:
+    when_imported(TorchTimed)

@@ -20,7 +20,7 @@ from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.microkernel import SECOND, first_lanes, fma, prefetch
 from weft.codegen.target import Target
-from weft.ir.extent import multiple
+from weft.ir.extent import multiple, same
 
 SPARE: Final = 8
 """One of so many registers holds no sum, beside one for a vector of y and one for a number of x."""
@@ -87,8 +87,9 @@ class Across(Narrow):
         b, width = self.b, self.vectors * self.lanes
         count = subtract(b, end, first)
         whole = b.add(first, b.mul(divide(b, count, integer(width))[0], width))
-        with b.loop(first, whole, width) as loop:
-            yield _Tile(loop.index, self.vectors)
+        if not same(self.product.n // width, 0):
+            with b.loop(first, whole, width) as loop:
+                yield _Tile(loop.index, self.vectors)
         if not multiple(self.product.n, width):
             with b.loop(whole, end, self.lanes) as loop:
                 yield _Tile(loop.index, 1, end)

@@ -28,7 +28,7 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import transpose
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
-from weft.ir.extent import largest, multiple
+from weft.ir.extent import largest, multiple, same
 
 STREAMS: Final = 8
 """Columns at the same time: 4 are a single chain of multiply-adds for one row (4 x 256 x 256: 20%
@@ -122,10 +122,12 @@ class Streamed(Narrow):
         b, product, lanes = self.b, self.product, self.lanes
         sums = [constant(0, self.type)] * (self.rows * self.groups)
         whole, left = product.k // lanes, product.k % lanes
-        with b.loop(0, whole, 1, [*sums, integer(0)]) as loop:
-            *sums, k = loop.carried
-            loop.next = [*self._step(sums, lines, columns, k, None), b.add(k, lanes)]
-        *sums, k = loop.results
+        k = integer(0)
+        if not same(whole, 0):
+            with b.loop(0, whole, 1, [*sums, k]) as loop:
+                *sums, k = loop.carried
+                loop.next = [*self._step(sums, lines, columns, k, None), b.add(k, lanes)]
+            *sums, k = loop.results
         if multiple(product.k, lanes):
             return sums
         return self._step(sums, lines, columns, k, integer(left))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import sys
 
@@ -18,6 +19,7 @@ ENTRIES = (run, worker, stop, land, exchange, meet, stream, flush, record, evalu
 """The functions in the driver's table, in order."""
 
 
+@functools.cache
 def source(system: str = sys.platform, processor: str = "") -> str:
     """The driver's LLVM IR for an operating system and a processor."""
     name = (processor or platform.machine()).lower()

@@ -154,9 +154,9 @@ class _Map:
         scale = len(part.stores) // len(self.stores) * (part.lane.extent if part.lane else 1)
         each = per_chunk(extent, self.moved, self.cycles, scale)
         each = -(-each // block) * block
-        return self._launch(
-            self._along(part, Segment(None, each)), -(-extent // each), (), part.stores
-        )
+        alone = _is_fixed(extent) and extent <= each  # a known length has the shorter code
+        tree = self._along(part, None if alone else Segment(None, each))
+        return self._launch(tree, -(-extent // each), (), part.stores)
 
     def _flat(self) -> Launch:
         """A kernel for any length."""

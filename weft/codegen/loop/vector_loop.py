@@ -12,8 +12,10 @@ from weft.codegen.loop.arithmetic import lane_numbers
 from weft.codegen.loop.convert import intrinsic
 from weft.codegen.loop.index import Symbol
 from weft.codegen.loop.lanes import Copy
-from weft.codegen.loop.tree import Tree, Vector, leaves
+from weft.codegen.loop.tree import Tree, Vector, accumulations, leaves
 
+FEW: Final = 4
+"""Vectors up to which they are all masked if their code is long, such as that of random numbers."""
 ONCE: Final = 1 << 62
 """The step of a loop that makes one iteration at most."""
 
@@ -108,6 +110,9 @@ class VectorLoops(Accumulators, ABC):
     def _known_vector(self, part: Vector) -> None:
         extent, block = part.symbol.extent, part.lanes * part.unroll
         end = extent // block * block if extent >= 2 * block else 0
+        if end and self._is_long(part):
+            self._remainder(part, integer(0), integer(extent))
+            return
         if end:
             self._block_loop(part, integer(0), integer(end), block)
         tail = (extent - end) % (part.lanes if self.masks else self._whole(part))
@@ -123,6 +128,11 @@ class VectorLoops(Accumulators, ABC):
                 self._block(part, integer(end), copies)
         if tail and not self.masks:
             self._scalar_loop(part, integer(extent - tail), integer(extent))
+
+    def _is_long(self, part: Vector) -> bool:
+        """Whether a second copy of the code, for what is left, costs more than masking it all."""
+        few = part.symbol.extent % part.lanes and part.symbol.extent <= FEW * part.lanes
+        return bool(few and self.masks and part.unroll == 1) and not any(accumulations(part.body))
 
     def _whole(self, part: Vector) -> int:
         """Elements in multiples of which vectors are added on targets without masks."""

@@ -15,6 +15,7 @@ from weft.eager.record.memory import snapshot
 from weft.eager.record.memory.memory_pool import copied, lease, lend
 from weft.eager.record.pending.access import array_of
 from weft.eager.record.pending.change import Replaced
+from weft.eager.record.pending.fill import has_only_fills
 from weft.eager.record.pending.global_mark import changes, inferring
 from weft.eager.record.pending.lazy import Array, Lazy, known
 from weft.eager.record.pending.state import computing, trace
@@ -186,7 +187,9 @@ class Handle:
         That is so if no record reads it and nothing is pending that may still fail.
         """
         now = trace.now
-        if self.window is not None or now.pending or now.depth or now.inspect is not None:
+        if self.window is not None or now.depth or now.inspect is not None:
+            return None
+        if now.pending and not has_only_fills(now):
             return None
         if now.duals and not getattr(self, "lent", False):
             return None

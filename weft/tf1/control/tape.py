@@ -69,7 +69,13 @@ class GradientTape:
                 self._watched.add(each)
 
     def watched_variables(self) -> list[Any]:
-        """The variables whose values were used inside."""
+        """The variables whose values were used inside.
+
+        Raises:
+            StateError: the tape is in a graph, which remembers no uses.
+        """
+        if not computes_at_once():
+            raise fail(StateError, "watched_variables: expected eager execution")
         return [v for v in self._seen if v.trainable and self._watches(v)]
 
     def _watches(self, variable: Any) -> bool:
@@ -158,7 +164,7 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
         def backward(g: Any, _: Any, *given: Any) -> tuple[Any, ...]:
             inside: Any = contextlib.nullcontext(graph)
-            if graph.at_once is not None:
+            if computes_at_once(graph):
                 inside = graph.at_once.embedded(xs, given[1:])
             with inside as now:
                 found = rule(now.wrap(g[0] if isinstance(g, tuple) else g))

@@ -26,8 +26,10 @@ from weft.ir.graph import Graph as IRGraph
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
+from weft.ops.boundary.state import assign
 from weft.ops.boundary.state import variable as variable_op
 from weft.ops.declaration import Op, op_of
+from weft.ops.effect import has_effect
 from weft.tf1.creation import zeros_like
 from weft.tf1.eager.loop import scanned
 from weft.tf1.eager.replay import replay
@@ -80,7 +82,10 @@ class EagerGraph(Graph):
         tapes: those that are recording, the innermost last.
         waiting: give values to variables that did not exist when a checkpoint was read; each says
             whether it is done.
+        effects: of the function that is being traced, the operations that do more than compute.
     """
+
+    effects: list[Operation] | None = None
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,10 +116,14 @@ class EagerGraph(Graph):
                 own = {t.used: s.used for t, s in zip(inputs, given, strict=True)}
                 values = [own.get(v, v) for v in values]
             with self.as_default():
-                return super().emit(
+                start = len(self.ir.nodes)
+                op = super().emit(
                     kind, given, build, *args, name=name, attrs=attrs, ref=ref, into=into,
                     values=values, **options,
                 )  # fmt: skip
+                if self.effects is not None and any(map(self._acts, self.ir.nodes[start:])):
+                    self.effects.append(op)
+                return op
         make: Any = getattr(ops, build) if isinstance(build, str) else build
         self._emitted += 1
         op = Operation.__new__(Operation) if into is None else into
@@ -180,12 +189,44 @@ class EagerGraph(Graph):
         """A symbolic tensor for one that has its value."""
         if not isinstance(tensor, EagerTensor):
             return tensor
-        if tensor.variable is not None:
+        if tensor.variable is not None and self.effects is None:
             return tensor.variable.snapshot
         if tensor.stand_in is None:
             with self.as_default(), self.name_scope(None), self.control_dependencies(None):
                 tensor.stand_in = emit_constant(array_in(tensor.held), "Const")
         return tensor.stand_in
+
+    # traced functions
+    @property
+    def control(self) -> tuple[Operation, ...]:
+        """The control dependencies of operations built now: in a trace, the last effect is one."""
+        last = self.effects[-1:] if self.effects and not self.in_body else ()
+        return (*super().control, *last)
+
+    def _acts(self, node: Node) -> bool:
+        """Whether a node that was added does more than compute, at each run."""
+        return not self.in_body and (op_of(node) is assign or has_effect(node))
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs: Any) -> Iterator[None]:
+        """Operations built inside run after these; what `None` clears is not part of a trace."""
+        before = self.effects
+        self.effects = None if control_inputs is None else before
+        try:
+            with super().control_dependencies(control_inputs):
+                yield
+        finally:
+            self.effects = before
+
+    @contextlib.contextmanager
+    def tracing(self) -> Iterator[list[Operation]]:
+        """What is computed inside is added to the graph; yields what does more than compute."""
+        self.effects = found = list[Operation]()
+        try:
+            with self.as_default(), self.name_scope(None):
+                yield found
+        finally:
+            self.effects = None
 
     def as_graph_element(
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True

@@ -1,9 +1,7 @@
-"""`enable_eager_execution`, and functions that programs decorate for graphs."""
+"""`enable_eager_execution`."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from weft.errors import GraphError
@@ -16,7 +14,7 @@ from weft.tf1.framework.graph import (
 )
 from weft.tf1.version import Behavior
 
-__all__ = ["enable_eager_execution", "enable_v2_behavior", "executing_eagerly", "function"]
+__all__ = ["enable_eager_execution", "enable_v2_behavior", "executing_eagerly"]
 
 
 def executing_eagerly() -> bool:
@@ -58,27 +56,3 @@ def enable_v2_behavior() -> None:
     """Eager execution, with TensorFlow 2's comparisons of tensors, and its names in histories."""
     enable_eager_execution()
     Behavior.is_2 = True
-
-
-def function(
-    func: Callable[..., Any] | None = None, input_signature: Any = None, autograph: bool = True,
-    experimental_relax_shapes: bool = False,
-) -> Callable[..., Any]:  # fmt: skip
-    """A function of tensors as it is: what it computes is recorded and compiled either way.
-
-    Args:
-        func: the function; without one, a decorator is returned.
-        input_signature, autograph, experimental_relax_shapes: accepted; Python's own branches and
-            loops run.
-    """
-    del input_signature, autograph, experimental_relax_shapes
-    if func is None:
-        return function
-    given = func
-
-    @functools.wraps(func)
-    def traced(*args: Any, **options: Any) -> Any:
-        return given(*args, **options)
-
-    vars(traced)["python_function"] = func
-    return traced

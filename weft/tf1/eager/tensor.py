@@ -20,7 +20,6 @@ from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.overload import OPERATORS
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import as_shape
-from weft.tf1.version import Behavior
 
 Array = np.ndarray[Any, Any]
 Held = Array | Handle
@@ -111,19 +110,6 @@ class EagerTensor(Tensor):
         if not self.shape.ndims:
             raise DTypeError.here("expected a tensor with axes to iterate over, got a scalar")
         return (OPERATORS["getitem"](self, i) for i in range(len(self)))
-
-    def __eq__(self, other: Any) -> Any:
-        if not Behavior.is_2 or other is None or isinstance(other, str):
-            return self is other
-        return OPERATORS["equal"](self, other)
-
-    def __ne__(self, other: Any) -> Any:
-        if not Behavior.is_2 or other is None or isinstance(other, str):
-            return self is not other
-        return OPERATORS["not_equal"](self, other)
-
-    def __hash__(self) -> int:
-        return id(self)
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(float(self), digits) if digits is not None else round(float(self))

@@ -163,7 +163,7 @@ class Graph(Names, Collections, Devices):
     @contextlib.contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Operations built inside run after these; `None` clears the current ones."""
-        before = self.control
+        before: tuple[Operation, ...] = getattr(self._local, "control", ())
         if control_inputs is None:
             self._local.control = ()
         else:
@@ -415,6 +415,12 @@ def computes_at_once(graph: Graph | None = None) -> bool:
     That is so in eager execution, outside of all `as_default` blocks.
     """
     return (graph or get_default_graph()).at_once is not None and not _graphs.stack
+
+
+def acts_in_order() -> bool:
+    """Whether what a program does takes place in its order: at once, or in a traced function."""
+    graph = get_default_graph()
+    return graph.at_once is not None and (not _graphs.stack or graph.at_once.effects is not None)
 
 
 def replace_default_graph(graph: Graph) -> None:

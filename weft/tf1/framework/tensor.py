@@ -23,6 +23,7 @@ class Graph(Protocol):
     """What an operation needs from its graph: `weft.tf1.framework.graph`."""
 
     keys: dict[str, Any]
+    at_once: Any
 
     def narrow(self, value: Value, shape: Shape) -> Value:
         """The same value with a more specific static shape."""
@@ -147,6 +148,22 @@ class Tensor(Overloads):
         raise OperatorNotAllowedInGraphError(
             f"{self.name}: a symbolic tensor cannot be iterated over; use tf.unstack"
         )
+
+    def _compares(self, other: Any) -> bool:
+        """Whether `==` is by values: in TensorFlow 2, at once or in a traced function."""
+        at_once = self.graph.at_once
+        if not Behavior.is_2 or at_once is None or other is None or isinstance(other, str):
+            return False
+        return self.has_value or at_once.effects is not None
+
+    def __eq__(self, other: Any) -> Any:
+        return OPERATORS["equal"](self, other) if self._compares(other) else self is other
+
+    def __ne__(self, other: Any) -> Any:
+        return OPERATORS["not_equal"](self, other) if self._compares(other) else self is not other
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __bool__(self) -> bool:
         raise OperatorNotAllowedInGraphError(

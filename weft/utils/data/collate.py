@@ -54,7 +54,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 def _tensors(batch: Sequence[Any]) -> Any:
     if any(x.requires_grad for x in batch):
         return stack(list(batch))
-    return _arrays([x.numpy() for x in batch])
+    return _arrays([x.array if x.window is None else x.numpy() for x in batch])
 
 
 def _arrays(batch: Sequence[Any]) -> Any:

@@ -74,12 +74,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     if isinstance(data, Handle):
         x: Any = data
         return x.to(dtype=kind, device=device)
-    found = showing(array_from(data, kind, copy=False))
-    return (
-        found
-        if device is None and not trace.now.device
-        else found.to(Device("cpu", number_of(device)))
-    )
+    array, number = array_from(data, kind, copy=False), number_of(device)
+    found = wrap(leaf(array)) if isinstance(data, list | tuple) else showing(array)
+    return found.to(Device("cpu", number)) if number else found
 
 
 def from_numpy(array: Array) -> Tensor:

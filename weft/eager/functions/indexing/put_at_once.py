@@ -6,25 +6,26 @@ from typing import Any, Final
 
 from weft.eager.functions.indexing.basic_index import out_of_range
 from weft.eager.record.pending.access import array_of
+from weft.eager.record.pending.fill import fill
 from weft.eager.record.pending.lazy import Lazy
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import pasted, with_row
 from weft.errors import ShapeError
-from weft.ir.shape import known, size
 
 UPDATES: Final = frozenset({pasted, with_row})
 MOST_UPDATES: Final = 8  # in a row to a pending tensor, which is then computed
-MOST_WRITTEN: Final = 1 << 14  # elements of a new tensor that is computed to be written into
 
 
 def put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
     """Write plain data into memory that nothing else reads, instead of recording the change."""
-    if _updates(x.lazy) >= MOST_UPDATES or _is_new(x.lazy):
+    if _updates(x.lazy) >= MOST_UPDATES:
         array_of(x.lazy)
     plain = value.array if isinstance(value, Handle) and value.is_available else value
     if isinstance(plain, Handle):
         return False
+    if x.shown.array is None:
+        fill(x.shown)
     array = x.own_memory()
     if array is None:
         return False
@@ -36,14 +37,6 @@ def put_at_once(x: Handle, entries: tuple[Any, ...], value: Any) -> bool:
         raise ShapeError.here(f"x[...] = value: {error}") from None
     x.touch()
     return True
-
-
-def _is_new(lazy: Lazy) -> bool:
-    """Whether a small value such as `zeros(n)` is all that is pending: it is to be written into."""
-    now, record = trace.now, lazy.record
-    if lazy.array is not None or record is None or record.inputs or len(now.pending) > 1:
-        return False
-    return not (lazy.tracked or now.depth) and 0 < size(known(lazy.type.shape)) <= MOST_WRITTEN
 
 
 def _updates(lazy: Lazy) -> int:

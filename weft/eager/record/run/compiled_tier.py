@@ -102,7 +102,7 @@ class Compiled(Tier):
         """How to run the program without `begin`; `None` if a run takes more than that."""
         if self._program is None or self._oracle is not None or self._collectives is not None:
             return None
-        if self._rows or any([home >= 0 for home in self._homes]):
+        if self._rows:
             return None
         return self._program[0].direct(self._keys)
 

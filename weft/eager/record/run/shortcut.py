@@ -2,10 +2,10 @@
 
 A small program takes less time than recognizing it does. So once a program has run some times, a
 function is written that checks, without a loop, that the pending calls are those of the program,
-and runs it. The same is done for lists of library kernels, of which those for ever new sizes share
-one.
-What has a path of its own is left to the usual way: in-place changes, programs of several threads,
-calls of traced functions.
+and runs it. The same is done for lists of library kernels; those in ever new sizes share one.
+What has a path of its own is left to the usual way: programs of several threads, calls of traced
+functions, in-place changes of much memory. Other in-place changes are made in a copy, which becomes
+the tensor's memory.
 
 Such a function defers no signals. Python handles them, switches threads and collects garbage after
 calls only, so what must be whole has no call inside: setting addresses and entering the program,
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Any, ClassVar, Final
 
@@ -30,11 +30,12 @@ from weft.eager.record.listing.listing import Listing
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Alias, Drawn, Lazy, Number, Record
 from weft.eager.record.pending.loop_cut import FEW
-from weft.eager.record.pending.state import State, computing, set_shortcut
+from weft.eager.record.pending.state import State, computing, set_shortcut, trace
 from weft.eager.record.recognition.structure import Structure
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.parameter_cache import Watch
 from weft.eager.record.run.stitched_tier import (
+    MOST_OF_SHORT,
     Stitched,
     is_early,
     is_of_many,
@@ -53,7 +54,7 @@ from weft.runtime.memory.recycled import SMALLEST
 from weft.transport import session
 
 MOST: Final = 128  # shortcuts; the oldest goes first
-MOST_CALLS: Final = 32
+MOST_COPIED: Final = 1 << 16  # bytes of a tensor that is changed in place
 MOST_PAIRS: Final = 6  # leaves that are compared in pairs
 RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
 
@@ -84,12 +85,14 @@ def learn(structure: Structure, tier: Tier) -> None:
     if type(tier) is Compiled:
         if tier.runs < RUNS or tier.runs & (tier.runs - 1):
             return
-        key = plans_of(structure)
+        taken = trace.now.taken
+        records = structure.records if taken is None else tuple(taken.records)
         direct = tier.direct
-        if direct is not None and _is_suited(structure):
-            _keep(key, _OfProgram(structure, direct, tier.watch))
+        if direct is not None and _is_suited(structure, records) and _is_little(structure):
+            key = tuple([record.plan for record in records])
+            _keep(key, _OfProgram(structure, records, direct, tier.watch))
     elif type(tier) is Stitched and structure.memo.listings:
-        if len(structure.records) > MOST_CALLS:
+        if len(structure.records) > MOST_OF_SHORT:
             return
         of_many, plans = is_of_many(structure), plans_of(structure)
         key = tuple([plan.pattern for plan in plans]) if of_many else plans
@@ -97,8 +100,9 @@ def learn(structure: Structure, tier: Tier) -> None:
             _learned.clear()
         _learned[key] = times = _learned.get(key, 0) + 1
         listing: Listing = structure.memo.listings[0]
-        due = (of_many or times >= RUNS) and not times & (times - 1)
-        if due and _is_suited(structure) and _is_plain(structure, listing):
+        if times & (times - 1) or not (of_many or times >= RUNS):
+            return
+        if _is_suited(structure, structure.records) and _is_plain(structure, listing):
             _keep(key, _OfList(structure, listing))
 
 
@@ -118,10 +122,17 @@ def _is_plain(structure: Structure, listing: Listing) -> bool:
     )
 
 
-def _is_suited(structure: Structure) -> bool:
-    """Whether its results have memory of their own, and its leaves are plain."""
+def _is_little(structure: Structure) -> bool:
+    """Whether little memory is changed in place."""
+    homes = [structure.leaves[place].array for place in structure.homes if place >= 0]
+    return sum([0 if array is None else array.nbytes for array in homes]) <= MOST_COPIED
+
+
+def _is_suited(structure: Structure, records: Sequence[Record]) -> bool:
+    """Whether its calls are few of these, which are all that is pending, and its leaves plain."""
     return (
-        len(structure.records) <= MOST_CALLS
+        len(records) <= MOST_OF_SHORT
+        and set(structure.records).issubset(records)
         and not any([record.plan.follows for record in structure.records])
         and not any(structure.devices)
         and all([type(x) in (Lazy, Number, Alias, Drawn) for x in structure.leaves])
@@ -135,12 +146,15 @@ class _Writer(ABC):
     that are wanted, `o` whatever holds one.
     """
 
-    def __init__(self, structure: Structure) -> None:
+    def __init__(self, structure: Structure, records: Sequence[Record]) -> None:
         self._structure = structure
+        self._records = records  # all that is pending; nothing reads the results of the others
         self._lines: list[str] = []
-        self._place = {record: i for i, record in enumerate(structure.records)}
+        self._place = {record: i for i, record in enumerate(records)}
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
         self._output = {y: i for i, y in enumerate(structure.outputs)}
+        self._home = dict(zip(structure.outputs, structure.homes, strict=True))
+        self._in_place = any([home >= 0 for home in structure.homes])
         self._met: set[str] = set()
         self._names: dict[str, Any] = {
             "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "Drawn": Drawn,
@@ -161,8 +175,9 @@ class _Writer(ABC):
         """The function: whether it has computed what is pending."""
         self._check()
         self._run()
+        changes = "" if self._in_place else " or now.changes"
         lines = [
-            "if watchers or session.monitors or now.changes or now.due: return False",
+            f"if watchers or session.monitors or now.due{changes}: return False",
             f"with {self._locks}:",
             *["    " + line for line in self._lines],
         ]
@@ -172,11 +187,14 @@ class _Writer(ABC):
         self._lines.append(f"if {condition}: return False")
 
     def _check(self) -> None:
-        records = self._structure.records
+        records, needed = self._records, set(self._structure.records)
         self._refuse("now.pending is not records")
+        if self._in_place:
+            self._lines.append("changes = len(now.changes)")
+            self._refuse(f"len(records) != {len(records)}")  # those of a handler came since
         self._lines += [f"r{i} = records[{i}]" for i in range(len(records))]
         for i, record in enumerate(records):
-            if record.inputs:
+            if record.inputs and record in needed:
                 names = [self._name(x) for x in record.inputs]
                 self._lines.append(
                     f"{''.join([f'i{j}, ' for j in range(len(names))])}= r{i}.inputs"
@@ -185,7 +203,10 @@ class _Writer(ABC):
                     self._check_input(f"i{j}", x, name)
         for i, record in enumerate(records):
             for j, result in enumerate(record.results):
-                self._check_result(i, j, result())
+                if record in needed:
+                    self._check_result(i, j, result())
+                else:
+                    self._check_unused(i, j)
         self._check_apart()
 
     def _name(self, x: Lazy) -> str:
@@ -215,6 +236,13 @@ class _Writer(ABC):
         self._refuse(f"{array}.__class__ is not ndarray{alias}")
         self._refuse(f"not {array}.flags.c_contiguous")
 
+    def _check_unused(self, i: int, j: int) -> None:
+        """Whether no tensor holds a result that is not computed."""
+        self._lines += [
+            f"o = r{i}.results[{j}]()",
+            "if o is not None and o.owner is not None and o.owner() is not None: return False",
+        ]
+
     def _check_result(self, i: int, j: int, y: Lazy | None) -> None:
         """Whether the same results are held by tensors, and tracked, as in the structure."""
         name = f"y{i}_{j}"
@@ -224,9 +252,13 @@ class _Writer(ABC):
         if y is not None and y in self._output:
             absent = "" if met else f"{name} is None or "
             freed = f" or r{i}.freed is not None" if y.tracked else ""
+            home = self._home[y]
+            other = f"{name}.home is not " + (
+                f"x{home} or x{home}.loan is not None" if home >= 0 else "None"
+            )
             self._refuse(
                 f"{absent}{name}.array is not None or {name}.tracked is not {y.tracked} "
-                f"or {name}.home is not None{freed}"
+                f"or {other}{freed}"
             )
             self._lines.append(f"o = {name}.owner")
             self._refuse("o is None or o() is None")
@@ -262,10 +294,13 @@ class _Writer(ABC):
         for i, y in enumerate(structure.outputs):
             name = self._name(y)
             lines.append(f"{name}.array = b{i}")
+            if structure.homes[i] >= 0:
+                lines.append(f"{name}.home = None")
             if not y.tracked:
                 lines.append(f"{name}.record = None")
         lines += [
-            f"now.pending = records[{len(structure.records)}:]",
+            f"now.pending = records[{len(self._records)}:]",
+            *(["now.changes = now.changes[changes:]"] if self._in_place else []),
             "now.limit, now.loop_start, now.backward_passes = FEW, None, 0",
             "return True",
         ]
@@ -276,8 +311,10 @@ class _OfProgram(_Writer):
 
     _locks: ClassVar[str] = "computing, lock"
 
-    def __init__(self, structure: Structure, direct: Direct, watch: Watch | None) -> None:
-        super().__init__(structure)
+    def __init__(
+        self, structure: Structure, records: Sequence[Record], direct: Direct, watch: Watch | None
+    ) -> None:
+        super().__init__(structure, records)
         self._direct = direct
         self._watch = watch
         self._names |= {
@@ -295,7 +332,11 @@ class _OfProgram(_Writer):
             shape, dtype = known(y.type.shape), y.type.dtype.numpy
             little = size(shape) * dtype.itemsize < SMALLEST
             self._names |= {f"s{i}": shape, f"d{i}": dtype}
-            lines.append(f"b{i} = {'small' if little else 'empty'}(s{i}, d{i})")
+            home = structure.homes[i]
+            if home >= 0:
+                lines.append(f"a{home} = b{i} = a{home}.copy()")
+            else:
+                lines.append(f"b{i} = {'small' if little else 'empty'}(s{i}, d{i})")
             self._address(f"b{i}", f"q{i}")
             binding.append(f"addresses[{direct.outputs[i]}] = q{i}")
         for place, number in direct.feeds:
@@ -315,7 +356,7 @@ class _OfList(_Writer):
     _locks: ClassVar[str] = "computing"
 
     def __init__(self, structure: Structure, listing: Listing) -> None:
-        super().__init__(structure)
+        super().__init__(structure, structure.records)
         self._listing = listing
         count = len(structure.leaves) + len(structure.outputs)
         self._names |= {

@@ -41,20 +41,18 @@ STITCHED_RUNS: Final = 2
 """Then a program is begun: for a structure with loops, or with results ..."""
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
-STITCHED_RUNS_OF_MANY: Final = 256
-"""... it runs so often before, as does what comes in ever new sizes: ...
-
-Planning takes 120 to 520 ms, and the program gains 0 to 1.3 ms a run (six networks of 0.6 to
-2.7 ms a step).
-"""
+STITCHED_RUNS_OF_MANY: Final = 64
+"""... it runs so often before, as does what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
+STITCHED_RUNS_OF_STEPS: Final = 256
+"""Such small structures run so often before, if they are training steps of more than ..."""
+MOST_OF_SHORT: Final = 32
+"""... so many calls: compiling them takes a second or two, and gains 0.2 ms a step or less."""
 COMPILE_SECONDS: Final = 0.05
 """For each call of other types: the program takes over when it should be there, ..."""
 BESIDE: Final = 2
-"""... after at most so many times the runs that there were, ..."""
-MOST_BESIDE: Final = 64
-"""... and at most so many."""
+"""... after at most so many times the runs that there were."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
@@ -110,18 +108,29 @@ def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
         return False
     if runs < STITCHED_RUNS:
         return True
-    if max(runs, _early.get(plans_of(structure), 0)) >= STITCHED_RUNS_OF_MANY:
-        return False
+    runs = max(runs, _early.get(plans_of(structure), 0))
+    if is_of_many(structure):
+        return runs < STITCHED_RUNS_OF_MANY
     if tier.little is None:
         tier.little = _result_bytes(structure) < LARGE
-    return tier.little or is_of_many(structure)
+    most = STITCHED_RUNS_OF_MANY
+    if _is_long_step(structure):
+        most = max(most, STITCHED_RUNS_OF_STEPS)
+    return tier.little and runs < most
+
+
+def _is_long_step(structure: Structure) -> bool:
+    """Whether it has a backward pass, and more calls than shortcuts are taken for."""
+    records = structure.records
+    return len(records) > MOST_OF_SHORT and any([r.plan.follows for r in records])
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
     """How often a structure runs while its program is compiled; it has run so often."""
     kinds = len({record.plan for record in structure.records})
     seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
-    return max(int(min(kinds * COMPILE_SECONDS / seconds, BESIDE * runs, MOST_BESIDE)), 1)
+    most = BESIDE * min(runs, STITCHED_RUNS_OF_MANY)
+    return max(int(min(kinds * COMPILE_SECONDS / seconds, most)), 1)
 
 
 def _result_bytes(structure: Structure) -> int:

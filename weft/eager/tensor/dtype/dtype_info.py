@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, Final
 
@@ -128,14 +129,20 @@ def can_cast(from_: Any, to: Any) -> bool:
     return _RANKS[a.kind] <= _RANKS[b.kind]
 
 
+@functools.cache
+def _bounds(dtype: DType) -> tuple[int, int]:
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
 def check_held(name: str, dtype: DType, low: int, high: int) -> None:
     """Refuse integers that a dtype cannot hold.
 
     Raises:
         OutOfRangeError: names the numbers and the type.
     """
-    limits = np.iinfo(dtype.numpy) if dtype.is_integer else None
-    if limits is not None and not limits.min <= low <= high <= limits.max:
+    bounds = _bounds(dtype) if dtype.is_integer else None
+    if bounds is not None and not bounds[0] <= low <= high <= bounds[1]:
         raise OutOfRangeError.here(
             f"{name}: expected numbers that {dtype} holds, got {low} to {high}"
         )
@@ -147,5 +154,4 @@ def neutral(reduce: str, dtype: DType) -> Any:
         return int(reduce == "prod")
     if dtype.is_floating:
         return -math.inf if reduce == "amax" else math.inf
-    limits = np.iinfo(dtype.numpy)
-    return int(limits.min if reduce == "amax" else limits.max)
+    return _bounds(dtype)[reduce != "amax"]

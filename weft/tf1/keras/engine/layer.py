@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
-from weft.tf1.framework.graph import computes_at_once, fail, is_symbolic, name_scope
+from weft.tf1.framework.graph import acts_in_order, fail, is_symbolic, name_scope
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine import call_context, nest, sessions
 from weft.tf1.keras.engine.calls import Called
@@ -172,7 +172,7 @@ class Layer(Called):
             kwargs["mask"] = masks
         if "training" in known and kwargs.get("training") is None:
             kwargs["training"] = call_context.training()
-            if kwargs["training"] is None and computes_at_once():
+            if kwargs["training"] is None and acts_in_order():
                 kwargs["training"] = graph_state().fixed_phase == 1
 
     def _build_once(self, inputs: Any) -> None:

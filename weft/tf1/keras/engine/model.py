@@ -146,7 +146,8 @@ class Sequential(Model):
 
     def _build_once(self, inputs: Any) -> None:
         if self.outputs is None:
-            self.build(inputs.shape)
+            with tf.control_dependencies(None):
+                self.build([None, *inputs.shape.as_list()[1:]])  # batches of any size
             sessions.take_waiting()
         self.built = True
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.framework.graph import computes_at_once, fail
+from weft.tf1.framework.graph import acts_in_order, fail
 from weft.tf1.keras.engine.graph_state import graph_state, known_state
 
 _FORMATS = ("channels_last", "channels_first")
@@ -69,7 +69,7 @@ def data_format_of(given: str | None) -> str:
 def learning_phase() -> Any:
     """Whether this is training: a placeholder that `fit` feeds with true, or the set value."""
     state = graph_state()
-    if computes_at_once():
+    if acts_in_order():
         return state.fixed_phase or 0
     return state.phase if state.fixed_phase is None else state.fixed_phase
 

@@ -8,7 +8,7 @@ from typing import Any
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.host.nested import NESTED
-from weft.tf1.framework.graph import computes_at_once, fail
+from weft.tf1.framework.graph import acts_in_order, fail
 
 _SIMPLE = (type(None), int, float, str)  # most options, which are no layers
 _PLAIN = ("_inner", "inbound_nodes", "history")
@@ -129,14 +129,14 @@ class Tracked:
 
     def forget_losses(self) -> None:
         """In eager execution, drop the losses that `add_loss` has added in an earlier call."""
-        if computes_at_once():
+        if acts_in_order():
             for layer in self.submodules():
                 layer._losses = [x for x in layer._losses if callable(x)]
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Run operations in each training step."""
         del inputs
-        if computes_at_once():  # they are computed already
+        if acts_in_order():  # they are computed already
             return
         self._updates.extend(updates if isinstance(updates, list | tuple) else [updates])
 
@@ -164,7 +164,7 @@ class Tracked:
 
     def own_losses(self) -> list[Any]:
         """The losses of this layer alone."""
-        if computes_at_once():
+        if acts_in_order():
             regularization = [f(v) for v, f in self._regularized]
             return [*regularization, *[x() if callable(x) else x for x in self._losses]]
         for variable, regularizer in self._regularized[len(self._regularization) :]:
