@@ -18,12 +18,25 @@ ONE_KIND = "there is one device, and one kind of memory"
 NO_DISPATCH = "functions of the program run as they are: there is no registry"
 ON_TASKS = "variables are those of the tasks, not of the session"
 JAX = "JAX's: about other devices, memory, precision, speed or files that are compiled"
+PROTOCOL = "subclasses and callers of PyTorch's protocol have it"
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
     "mirror/finder.py:Finder.find_spec(path)": "Python's signature of finders",
     "mirror/finder.py:Finder.find_spec(target)": "Python's signature of finders",
+    "eager/functions/override.py:disabled(types)": PROTOCOL,
     "mirror/supplied/compiler.py:substitute_in_graph(options)": NO_DISPATCH,
     "mirror/supplied/compiler.py:substitute_in_graph(original)": NO_DISPATCH,
+    **{
+        f"mirror/supplied/fx/interpreter.py:Interpreter.{name}": PROTOCOL
+        for name in (
+            "get_attr(args)",
+            "get_attr(kwargs)",
+            "output(kwargs)",
+            "output(target)",
+            "placeholder(kwargs)",
+        )
+    },
+    "mirror/supplied/fx/tracer.py:Tracer.is_leaf_module(module_qualified_name)": PROTOCOL,
     "mirror/supplied/hub.py:load_state_dict_from_url(check_hash)": "it raises",
     "mirror/supplied/hub.py:load_state_dict_from_url(map_location)": "it raises",
     "mirror/supplied/hub.py:load_state_dict_from_url(progress)": "it raises",
@@ -31,7 +44,6 @@ EXCEPTIONS = {
     "mirror/supplied/operators.py:Library.__init__(arguments)": NO_DISPATCH,
     "mirror/supplied/operators.py:Library.__init__(options)": NO_DISPATCH,
     "mirror/supplied/operators.py:custom_op(options)": NO_DISPATCH,
-    "mirror/supplied/operators.py:handle_torch_function(relevant_args)": NO_DISPATCH,
     "mirror/supplied/operators.py:impl(qualname)": NO_DISPATCH,
     "mirror/supplied/operators.py:impl(types)": NO_DISPATCH,
     "mirror/supplied/operators.py:register_fake(op)": NO_DISPATCH,

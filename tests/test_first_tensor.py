@@ -33,6 +33,12 @@ def test_a_first_tensor_loads_no_compiler():
     assert LATE & set(found.split()) == set()
 
 
+def test_a_first_name_of_tensorflow_1_loads_nothing_that_runs_graphs():
+    found = output_of("import sys, weft.tf1 as tf; tf.placeholder; print(*sys.modules)").split()
+    parts = {name.partition(".")[2].partition(".")[0] for name in found if name[:5] == "weft."}
+    assert not parts & {"cluster", "codegen", "eager", "library", "passes", "pipeline", "runtime"}
+
+
 def test_loading_leaves_the_collector_as_it_was():
     code = "import gc, weft; {}; weft.ones(2); print(gc.isenabled())"
     assert output_of(code.format("gc.enable()")) == "True\n"

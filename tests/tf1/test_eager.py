@@ -70,6 +70,9 @@ def test_a_tape_gives_gradients_of_any_order(eager):
     assert float(zero) == 0.0
     with pytest.raises(StateError, match="persistent=True"):
         inner.gradient(y, w)
+    with tf.GradientTape() as first, tf.GradientTape() as second:
+        y = w * w
+    assert float(first.gradient(y, w)) == float(second.gradient(y, w)) == 10.0
     x = tf.constant(X)
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(x)

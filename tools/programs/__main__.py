@@ -28,14 +28,17 @@ HERE = Path(__file__).resolve().parent
 SECONDS = 400
 """The limit of a program."""
 KINDS = {
-    "torch": ("torch", "lightning", "lightning2"), "tensorflow": ("TensorFlow 1", "tf.keras"),
+    "torch": ("torch", "lightning", "lightning2"),
+    "tensorflow": (
+        "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
+    ),
     "jax": ("jax",),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, which were drawn, or `later`, which were added."""
+    """A list: `programs` and `drawn`, which were drawn, or `later`, which were chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -97,7 +100,7 @@ def run(
     if program["kind"] in KINDS["tensorflow"]:
         env["MADE_OLD_NUMPY"] = "1"
     env["MADE_PEER"] = framework
-    if framework == "tensorflow" and program["kind"] == "TensorFlow 1":
+    if framework == "tensorflow" and program["kind"].startswith("TensorFlow 1"):
         env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
     command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
@@ -225,7 +228,7 @@ def main() -> None:
     parser.add_argument("--framework", choices=("weft", *KINDS), default="weft")
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--list", choices=("programs", "later"), default="programs")
+    parser.add_argument("--list", choices=("programs", "later", "drawn"), default="programs")
     parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")
     parser.add_argument("--rounds", type=int, default=3, help="how often steps are timed")

@@ -1,6 +1,6 @@
-"""Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER [LATER]`.
+"""Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
-LATER is the folder of the programs of `later.json`.
+The second folder is that of the programs of `later.json`, the third that of `drawn.json`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "compat" / "prog
 KINDS = {
     "torch": "PyTorch", "lightning": "Lightning", "horovod": "Horovod",
     "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
-    "jax": "JAX",
+    "TensorFlow 1, second draw": "TensorFlow 1, second draw",
+    "tf.keras, second draw": "tf.keras, second draw", "jax": "JAX",
 }  # fmt: skip
 
 
@@ -54,17 +55,24 @@ def steps(result: dict[str, Any] | None) -> str:
     return f"{ratio:.2f} ({result['weft']:.1f} / {theirs:.1f} s, {result['steps']})"
 
 
-def later(folder: Path | None) -> list[str]:
-    """The rows of programs that were added."""
+def further(name: str, folder: Path | None) -> list[str]:
+    """The rows of another list of programs."""
     found = {} if folder is None else results(folder, "weft")
     if not found:
         return []
-    rows = [(p, found.get(f"{p['repository']}/{p['script']}")) for p in programs("later")]
-    run = sum([bool(r and r["code"] == 0) for _, r in rows])
-    head = (Path(__file__).parent / "later.md").read_text().rstrip("\n")
-    lines = [f"| {link_of(p)} | {outcome(r)} |" for p, r in rows]
-    told = head.format(run=run, all=len(rows))
-    return [told, "", "| program | Weft |", "|---|---|", *lines, ""]
+    assert folder is not None
+    theirs = results(folder, "torch")
+    rows = [(p, f"{p['repository']}/{p['script']}") for p in programs(name)]
+    run = sum([found.get(key, {}).get("code") == 0 for _, key in rows])
+    peer = sum([theirs.get(key, {}).get("code") == 0 for _, key in rows])
+    head = (Path(__file__).parent / f"{name}.md").read_text().rstrip("\n")
+    told = head.format(run=run, all=len(rows), peer=peer)
+    if not theirs:
+        lines = [f"| {link_of(p)} | {outcome(found.get(key))} |" for p, key in rows]
+        return [told, "", "| program | Weft |", "|---|---|", *lines, ""]
+    cells = [(link_of(p), outcome(theirs.get(key)), outcome(found.get(key))) for p, key in rows]
+    lines = [f"| {' | '.join(row)} |" for row in cells]
+    return [told, "", "| program | the original | Weft |", "|---|---|---|", *lines, ""]
 
 
 def link_of(program: dict[str, Any]) -> str:
@@ -75,7 +83,7 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-def page(folder: Path, added: Path | None = None) -> str:
+def page(folder: Path, added: Path | None = None, drawn: Path | None = None) -> str:
     """The text of the page."""
     weft, values = results(folder, "weft"), results(folder, "values")
     times = results(folder, "steps")
@@ -105,10 +113,10 @@ def page(folder: Path, added: Path | None = None) -> str:
             *lines, "",
             "| kind | program | the original | Weft | losses | steps |",
             "|---|---|---|---|---|---|", *rows, "",
-            *later(added),
+            *further("later", added), *further("drawn", drawn),
         ]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(*map(Path, sys.argv[1:3])))
+    PAGE.write_text(page(*map(Path, sys.argv[1:4])))

@@ -23,14 +23,19 @@ class FixedLenFeature(NamedTuple):
     """A fixed number of values per record; `default_value` if a record lacks them.
 
     Attributes:
-        shape: of the values of one record.
+        shape: of the values of one record; a number is one axis.
         dtype: float32, int64 or bytes, as a type or its name.
         default_value: a number, string, or values of that shape; `None` requires the feature.
     """
 
-    shape: Sequence[int]
+    shape: Sequence[int] | int
     dtype: Any
     default_value: Any = None
+
+
+def sizes(shape: Sequence[int] | int) -> tuple[int, ...]:
+    """A shape as a tuple; a number is one axis."""
+    return (shape,) if isinstance(shape, int) else tuple(shape)
 
 
 class VarLenFeature(NamedTuple):
@@ -47,13 +52,13 @@ class FixedLenSequenceFeature(NamedTuple):
     """Any number of steps of a shape, padded to the longest of the batch.
 
     Attributes:
-        shape: of one step.
+        shape: of one step; a number is one axis.
         dtype: float32, int64 or bytes.
         allow_missing: whether a record may lack the feature, which then has no steps.
         default_value: padding of shorter records; 0 or no bytes by default.
     """
 
-    shape: Sequence[int]
+    shape: Sequence[int] | int
     dtype: Any
     allow_missing: bool = False
     default_value: Any = None
@@ -67,7 +72,7 @@ class RawFeature(NamedTuple):
         dtype: NumPy's type of its elements.
     """
 
-    shape: Sequence[int]
+    shape: Sequence[int] | int
     dtype: Any
 
 
@@ -115,7 +120,7 @@ class Column:
         self.name = name
         self.expected = expected
         self.kind = kind_of(name, expected)
-        shape = () if isinstance(expected, VarLenFeature) else tuple(expected.shape)
+        shape = () if isinstance(expected, VarLenFeature) else sizes(expected.shape)
         self.shape = shape
         self.count = math.prod(shape)
         self.dtype = np.dtype(object if self.kind == BYTES else KINDS[self.kind])

@@ -124,7 +124,7 @@ class Jitted:
                 check_gradients(found, only=False)
             return finished(entry.traced, found, tensors)
         except REFUSABLE as error:
-            refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
+            return refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
 
     def _again(
         self, args: tuple[Any, ...]

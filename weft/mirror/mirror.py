@@ -15,8 +15,19 @@ _FROM_IMPORT: Final = dis.opmap["IMPORT_FROM"]
 _NOTHING: Final = object()
 
 
+_own: Final[Any] = vars(ModuleType)["__dict__"].__get__
+"""The names that a module has already."""
+
+
 class Mirror(ModuleType):
     """A module of another library; its names are looked up in Weft's modules on first use."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All names: programs choose a layer by `torch.nn.__dict__[name]`."""
+        for name in dir(self):
+            getattr(self, name, None)
+        return _own(self)
 
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
@@ -29,7 +40,7 @@ class Mirror(ModuleType):
             error = ImportError if _is_import(sys._getframe(1)) else AttributeError  # pyright: ignore[reportPrivateUsage]
             dunder = name.startswith("__") and name.endswith("__")
             raise error(path if dunder else table.missing(path))
-        self.__dict__[name] = value  # so that Python asks once
+        _own(self)[name] = value  # so that Python asks once
         return value
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -38,7 +49,7 @@ class Mirror(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*self.__dict__, *names_of(self.__name__)})
+        return sorted({*_own(self), *names_of(self.__name__)})
 
 
 def _is_import(frame: FrameType) -> bool:
@@ -88,6 +99,7 @@ def names_of(module: str) -> set[str]:
     known = {name for name in known if "." not in name}
     for place in table.modules()[module]:
         weft = importlib.import_module(place)
-        listed = getattr(weft, "__all__", dir(weft))
+        told = "__dir__" in vars(weft)  # also names that are made on first use
+        listed = dir(weft) if told else getattr(weft, "__all__", dir(weft))
         known.update([n for n in listed if n[0] != "_" and has(f"{below}{n}")])
     return known

@@ -95,8 +95,8 @@ def modules() -> dict[str, tuple[str, ...]]:
     """
     parts = [row.partition(" ") for row in _rows("modules.txt")]
     rows = {name: to.strip() for several, _, to in parts for name in _each(several)}
-    rows |= _of_2(True)
-    rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows | _aliased(rows)
+    rows = rows | _aliased(rows) | _of_2(True)  # `tensorflow.compat.v1` is that of both versions
+    rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows
     return {name: tuple(to.split()) for name, to in rows.items()}
 
 
@@ -120,8 +120,7 @@ def names() -> dict[str, str]:
     'weft.train:Module'
     """
     rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("names.txt")]}
-    rows |= _of_2(False)
-    return rows | _aliased(rows)
+    return rows | _aliased(rows) | _of_2(False)
 
 
 @cache

@@ -28,7 +28,7 @@ def of_one(function: Callable[[Any], Any]) -> Callable[[Any], ndarray]:
         try:
             return function(array_like(x))
         except REFUSABLE as error:
-            refuse(error, single.__name__, single, (x,), {})
+            return refuse(error, single.__name__, single, (x,), {})
 
     return guarded(single)
 
@@ -41,7 +41,7 @@ def of_two(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], ndarray]
         try:
             return function(*operands(x1, x2))
         except REFUSABLE as error:
-            refuse(error, double.__name__, double, (x1, x2), {})
+            return refuse(error, double.__name__, double, (x1, x2), {})
 
     return guarded(double)
 

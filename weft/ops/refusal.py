@@ -13,7 +13,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from types import FunctionType, TracebackType
-from typing import Any, Final, NoReturn, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from weft.errors import (
 from weft.ir.hooks import HOOKS
 from weft.ir.node import PACKAGE, PLACE, at_user_line
 from weft.ir.shape import show
+from weft.ops.override import DOORS, Disabled, Overridden, is_inside_door, overridden, overriding
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +87,7 @@ def refusing(function: F, name: str | None = None, module: str | None = None) ->
         try:
             return function(*args, **options)
         except REFUSABLE as error:
-            refuse(error, called_as, function, args, options)
+            return refuse(error, called_as, function, args, options, called)
 
     return _behind(called, module)
 
@@ -113,7 +114,7 @@ def remembering(function: F, name: str | None = None, module: str | None = None)
                 memory.learn(before, args, options, found)
             return found
         except REFUSABLE as error:
-            refuse(error, called_as, function, args, options)
+            return refuse(error, called_as, function, args, options, called)
 
     return _behind(called, module)
 
@@ -200,6 +201,7 @@ def _takes_more(function: FunctionType) -> bool:
 def guarded(function: F) -> F:
     """Mark a function that calls `refuse` itself."""
     function.guarded = function  # type: ignore[attr-defined]  # which `functools.wraps` copies
+    DOORS.add(cast(FunctionType, function).__code__)
     return function
 
 
@@ -214,18 +216,33 @@ def refuse(
     function: Callable[..., Any],
     args: tuple[Any, ...],
     options: Mapping[str, Any],
-) -> NoReturn:
+    door: Callable[..., Any] | None = None,
+) -> Any:
     """Raise the error for the exception that a door caught; called inside the `except`.
 
     The exception is unchanged behind an inner door, called by another function of the package, and
-    if a user's function raised it.
+    if a user's function raised it. If the class of an argument overrides functions, it gives the
+    result instead (`weft.ops.override`).
+
+    Args:
+        door: the public function; by default `function`.
 
     Raises:
         WeftError: names the operation, its parameters and the arguments.
     """
-    caller = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    frame = sys._getframe  # pyright: ignore[reportPrivateUsage]
+    at = frame(2)
     trace = cast(TracebackType, error.__traceback__).tb_next
-    if caller.f_code.co_filename.startswith(PACKAGE) or _of_callback(trace):
+    if _of_callback(trace):
+        raise
+    if frame(1).f_code in DOORS and not is_inside_door(at):
+        found = overriding(args, options)
+        if found:
+            return overridden(door or function, found, args, options)
+        if isinstance(error, Overridden):  # a tensor that is no argument
+            with Disabled():
+                return (door or function)(*args, **options)
+    if at.f_code.co_filename.startswith(PACKAGE):
         raise
     if isinstance(error, WeftError):
         if error.nameless:

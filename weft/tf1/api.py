@@ -8,12 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from weft import exports as _exports
-from weft.formats.example_spec import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from weft.ops import declaration as _declaration
 from weft.ops.refusal import guard as _guard
 from weft.tf1 import (
-    app, bitwise, compat, data, distribute, errors, estimator, flags, gfile, initializers, linalg,
-    logging, lookup, losses, math, metrics, nn, python_io, queue, random, strings, summary, train,
+    app, bitwise, compat, errors, flags, gfile, initializers, linalg, logging, losses, math,
+    metrics, nn, random, strings,
 )  # fmt: skip
 from weft.tf1.control.branch import *
 from weft.tf1.control.check import *
@@ -26,14 +25,6 @@ from weft.tf1.control.py_func import *
 from weft.tf1.control.tensor_array import TensorArray
 from weft.tf1.control.user_op import *
 from weft.tf1.creation import *
-from weft.tf1.data.decode import *
-from weft.tf1.data.reader import *
-from weft.tf1.data_flow.accumulator import *
-from weft.tf1.data_flow.barrier import *
-from weft.tf1.data_flow.queue import *
-from weft.tf1.data_flow.queue_base import *
-from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
-from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.elementwise.arithmetic import *
 from weft.tf1.elementwise.clip import *
 from weft.tf1.errors import OpError
@@ -46,9 +37,6 @@ from weft.tf1.framework.dtypes import *
 from weft.tf1.framework.dtypes import bool_ as bool
 from weft.tf1.framework.default_graph import *
 from weft.tf1.framework.graph import *
-from weft.tf1.framework.graph_def import *
-from weft.tf1.framework.importer import import_graph_def as import_graph_def
-from weft.tf1.framework.node_def import NodeDef as NodeDef
 from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
@@ -63,16 +51,11 @@ from weft.tf1.linalg.factorization import *
 from weft.tf1.nn.rnn import reverse_sequence
 from weft.tf1.random.distribution import *
 from weft.tf1.reduction import *
-from weft.tf1.session.base import *
 from weft.tf1.session.options import *
-from weft.tf1.session.session import *
-from weft.tf1.session.tracing import *
 from weft.tf1.shaping.arrangement import *
 from weft.tf1.strings.bucket import *
 from weft.tf1.strings.number import *
 from weft.tf1.strings.text import *
-from weft.tf1.summary.proto import *
-from weft.tf1.train.meta_graph_def import MetaGraphDef as MetaGraphDef
 from weft.tf1.variable.counting import *
 from weft.tf1.variable.initializer import *
 from weft.tf1.variable.partitioned import *
@@ -96,9 +79,7 @@ _exports.gather(
     "metrics", "nn", "python_io", "queue", "random", "strings", "summary", "train",
 )  # fmt: skip
 
-for _part in (
-    bitwise, initializers, linalg, losses, math, metrics, nn, random, strings, summary, train,
-):  # fmt: skip
+for _part in (bitwise, initializers, linalg, losses, math, metrics, nn, random, strings):
     _guard(vars(_part))
 _guard(globals())
 
@@ -124,29 +105,59 @@ def _declared(name: str) -> Any:
     )
 
 
-# Above this package: Keras runs on the trainer, and `tf.layers`, which `tf.contrib` uses, is made
-# of Keras's layers.
+# What a program may never use, or not before it has a graph; and packages above: Keras runs
+# on the trainer, and `tf.layers`, which `tf.contrib` uses, is made of Keras's layers.
 _exports.lazy(
     globals(),
     {
+        "weft.formats.example_spec": [
+            "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature",
+        ],
         "weft.tf1": [
-            "config", "contrib", "feature_column", "graph_util", "image", "keras", "layers",
-            "saved_model", "sparse", "test",
+            "config", "contrib", "data", "distribute", "distributions", "estimator",
+            "feature_column", "graph_util", "image", "keras", "layers", "lookup", "python_io",
+            "queue", "saved_model", "sparse", "summary", "test", "train",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
+        "weft.tf1.data.decode": [
+            "decode_csv", "decode_image", "decode_jpeg", "decode_png", "decode_raw",
+            "parse_example", "parse_single_example", "read_file",
+        ],
+        "weft.tf1.data.reader": [
+            "FixedLengthRecordReader", "IdentityReader", "ReaderBase", "TFRecordReader",
+            "TextLineReader", "WholeFileReader",
+        ],
+        "weft.tf1.data_flow.accumulator": [
+            "ConditionalAccumulator", "ConditionalAccumulatorBase",
+            "SparseConditionalAccumulator",
+        ],
+        "weft.tf1.data_flow.barrier": ["Barrier"],
+        "weft.tf1.data_flow.queue": [
+            "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue",
+        ],
+        "weft.tf1.data_flow.queue_base": ["QueueBase"],
+        "weft.tf1.data_flow.table": ["initialize_all_tables", "tables_initializer"],
         "weft.tf1.eager.forms": ["print"],
         "weft.tf1.eager.function": ["TensorSpec", "function"],
         "weft.tf1.eager.mode": [
             "enable_eager_execution", "enable_v2_behavior", "executing_eagerly",
         ],
         "weft.tf1.framework": ["nest"],
+        "weft.tf1.framework.graph_def": ["GraphDef"],
+        "weft.tf1.framework.importer": ["import_graph_def"],
+        "weft.tf1.framework.node_def": ["NodeDef"],
         "weft.tf1.image": ["random_crop"],
+        "weft.tf1.session.base": ["get_default_session"],
+        "weft.tf1.session.session": ["InteractiveSession", "Session"],
+        "weft.tf1.session.tracing": ["RunMetadata", "RunOptions"],
         "weft.tf1.sparse": [
             "sparse_add", "sparse_concat", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
-            "sparse_retain", "sparse_slice", "sparse_tensor_dense_matmul",
+            "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_tensor_dense_matmul",
             "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator",
             "sparse_transpose",
         ],
+        "weft.tf1.summary.proto": ["Event", "Summary"],
+        "weft.tf1.train.meta_graph_def": ["MetaGraphDef"],
     },
     _declared,
     lambda: _declaration.sources("tf1"),

@@ -290,6 +290,8 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     Args:
         shape: the static shape.
     """
+    if is_tensor(shape):
+        shape = static_value(shape)
     rank = None if shape is None else len(as_shape(shape).as_dims() or ())
     with name_scope(name, "Placeholder") as scope:
         return SparseTensor(

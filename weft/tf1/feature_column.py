@@ -34,6 +34,10 @@ class _Dense:
     spec: dict[str, Any]
 
 
+class EmbeddingColumn(_Dense):
+    """A column of rows of a table."""
+
+
 @dataclass(frozen=True)
 class _Categories:
     """A column of categories.
@@ -212,7 +216,7 @@ def embedding_column(
     categorical_column: _Categories, dimension: int, combiner: str = "mean",
     initializer: Any = None, ckpt_to_load_from: Any = None, tensor_name_in_ckpt: Any = None,
     max_norm: float | None = None, trainable: bool = True,
-) -> _Dense:  # fmt: skip
+) -> EmbeddingColumn:  # fmt: skip
     """Categories as rows of a table that is learned.
 
     Args:
@@ -245,7 +249,7 @@ def embedding_column(
         count = tf.maximum(count, 1.0)
         return total / (count if combiner == "mean" else tf.sqrt(count))
 
-    return _Dense(f"{categorical_column.name}_embedding", make, categorical_column.spec)
+    return EmbeddingColumn(f"{categorical_column.name}_embedding", make, categorical_column.spec)
 
 
 def _listed(columns: Any) -> list[Any]:

@@ -9,16 +9,18 @@ import numpy as np
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ops.sparse.segment import softmax_by_ids
 from weft.tf1.control.py_func import host_function
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import emit, fail
 from weft.tf1.framework.sparse_tensor import SparseTensor as SparseTensor
 
 __all__ = [
     "SparseTensor", "add", "concat", "from_dense", "matmul", "placeholder", "reduce_sum",
-    "reorder", "reshape", "retain", "sparse_add", "sparse_concat", "sparse_dense_matmul",
-    "sparse_reduce_sum", "sparse_reorder", "sparse_reshape", "sparse_retain",
-    "sparse_slice", "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
-    "sparse_to_indicator", "sparse_transpose", "to_dense", "transpose",
+    "reorder", "reshape", "retain", "softmax", "sparse_add", "sparse_concat",
+    "sparse_dense_matmul", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
+    "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense", "sparse_to_dense", "sparse_to_indicator", "sparse_transpose",
+    "to_dense", "transpose",
 ]  # fmt: skip
 
 placeholder = tf.sparse_placeholder
@@ -152,6 +154,12 @@ def _flat_index(indices: Any, dims: Any) -> Any:
     return tf.reduce_sum(indices * strides, 1)
 
 
+def _indices_of(flat: Any, dims: Any) -> Any:
+    """Indices of row-major numbers."""
+    strides = tf.cumprod(dims, exclusive=True, reverse=True)
+    return (flat[:, None] // strides[None]) % dims[None]
+
+
 def reorder(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
     """Values in row-major order."""
     with tf.name_scope(name, "SparseReorder"):
@@ -178,9 +186,7 @@ def reshape(sp_input: SparseTensor, shape: Any, name: str | None = None) -> Spar
         known = tf.reduce_prod(tf.where(wanted < 0, tf.ones_like(wanted), wanted))
         total = tf.reduce_prod(sp_input.dense_shape)
         dims = tf.where(wanted < 0, tf.zeros_like(wanted) + total // known, wanted)
-        strides = tf.cumprod(dims, exclusive=True, reverse=True)
-        indices = (flat[:, None] // strides[None]) % dims[None]
-        return SparseTensor(indices, sp_input.values, dims)
+        return SparseTensor(_indices_of(flat, dims), sp_input.values, dims)
 
 
 def reduce_sum(
@@ -203,13 +209,36 @@ def add(a: Any, b: Any, thresh: Any = 0) -> Any:
 
     Args:
         a, b: tensors, of which one is sparse at least.
-        thresh: values that are not above it are left out of a sparse sum.
+        thresh: values nearer to 0 are left out of a sparse sum.
     """
     if not isinstance(a, SparseTensor) or not isinstance(b, SparseTensor):
         first, second = (to_dense(x) if isinstance(x, SparseTensor) else x for x in (a, b))
         return first + second
-    del thresh
-    return from_dense(to_dense(a) + to_dense(b))
+    with tf.name_scope(None, "SparseAdd"):
+        at = tf.concat([a.indices, b.indices], 0)
+        flat, place = tf.unique(_flat_index(at, a.dense_shape))
+        order = tf.argsort(flat)
+        total = tf.math.unsorted_segment_sum(
+            tf.concat([a.values, b.values], 0), place, tf.size(flat)
+        )
+        indices = _indices_of(tf.gather(flat, order), a.dense_shape)
+        found = SparseTensor(indices, tf.gather(total, order), a.dense_shape)
+        return found if thresh == 0 else retain(found, tf.abs(found.values) >= thresh)
+
+
+def softmax(sp_input: SparseTensor, name: str | None = None) -> SparseTensor:
+    """Softmax over the values of each row; what is absent counts as minus infinity.
+
+    Args:
+        sp_input: a sparse tensor of two axes or more; rows lie along the last.
+        name: of the operations.
+    """
+    with tf.name_scope(name, "SparseSoftmax"):
+        leading, count = sp_input.dense_shape[:-1], tf.reduce_prod(sp_input.dense_shape[:-1])
+        rows = _flat_index(sp_input.indices[:, :-1], leading)
+        given = [sp_input.values, rows, tf.cast(count, tf.int32)]
+        found = emit("SparseSoftmax", given, softmax_by_ids, name="SparseSoftmax")
+        return SparseTensor(sp_input.indices, found, sp_input.dense_shape)
 
 
 def concat(axis: int, sp_inputs: Sequence[SparseTensor], name: str | None = None) -> SparseTensor:
@@ -256,3 +285,4 @@ def sparse_to_indicator(sp_input: SparseTensor, vocab_size: int, name: str | Non
 
 sparse_add, sparse_concat, sparse_reorder, sparse_reshape = add, concat, reorder, reshape
 sparse_retain, sparse_transpose, sparse_reduce_sum = retain, transpose, reduce_sum
+sparse_softmax = softmax

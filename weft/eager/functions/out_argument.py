@@ -17,6 +17,7 @@ from weft.ir.dtype import DType, as_dtype, uint8
 from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.ops.declaration import Out as Out
+from weft.ops.override import DOORS
 from weft.ops.refusal import REFUSABLE, entitled, is_guarded, refuse, refusing
 from weft.ops.warning import warn
 
@@ -70,8 +71,9 @@ def with_outlet(
                 return found
             return _into(inner, parameters, out, args, options, rule)
         except REFUSABLE as error:
-            refuse(error, name, inner, args, options)
+            return refuse(error, name, inner, args, options, called)
 
+    DOORS.add(cast("Any", called).__code__)
     called.__module__ = module  # found there by its name, for example when pickled
     return called
 

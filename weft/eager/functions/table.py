@@ -13,7 +13,7 @@ from enum import Flag, auto
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-from weft.eager.functions import compilation, dtype_alias, grad_scaler, setting
+from weft.eager.functions import compilation, dtype_alias, grad_scaler, override, setting
 from weft.eager.functions.creation import arange, constructor, shared_memory, typed_tensor, window
 from weft.eager.functions.elementwise import activation as activation  # marks functions of faces
 from weft.eager.functions.elementwise import (
@@ -219,7 +219,7 @@ TABLE: Final = (
 )
 
 METHODS: Final = (
-    complex_number, constructor, scatter, inplace, integer, operator, product, python_map,
+    complex_number, constructor, scatter, inplace, integer, operator, override, product, python_map,
     random_inplace, reshape, slice_scatter, sparse_tensor, stride, subscript,
 )  # fmt: skip
 """Modules with a class `Methods`: methods without a function or with other arguments."""

@@ -184,7 +184,7 @@ class Attributes(Handle):
         try:
             return shape if dim is None else shape[normal_axis(dim, len(shape))]
         except REFUSABLE as error:
-            refuse(error, "size", self.size, (dim,), {})
+            return refuse(error, "size", self.size, (dim,), {})
 
     def dim(self) -> builtins.int:
         """Number of dimensions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,19 +43,34 @@ def write_embedding(
             )
     target = folder / place
     target.mkdir(parents=True, exist_ok=True)
-    lines = [f'tensor_name: "{_quoted(name)}"', f'tensor_path: "{place}/tensors.tsv"']
+    paths = {"tensor_name": name, "tensor_path": f"{place}/tensors.tsv"}
     if metadata is not None:
         rows = ([list(header)] if header else []) + [_columns(row, header) for row in metadata]
         _write_table(target / "metadata.tsv", rows)
-        lines.append(f'metadata_path: "{place}/metadata.tsv"')
+        paths["metadata_path"] = f"{place}/metadata.tsv"
+    sprite, sides = "", ()
     if images is not None:
         (target / "sprite.png").write_bytes(_sprite(images))
-        lines += ["sprite {", f'image_path: "{place}/sprite.png"']
-        lines += [f"single_image_dim: {side}" for side in (images.shape[2], images.shape[1])]
-        lines.append("}")
+        sprite, sides = f"{place}/sprite.png", (images.shape[2], images.shape[1])
     _write_table(target / "tensors.tsv", vectors.tolist())
     with open(folder / CONFIG, "a") as file:
-        file.write("embeddings {\n" + "".join([f"{line}\n" for line in lines]) + "}\n")
+        file.write(embedding_text(paths, sprite, sides))
+
+
+def embedding_text(paths: Mapping[str, str], sprite: str, sides: Sequence[int]) -> str:
+    """One entry of the projector's file.
+
+    Args:
+        paths: `tensor_name` and files, by TensorBoard's names.
+        sprite: the file of an image of small images; none if empty.
+        sides: width and height of a small one.
+    """
+    lines = [f'{key}: "{_quoted(value)}"' for key, value in paths.items()]
+    if sprite:
+        lines += ["sprite {", f'image_path: "{_quoted(sprite)}"']
+        lines += [f"single_image_dim: {side}" for side in sides]
+        lines.append("}")
+    return "embeddings {\n" + "".join([f"{line}\n" for line in lines]) + "}\n"
 
 
 def _quoted(text: str) -> str:

@@ -15,12 +15,17 @@ from weft.serialization import save as save_file
 
 __all__ = [
     "Attribute", "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Final",
-    "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze",
-    "ignore", "interface", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
-    "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused",
+    "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+    "export", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "load",
+    "optimize_for_inference", "save", "script", "script_if_tracing", "script_method", "trace",
+    "trace_module", "unused",
 ]  # fmt: skip
 
 T = TypeVar("T")
+
+
+class TracerWarning(Warning):
+    """What tracing warns of; programs filter it, and nothing is traced."""
 
 
 class ScriptModule:

@@ -6,25 +6,25 @@ imported; their Python functions run as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from weft.eager.tensor.autograd.custom_function import Function
 from weft.eager.tensor.tensor import Tensor
-from weft.mirror.supplied.same import given, no, nothing, same
+from weft.mirror.supplied.same import given, nothing, same
+from weft.ops.override import Disabled, overridden, overriding
 
 __all__ = [
-    "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Library", "custom_op",
-    "define", "get_ctx", "handle_torch_function", "has_torch_function",
+    "DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet",
+    "Library", "custom_op", "define", "get_ctx", "handle_torch_function", "has_torch_function",
     "has_torch_function_unary", "has_torch_function_variadic", "impl", "impl_abstract",
     "is_tensor_like", "load_library", "register_autocast", "register_autograd", "register_fake",
     "register_kernel", "register_vmap", "triton_op", "wrap_triton",
 ]  # fmt: skip
 
-DisableTorchFunctionSubclass = nullcontext
+DisableTorchFunctionSubclass = DisableTorchFunction = Disabled
 _LIBRARIES: Final = "_C", "image"
 _made: dict[str, CustomOp] = {}
 
@@ -41,7 +41,6 @@ class _Keys:
 
 
 DispatchKey = _Keys()
-has_torch_function = has_torch_function_unary = has_torch_function_variadic = no
 define = register_autocast = nothing
 
 
@@ -173,12 +172,30 @@ def load_library(path: Any) -> None:
     raise OSError(f"{path}: its operators are compiled for PyTorch, which is not loaded")
 
 
-def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """The function itself: no class overrides it."""
-    del relevant_args
-    return public_api(*args, **kwargs)
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether the class of an argument overrides functions."""
+    return bool(overriding(relevant_args, {}))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of several arguments."""
+    return has_torch_function(args)
+
+
+has_torch_function_unary = has_torch_function_variadic
+
+
+def handle_torch_function(
+    public_api: Any, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the classes of these arguments make of a function.
+
+    Raises:
+        TypeError: none implements it.
+    """
+    return overridden(public_api, overriding(relevant_args, {}), args, kwargs)
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether it is a tensor."""
-    return isinstance(inp, Tensor)
+    """Whether it is a tensor, or its class overrides functions."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")

@@ -14,6 +14,7 @@ from weft.eager.tensor.dtype.promotion import set_default_dtype
 from weft.ir.dtype import as_dtype
 from weft.mirror.supplied.absent import Absent
 from weft.mirror.supplied.same import nothing, same
+from weft.ops.refusal import refusing
 
 __all__ = [
     "check", "compile", "custom_fwd", "finfo", "get_num_interop_threads", "sample_dirichlet",
@@ -40,6 +41,7 @@ def sample_dirichlet(input: Any) -> Any:
     return Dirichlet(input).sample()
 
 
+@refusing
 def check(condition: Any, message: Any = "") -> None:
     """An assertion that PyTorch can trace.
 
@@ -48,6 +50,9 @@ def check(condition: Any, message: Any = "") -> None:
     """
     if not condition:
         raise AssertionError(message() if callable(message) else message)
+
+
+check.__name__ = "_assert"
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from weft.documentation import arguments_of
 from weft.eager.functions.random.generator import next_counter
 from weft.eager.tensor.argument import dims_of
-from weft.eager.tensor.dispatch import recorded, wrap
+from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
 from weft.eager.tensor.view.inplace import write
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
@@ -46,6 +46,7 @@ def _drop(
     if not 0.0 <= p <= 1.0:
         raise ArgumentError.here(f"{name}: expected a probability p from 0 to 1, got {p}")
     if not training or p == 0.0:
+        lazy_of(x)  # refuses what is none
         return x
     lazy = function.record((x, next_counter()), {"p": float(p), "shared": shared})[0]
     return write(x, lazy, name) if inplace else wrap(lazy, x)

@@ -64,7 +64,7 @@ class Module(Stateful, GuardedMaking):
                 return self.forward(*args, **kwargs)
             return self._call_hooked(hooks, args, kwargs)
         except REFUSABLE as error:
-            refuse(error, type(self).__name__, self.forward, args, kwargs)
+            return refuse(error, type(self).__name__, self.forward, args, kwargs)
 
     def share_memory(self) -> Self:
         """Move parameters and buffers to memory that processes share: `Tensor.share_memory_`."""

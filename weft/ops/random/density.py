@@ -90,3 +90,20 @@ def entropy_of_several(covariances: Value) -> Any:
     """The entropy of the multivariate normal distribution."""
     size = concrete(covariances)[-1]
     return (inversion.slogdet(covariances)[1] + size * (1 + _LOG_TURN)) * 0.5
+
+
+def normal_cross_entropy(away: Value, scale: Value, other: Value) -> Value:
+    """Minus the mean of the log density of a normal distribution under another one.
+
+    Args:
+        away: between the means.
+        scale: the deviation of the one that values come from.
+        other: that of the one whose density is meant.
+    """
+    return catalogue.square(scale / other) * 0.5 - normal(away, other)
+
+
+def uniform(x: Value, low: Value, high: Value) -> Value:
+    """The uniform distribution from `low` to `high`, which does not count."""
+    inside = catalogue.logical_and(catalogue.greater_equal(x, low), catalogue.less(x, high))
+    return catalogue.select(inside, -catalogue.log(high - low), constant_of(-math.inf, x.dtype))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from weft import ops
-from weft.errors import DTypeError, NotDifferentiableError
+from weft.errors import DTypeError, NotDifferentiableError, UnknownKeyError
 from weft.ir.node import Value
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.tf1 import creation
@@ -19,7 +19,11 @@ from weft.tf1.shaping import arrangement
 from weft.tf1.variable.variable import Variable
 from weft.transform import gradient
 
-__all__ = ["AggregationMethod", "UnconnectedGradients", "gradients", "hessians"]
+__all__ = [
+    "AggregationMethod", "RegisterGradient", "UnconnectedGradients", "gradients", "hessians",
+]  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _TYPES = {
     "add": "AddV2", "subtract": "Sub", "multiply": "Mul", "divide": "RealDiv", "negative": "Neg",
@@ -172,3 +176,27 @@ def hessians(ys: Any, xs: Any, name: str = "hessians", **options: Any) -> list[T
             dims = x.shape.as_list()
             found.append(arrangement.reshape(arrangement.stack(rows), dims + dims))
     return found
+
+
+class RegisterGradient:
+    """A decorator: the gradient of a type of operations, for `Graph.gradient_override_map`.
+
+    Args:
+        op_type: a name of one's own; those of operations have their gradients.
+
+    Raises:
+        UnknownKeyError: the name has a gradient already, as in TensorFlow.
+    """
+
+    _known: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, op_type: str) -> None:
+        self._type = op_type
+
+    def __call__(self, f: F) -> F:
+        """The function itself."""
+        if self._type in self._known:
+            text = f"Registering two gradient with name '{self._type}'!"
+            raise fail(UnknownKeyError, f"RegisterGradient: {text}")
+        self._known[self._type] = f
+        return f

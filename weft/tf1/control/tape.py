@@ -41,13 +41,16 @@ class GradientTape:
         self._persistent, self._every = persistent, watch_accessed_variables
         self._seen: dict[Any, list[Any]] = {}
         self._watched: set[Any] = set()
-        self._spent = False
+        self._spent = self._beside = False
         self._tapes: list[GradientTape] = []
 
     def __enter__(self) -> GradientTape:
         if computes_at_once():
             self._tapes = get_default_graph().at_once.tapes
             self._tapes.append(self)
+            if len(self._tapes) > 1:  # what they see is needed until each has been asked
+                for tape in self._tapes:
+                    tape._beside = True
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -122,7 +125,7 @@ class GradientTape:
             text = "expected persistent=True to ask for gradients more than once"
             raise fail(StateError, f"GradientTape.gradient: {text}")
         self._spent = True
-        kept = self._persistent or bool(self._tapes)
+        kept = self._persistent or self._beside or bool(self._tapes)
         places = [self._places(s) for s in flatten(sources)]
         zero = unconnected_gradients == UnconnectedGradients.ZERO
         found = get_default_graph().at_once.differentiate(

@@ -21,7 +21,9 @@ from weft.formats.example_spec import (
     Ragged,
     RawFeature,
     VarLenFeature,
+    sizes,
 )
+from weft.ops.refusal import guard
 from weft.pipeline.file.table import Column, converted
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.dtypes import as_dtype, string
@@ -198,7 +200,7 @@ def _parsed(
             outputs += [(key, *part) for part in _sparse(kinds[key], batch)]
             continue
         steps = (None,) if isinstance(feature, FixedLenSequenceFeature) else ()
-        shape = (*((None,) if batch else ()), *steps, *feature.shape)
+        shape = (*((None,) if batch else ()), *steps, *sizes(feature.shape))
         outputs.append((key, lambda row: row, kinds[key], shape))
 
     def parse(records: Any) -> Any:
@@ -249,3 +251,6 @@ def _dtype(feature: Any) -> Any:
 
 def _stored(kind: Any) -> Any:
     return "bytes" if kind is string else kind.ir.name
+
+
+guard(globals())

@@ -1,5 +1,7 @@
-"""`tf.distribute`: its cluster resolvers."""
+"""`tf.distribute`: strategies of one device, cluster resolvers."""
 
+from weft import exports as _exports
 from weft.tf1.distribute import cluster_resolver as cluster_resolver
+from weft.tf1.distribute.strategy import *
 
-__all__ = ["cluster_resolver"]
+_exports.gather(globals(), "cluster_resolver")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -64,19 +64,20 @@ def create_file_writer(
     return Writer(logdir)
 
 
-def _write(method: str, name: str, data: Any, step: Any, **options: Any) -> bool:
+def _write(method: str, name: str, data: Callable[[], Any], step: Any, **options: Any) -> bool:
+    """Write what a function gives, if there is a writer."""
     if not _writers.stack:
         return False
     if step is None:
         raise fail(ArgumentError, f"summary: expected a step for {name!r}, got None")
-    getattr(_writers.stack[-1].inner, method)(name, data, int(step), **options)
+    getattr(_writers.stack[-1].inner, method)(name, data(), int(step), **options)
     return True
 
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
     """Write a number."""
     del description
-    return _write("add_scalar", name, float(data), step)
+    return _write("add_scalar", name, lambda: float(data), step)
 
 
 def histogram(
@@ -85,7 +86,7 @@ def histogram(
 ) -> bool:  # fmt: skip
     """Write the distribution of values."""
     del buckets, description
-    return _write("add_histogram", name, np.asarray(data), step)
+    return _write("add_histogram", name, lambda: np.asarray(data), step)
 
 
 def image(
@@ -93,11 +94,17 @@ def image(
 ) -> bool:
     """Write images, [batch, height, width, channels]."""
     del description
-    return _write("add_images", name, np.asarray(data)[:max_outputs], step, dataformats="NHWC")
+    return _write(
+        "add_images", name, lambda: np.asarray(data)[:max_outputs], step, dataformats="NHWC"
+    )
 
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> bool:
     """Write a text."""
     del description
-    told = np.asarray(data)[()]
-    return _write("add_text", name, told.decode() if isinstance(told, bytes) else str(told), step)
+
+    def told() -> str:
+        found = np.asarray(data)[()]
+        return found.decode() if isinstance(found, bytes) else str(found)
+
+    return _write("add_text", name, told, step)

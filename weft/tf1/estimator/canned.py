@@ -14,7 +14,13 @@ from weft.tf1.feature_column import input_layer, linear_model
 __all__ = ["DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor"]
 
 
-def _optimizer(given: Any, rate: float) -> Any:
+def get_optimizer_instance(given: Any, rate: float) -> Any:
+    """An optimizer: of a name and a learning rate, of a function that makes it, or itself.
+
+    Args:
+        given: the name, the function or the optimizer.
+        rate: the learning rate of one by its name.
+    """
     if not isinstance(given, str):
         return given() if callable(given) else given
     kinds = {"Adagrad": tf.train.AdagradOptimizer, "Adam": tf.train.AdamOptimizer,
@@ -85,7 +91,7 @@ def _canned(
 
         def minimize(loss: Any) -> Any:
             step = tf.train.get_global_step()
-            return _optimizer(optimizer, rate).minimize(loss, global_step=step)
+            return get_optimizer_instance(optimizer, rate).minimize(loss, global_step=step)
 
         if classes is None:
             return _numbers(found, labels, mode, minimize)

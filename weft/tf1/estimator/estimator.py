@@ -71,6 +71,11 @@ class Estimator:
         """What the model function gets."""
         return {} if self._params is None else self._params
 
+    def _params_in(self, mode: str) -> Any:
+        """What functions get in a mode."""
+        del mode
+        return self.params
+
     model_fn = Reads[Callable[..., Any]](
         "_model", "The model function, of features, labels, mode and config."
     )
@@ -89,7 +94,7 @@ class Estimator:
 
     def _model(self, features: Any, labels: Any, mode: str, config: Any = None) -> EstimatorSpec:
         known = inspect.signature(self._function).parameters
-        given = {"labels": labels, "mode": mode, "params": self.params,
+        given = {"labels": labels, "mode": mode, "params": self._params_in(mode),
                  "config": config or self._config}  # fmt: skip
         chosen = {name: value for name, value in given.items() if name in known}
         if "labels" not in known and labels is not None:
@@ -103,7 +108,7 @@ class Estimator:
     def _inputs(self, input_fn: Callable[..., Any], mode: str) -> tuple[Any, Any]:
         """Features and labels."""
         known = inspect.signature(input_fn).parameters
-        given = {"mode": mode, "params": self.params, "config": self._config}
+        given = {"mode": mode, "params": self._params_in(mode), "config": self._config}
         found = input_fn(**{name: v for name, v in given.items() if name in known})
         if isinstance(found, tf.data.Dataset):
             iterator = found.make_initializable_iterator()

@@ -463,6 +463,13 @@ def name_scope(
         yield scope
 
 
+def op_scope(
+    values: Iterable[Any], name: str | None, default_name: str | None = None
+) -> contextlib.AbstractContextManager[str]:
+    """`name_scope` with its arguments in an older order."""
+    return name_scope(name, default_name, values)
+
+
 def within(graph: Graph, values: Iterable[Any] = ()) -> contextlib.AbstractContextManager[Any]:
     """`graph.as_default()`; where operations are computed at once, only for symbolic values."""
     if computes_at_once(graph) and not any(map(is_symbolic, values)):
@@ -493,5 +500,5 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 __all__ = [
-    "Graph", "get_default_graph", "name_scope", "reset_default_graph",
+    "Graph", "get_default_graph", "name_scope", "op_scope", "reset_default_graph",
 ]  # fmt: skip

@@ -39,6 +39,8 @@ class Overloads:
         return OPERATORS["sub"](other, self)
 
     def __mul__(self, other: Any) -> Any:
+        if hasattr(other, "dense_shape"):
+            return NotImplemented  # a sparse tensor multiplies by itself
         return OPERATORS["mul"](self, other)
 
     def __rmul__(self, other: Any) -> Any:

@@ -11,7 +11,7 @@ from weft.documentation import Reads
 from weft.errors import FeedError
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.tensor import Tensor
+from weft.tf1.framework.tensor import OPERATORS, Tensor
 
 __all__ = ["SparseTensor", "SparseTensorValue"]
 
@@ -36,6 +36,7 @@ class SparseTensor:
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         self._indices = convert_to_tensor(indices, name="indices", dtype=dtypes.int64)
         self._values = convert_to_tensor(values, name="values")
+        self._values.set_shape([None])
         self._dense_shape = convert_to_tensor(dense_shape, name="dense_shape", dtype=dtypes.int64)
 
     indices = Reads[Tensor]("_indices", "The indices.")
@@ -48,6 +49,21 @@ class SparseTensor:
     def parts(self) -> tuple[Tensor, Tensor, Tensor]:
         """Indices, values and shape."""
         return self._indices, self._values, self._dense_shape
+
+    def __mul__(self, other: Any) -> SparseTensor:
+        """Values times those of a dense tensor, which is broadcast, at their indices."""
+        return self._with("mul", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> SparseTensor:
+        """Values divided by those of a dense tensor, which is broadcast, at their indices."""
+        return self._with("truediv", other)
+
+    def _with(self, operator: str, other: Any) -> SparseTensor:
+        dense = convert_to_tensor(other, dtype=self.dtype.base_dtype)
+        found = OPERATORS[operator](self._values, OPERATORS["broadcast_at"](dense, self._indices))
+        return SparseTensor(self._indices, found, self._dense_shape)
 
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices}, values={self.values})"

@@ -9,12 +9,13 @@ import numpy as np
 
 from weft.errors import ShapeError
 from weft.tf1.control.py_func import host_function
+from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import fail, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
-from weft.tf1.indexing.slicing import gather
+from weft.tf1.indexing.slicing import gather, gather_nd
 from weft.tf1.shaping.arrangement import concat, reshape, shape
 
 __all__ = [
@@ -33,6 +34,26 @@ def positions(condition: Any, name: str | None = None) -> Tensor:
         name, alike=False,
     )  # fmt: skip
     return found.outputs[0]
+
+
+def _broadcast_at(dense: Tensor, indices: Tensor) -> Tensor:
+    """The elements of a tensor, broadcast over the axes of indices, at these.
+
+    Args:
+        dense: of a known rank, at most that of the indices.
+        indices: [number, rank].
+    """
+    rank = dense.shape.ndims
+    if rank is None:
+        raise fail(ShapeError, "a SparseTensor's operator: expected a tensor of known rank")
+    if not rank:
+        return dense
+    at = indices[:, -rank:]
+    wide = cast(shape(dense) > 1, at.dtype)
+    return gather_nd(dense, at * wide)
+
+
+OPERATORS["broadcast_at"] = _broadcast_at
 
 
 def boolean_mask(

@@ -23,6 +23,7 @@ from weft.tf1.framework.convert import (
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import OPERATORS, Tensor
+from weft.tf1.shaping.arrangement import shape as shape_of
 
 __all__ = ["gather", "gather_nd", "newaxis", "scatter_nd", "slice", "strided_slice", "where"]
 
@@ -132,10 +133,17 @@ def _getitem(x: Any, key: Any) -> Tensor:
     items = key if isinstance(key, tuple) else (key,)
     with name_scope("strided_slice", None, [x, *[i for i in items if is_tensor(i)]]) as scope:
         tensor = convert_to_tensor(x)
+        if tensor.shape.ndims is None and isinstance(key, int | np.integer):
+            return gather(tensor, _row(tensor, key), name=scope)
         found = tuple([_subscript(item) for item in items])
         for label, position in (("stack", 0), ("stack_1", 1), ("stack_2", 2)):
             emit_constant(np.array([_written(i, position) for i in found], np.int32), label)
         return emit("StridedSlice", [tensor], _subscripted(found), name=scope)
+
+
+def _row(x: Tensor, key: Any) -> Any:
+    """A number of a row, which counts from the end if it is negative."""
+    return key if key >= 0 else shape_of(x)[0] + int(key)
 
 
 def _written(item: Any, position: int) -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from weft.errors import DataError
+from weft.tf1.framework.graph import fail
 from weft.tf1.keras.storage.serialization import (
     custom_object_scope,
     get_custom_objects,
@@ -15,7 +18,8 @@ from weft.tf1.keras.storage.serialization import (
 )  # fmt: skip
 
 __all__ = [
-    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "normalize",
+    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "get_file",
+    "normalize",
     "plot_model", "register_keras_serializable", "serialize_keras_object", "to_categorical",
 ]  # fmt: skip
 
@@ -39,6 +43,33 @@ def register_keras_serializable(
         return thing
 
     return register
+
+
+def get_file(
+    fname: str, origin: str = "", untar: bool = False, md5_hash: str | None = None,
+    file_hash: str | None = None, cache_subdir: str = "datasets", hash_algorithm: str = "auto",
+    extract: bool = False, archive_format: str = "auto", cache_dir: str | None = None,
+) -> str:  # fmt: skip
+    """The path of a file in Keras's folder; nothing is downloaded.
+
+    Args:
+        fname: the file, or with `untar` the folder that an archive holds.
+        origin: where the file can be had, for the error.
+        untar, extract: of an archive, which has to be unpacked already.
+        md5_hash, file_hash, hash_algorithm, archive_format: accepted.
+        cache_subdir: the folder below `cache_dir`.
+        cache_dir: `KERAS_HOME`, or `~/.keras`, by default.
+
+    Raises:
+        DataError: there is no such file; the message says where it belongs.
+    """
+    del untar, md5_hash, file_hash, hash_algorithm, extract, archive_format
+    home = cache_dir or os.environ.get("KERAS_HOME") or os.path.join("~", ".keras")
+    path = os.path.join(os.path.expanduser(home), cache_subdir, fname)
+    if not os.path.exists(path):
+        text = f"nothing is downloaded: get {origin or fname}, and put it at {path}"
+        raise fail(DataError, f"get_file: {text}")
+    return path
 
 
 def plot_model(model: Any, to_file: str = "model.png", **options: Any) -> None:

@@ -9,8 +9,10 @@
 """
 
 from weft import exports as _exports
+from weft.ops.refusal import guard as _guard
 from weft.tf1.summary.operation import *
 from weft.tf1.summary.proto import *
 from weft.tf1.summary.writer import *
 
 _exports.gather(globals())
+_guard(globals())

@@ -1,6 +1,7 @@
 """`tf.train`: optimizers, learning rates, the global step."""
 
 from weft import exports as _exports
+from weft.ops.refusal import guard as _guard
 from weft.tf1.framework.importer import write_graph as write_graph
 from weft.tf1.summary.proto import summary_iterator as summary_iterator
 from weft.tf1.train import queue_runner as queue_runner
@@ -40,3 +41,4 @@ _exports.gather(globals(), "queue_runner")
 _exports.lazy(
     globals(), {"weft.tf1.keras.storage.object_checkpoint": ["Checkpoint", "CheckpointManager"]}
 )
+_guard(globals())

@@ -105,7 +105,7 @@ def of_two(name: str, floats: bool = False, operator: bool = False) -> Binary:
                 return otherwise(op, x, other, floats) if b is None else handle_of(other.kind, b)
             return otherwise(op, x, other, floats)
         except REFUSABLE as error:
-            refuse(error, name, function, (x, other), {})
+            return refuse(error, name, function, (x, other), {})
 
     return guarded(function)
 
@@ -126,7 +126,7 @@ def of_one(name: str, floats: bool = False) -> Unary:
                     return recorder.made(x.kind, now, plan, (lazy,), frame(1))
             return unary(op, x, floats)
         except REFUSABLE as error:
-            refuse(error, name, function, (x,), {})
+            return refuse(error, name, function, (x,), {})
 
     return guarded(function)
 

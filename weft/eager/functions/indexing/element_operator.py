@@ -39,6 +39,7 @@ from weft.eager.record.pending.global_mark import inferring
 from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.tensor import Tensor
 from weft.ir.node import TensorType
+from weft.ops.override import DOORS
 from weft.ops.refusal import REFUSABLE, refuse
 from weft.runtime.flight import aloft, land_for
 
@@ -131,8 +132,9 @@ def _of_two(
                 return recorded(other, self) if swapped else recorded(self, other)
             return found
         except REFUSABLE as error:
-            refuse(error, recorded.__name__, recorded, (self, other), {})
+            return refuse(error, recorded.__name__, recorded, (self, other), {})
 
+    DOORS.add(method.__code__)
     return method
 
 

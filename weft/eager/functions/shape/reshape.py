@@ -247,18 +247,6 @@ class Methods(Handle):
             raise GradientError.here("detach_: a view cannot be detached in place; use detach()")
         return self.detach_in_place(detach(self))
 
-    def as_subclass(self, cls: type[Any]) -> Any:
-        """The same memory as a tensor of another class, whose `__init__` is not called.
-
-        Raises:
-            DTypeError: it is no tensor class.
-        """
-        if not issubclass(cls, Handle):
-            raise DTypeError.here(f"as_subclass: expected a class of tensors, got {cls.__name__}")
-        found: Any = self.view_as(self)
-        found.__class__ = cls
-        return found
-
     def view_as(self, other: Any) -> Tensor:
         """`view` with the shape of another tensor."""
         return view(self, dims_of(other))

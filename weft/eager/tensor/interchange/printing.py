@@ -226,7 +226,8 @@ class Printing(Handle):
 
     def __repr__(self) -> str:
         lazy = self.lazy
-        prefix = "tensor("
+        kind = type(self)
+        prefix = f"{kind.__name__ if getattr(kind, 'overrides_functions', False) else 'tensor'}("
         try:
             array = self.array
         except TracerError:  # it has no value yet

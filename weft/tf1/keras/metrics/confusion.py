@@ -18,7 +18,7 @@ from weft.tf1.keras.losses import weighted
 from weft.tf1.keras.metrics.metric import Metric
 
 __all__ = [
-    "AUC", "FalseNegatives", "FalsePositives", "Precision", "Recall", "TrueNegatives",
+    "AUC", "FalseNegatives", "FalsePositives", "MeanIoU", "Precision", "Recall", "TrueNegatives",
     "TruePositives",
 ]  # fmt: skip
 
@@ -153,6 +153,37 @@ class AUC(_Counts):
         return {**super().get_config(), "num_thresholds": self.num_thresholds}
 
 
+class MeanIoU(Metric):
+    """The mean over the classes that occur of intersection over union.
+
+    Args:
+        num_classes: the number of classes; targets and predictions are integers below it, and
+            fractions are cut off.
+        name: the metric's name.
+        dtype: the type of the counts, float32 by default.
+    """
+
+    def __init__(self, num_classes: int, name: str | None = None, dtype: Any = None) -> None:
+        super().__init__(name or "mean_io_u", dtype)
+        self.num_classes = num_classes
+        self._total = self.add_weight("total_confusion_matrix", (num_classes, num_classes))
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Accumulate a batch."""
+        y, p = (tf.reshape(tf.cast(x, tf.int64), [-1]) for x in (y_true, y_pred))
+        scale = None if sample_weight is None else tf.reshape(sample_weight, [-1])
+        added = tf.math.confusion_matrix(y, p, self.num_classes, dtype=self.dtype, weights=scale)
+        return self._total.assign_add(added)
+
+    def result(self) -> Any:
+        """The mean."""
+        return emit("DivNoNan", [self._total.read_value()], decision.mean_iou, name="value")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return {**super().get_config(), "num_classes": self.num_classes}
+
+
 CLASSES: Final = (
-    AUC, FalseNegatives, FalsePositives, Precision, Recall, TrueNegatives, TruePositives,
+    AUC, FalseNegatives, FalsePositives, MeanIoU, Precision, Recall, TrueNegatives, TruePositives,
 )  # fmt: skip
