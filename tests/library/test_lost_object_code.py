@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,15 @@ def test_values_without_a_compiler(script, said, folder):
     )  # fmt: skip
     assert done.stdout.strip() == said, done.stderr
     assert not done.stderr
+
+
+def test_a_variant_whose_kernels_are_not_there_leaves_the_others(monkeypatch: Any) -> None:
+    made = {
+        name: SimpleNamespace(templates=[SimpleNamespace(code=SimpleNamespace(kernel=name))])
+        for name in ("linked", "never needed")
+    }
+    stored = SimpleNamespace(load=lambda _: b'["never needed", "linked"]')
+    monkeypatch.setattr(entry.compiler, "cache", lambda: stored)
+    monkeypatch.setattr(entry.compiler, "knows", lambda kernel, _: kernel == "linked")
+    monkeypatch.setattr(entry, "from_data", lambda data, _: made[data])
+    assert entry._kept("", current()) == [made["linked"]]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Final, cast
 
+from weft.ir.dtype import DType
 from weft.ir.node import Node, TensorType, Value
 
 
@@ -36,6 +37,9 @@ class Function:
         return {}
 
 
+_PLAIN: Final = frozenset({int, float, bool, str, DType, type(None)})
+
+
 def functions(node: Node) -> list[Function]:
     """The functions among a node's attributes, in order."""
     return _among(node.attrs.values())
@@ -44,10 +48,13 @@ def functions(node: Node) -> list[Function]:
 def _among(values: Iterable[Any]) -> list[Function]:
     found: list[Function] = []
     for value in values:
-        if isinstance(value, Function):
+        kind = type(value)
+        if kind is tuple:
+            items = cast("tuple[Any, ...]", value)
+            if not _PLAIN.issuperset(map(type, items)):
+                found += _among(items)
+        elif kind not in _PLAIN and isinstance(value, Function):
             found.append(value)
-        elif isinstance(value, tuple):
-            found += _among(cast("tuple[Any, ...]", value))
     return found
 
 

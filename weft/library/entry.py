@@ -322,8 +322,11 @@ def _kept(key: str, target: Target) -> list[Variant]:
         return code_of(Kernel(name, "", key), target)
 
     found = [from_data(variant, code) for variant in json.loads(data)]
-    kernels = [template.code.kernel for variant in found for template in variant.templates]
-    return found if all([compiler.knows(kernel, target) for kernel in kernels]) else []
+    return [  # a later variant may hold for an earlier one's sizes before that is compiled
+        variant
+        for variant in found
+        if all([compiler.knows(each.code.kernel, target) for each in variant.templates])
+    ]
 
 
 _entries: Final[dict[tuple[Target, Hashable], Entry]] = {}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -139,6 +140,38 @@ def _elementwise_pairs(group: Group) -> list[tuple[int, int]]:
                 if y in written and y.shape == x.shape and y.dtype is x.dtype
             ]
     return found
+
+
+def joined(
+    pieces: Sequence[tuple[Routine, Sequence[int], Sequence[int]]], inputs: int, results: int
+) -> Routine:
+    """One routine of several, none of which calls Python or reads results of another.
+
+    Args:
+        pieces: each with the numbers of its inputs and its results among all of them.
+    """
+    shared = dict.fromkeys([each for each, _, _ in pieces])
+    first = inputs + results
+    ends = accumulate([len(each.constants) for each in shared], initial=first)
+    begins = dict(zip(shared, ends, strict=False))
+    constants = [x for each in shared for x in each.constants]
+    temporaries: list[int] = []
+    parts: list[Part | HostPart] = []
+    found = list(range(inputs, first))
+    for each, xs, ys in pieces:
+        own = first + len(constants) + len(temporaries)
+        place = [
+            *xs, *[inputs + y for y in ys],
+            *range(begins[each], begins[each] + len(each.constants)),
+            *range(own, own + len(each.temporaries)), -1,
+        ]  # fmt: skip
+        temporaries += each.temporaries
+        for part in each.parts:
+            assert isinstance(part, Part)
+            parts.append(replace(part, buffers=tuple([place[n] for n in part.buffers])))
+        for y, n in zip(ys, each.results, strict=True):
+            found[y] = place[n]
+    return Routine(inputs, tuple(found), tuple(constants), tuple(temporaries), tuple(parts))
 
 
 def routine(

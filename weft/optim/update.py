@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from weft.eager.record.call.pieces import PIECES, Piece
 from weft.eager.tensor.dispatch import Recorded
 from weft.ir.dtype import DType, float32
 from weft.ir.node import Value
@@ -44,6 +45,26 @@ def _update(*values: Any, buckets: Sequence[Bucket]) -> list[Value]:
         for i in range(bucket.slots):
             results += [row.slots[i] for row in rows]
     return results
+
+
+def _pieces(buckets: Sequence[Bucket]) -> list[Piece]:
+    """The updates of single parameters."""
+    found: list[Piece] = []
+    first = results = 0
+    for bucket in buckets:
+        hyper = range(first, first + len(bucket.numbers))
+        count, first = bucket.parameters, hyper.stop
+        one = {"buckets": (bucket._replace(parameters=1),)}
+        for i in range(count):
+            xs = range(first + i, first + count * (2 + bucket.slots), count)
+            ys = range(results + i, results + count * (1 + bucket.slots), count)
+            found.append(Piece((*hyper, *xs), ys, one))
+        first += count * (2 + bucket.slots)
+        results += count * (1 + bucket.slots)
+    return found
+
+
+PIECES[_update] = _pieces
 
 
 def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:

@@ -23,6 +23,8 @@ def prune(step: Step) -> Step:
 def _needed(graph: Graph, keep: Sequence[Node]) -> Graph:
     """What the outputs and the nodes to keep need, in the original order."""
     wanted = set(toposort(graph, [*keep, *(v.node for v in graph.outputs)]))
+    if len(wanted) == len(graph.nodes):
+        return graph
     return Graph([node for node in graph.nodes if node in wanted], graph.outputs)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import weft as wf
 from weft import config
+from weft.eager.record.run import stitched_tier
 from weft.errors import OutOfRangeError
 
 WAYS: list[Callable[[Any], Any]] = [
@@ -53,3 +55,22 @@ def test_what_differs_takes_the_usual_way(taken: list[bool]) -> None:
     y = x * 2  # another value is wanted, too
     assert (y + 1).tanh().sum().item() == pytest.approx(50, abs=1)
     assert y.tolist() == (np.arange(50) * 2).tolist()
+
+
+def test_calls_in_one_size_take_it_until_their_program_is_begun(
+    taken: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stitched_tier, "LARGE", sys.maxsize)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 20)
+    ways: list[Callable[[Any], Any]] = [  # none is met in other sizes
+        lambda x: ((x - 3).exp() * x).sum(), lambda x: x.sin() - x.cos() * 3,
+    ]  # fmt: skip
+    for way in ways:
+        x = wf.randn(29)
+        wf.synchronize()
+        found = [(way(x).numpy().tobytes(), taken[-1]) for _ in range(22)]
+        assert len({values for values, _ in found}) == 1
+        shorts = [short for _, short in found]
+        assert not any(shorts[:9]) and all(shorts[9:19]) and not any(shorts[19:])
+        y = way(x * 1)  # other calls
+        assert y.numpy().tobytes() == found[0][0] and not taken[-1]

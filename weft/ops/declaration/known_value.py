@@ -32,25 +32,20 @@ def _array(value: Value) -> Array | None:
     if not is_static(value.shape) or varies(value.shape) or math.prod(known(value.shape)) > LARGEST:
         return None
     found = known_value(value)
-    array = np.empty(known(value.shape), object)
-    if found is not UNKNOWN:
-        for place in np.ndindex(array.shape):
-            entry = found
-            for i in place:
-                entry = entry[i]
-            array[place] = entry
-    return array
+    shape = known(value.shape)
+    return np.empty(shape, object) if found is UNKNOWN else np.array(found, object).reshape(shape)
 
 
 def _known(array: Any, dtype: DType) -> Any:
     """An array of objects for `known_value`; numbers that the dtype cannot hold are unknown."""
-    if isinstance(array, np.ndarray) and array.ndim:
-        return tuple(_known(part, dtype) for part in array)
-    entry = array.item() if isinstance(array, np.ndarray) else array
     limits = np.iinfo(dtype.numpy)
-    if isinstance(entry, int) and limits.min <= entry <= limits.max:
-        return entry
-    return None
+    return _within(array.tolist(), limits.min, limits.max)
+
+
+def _within(entry: Any, least: int, most: int) -> Any:
+    if isinstance(entry, list):
+        return tuple([_within(part, least, most) for part in entry])
+    return entry if isinstance(entry, int) and least <= entry <= most else None
 
 
 def follow(node: Node, rule: Rule) -> Any:
@@ -89,10 +84,8 @@ def _entrywise(function: Callable[..., int]) -> Callable[[Node], Any]:
 
     def array(*arrays: Any, **_: Any) -> Any:
         wide = np.broadcast_arrays(*arrays)
-        y = np.empty(wide[0].shape, object)
-        for place in np.ndindex(y.shape):
-            y[place] = entry(*[a[place] for a in wide])
-        return y
+        rows = zip(*[a.reshape(-1).tolist() for a in wide], strict=True)
+        return np.array([entry(*row) for row in rows], object).reshape(wide[0].shape)
 
     return lambda node: follow(node, array)
 

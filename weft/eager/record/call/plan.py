@@ -10,11 +10,13 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from weft.eager.record.call.attribute_pattern import refilled, without
 from weft.eager.record.call.interned_type import intern
 from weft.eager.record.call.pattern import Expand, Pattern, Static, shared_pattern
+from weft.eager.record.call.pieces import PIECES, types_of_pieces
 from weft.eager.record.call.placed_type import common_device, device_of, placed
 from weft.eager.record.call.type_inference import Family
 from weft.ir.graph import Graph, current_graph
@@ -250,6 +252,8 @@ def function_plan(
         return tuple(result) if isinstance(result, tuple | list) else (result,)
 
     def derive(types: Sequence[TensorType], static: Static) -> tuple[TensorType, ...]:
+        if function in PIECES:
+            return types_of_pieces(PIECES[function](**static), types, partial(_derived, function))
         return _derived(function, types, static)
 
     name = getattr(function, "__name__", type(function).__name__).strip("_")

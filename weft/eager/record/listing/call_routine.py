@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from weft.codegen.target import portable
 from weft.eager.record.call.attribute_pattern import refilled
-from weft.eager.record.call.plan import placeholders
+from weft.eager.record.call.pattern import Expand as OfPattern
+from weft.eager.record.call.pieces import PIECES
+from weft.eager.record.call.plan import Plan, placeholders
 from weft.eager.record.listing.sized_call import SizedCall, Sizes
 from weft.eager.record.pending.lazy import Record
 from weft.errors import CompileError
 from weft.ir.graph import Graph
-from weft.ir.node import TensorType, Value
+from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
 from weft.library.case import Case, Made
 from weft.library.form import UnsizedError
-from weft.library.routine import NoRoutineError, routine
+from weft.library.routine import NoRoutineError, Routine, joined, routine
 from weft.ops.declaration import catalogue
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense, gradients
@@ -114,13 +117,13 @@ def _found(record: Record, pull: Pull | None, own_call: SizedCall) -> Ready:
     """Looks up or makes a routine; `own_call` is what is known of a call that shares nothing."""
     plan, types = record.plan, [x.type for x in record.inputs]
     if not plan.pattern.shared:
-        made = own_call.at((), lambda _: _written(types, plan.expand, pull), True)
+        made = own_call.at((), lambda _: _of_plan(plan, types, pull), True)
         return Ready(own_call, made)
     pattern, own = plan.pattern, tuple(plan.sizes)
 
     def make(sizes: Sizes) -> Made:
         if sizes is own:
-            return _written(types, plan.expand, pull)
+            return _of_plan(plan, types, pull)
         if plan.follows:
             raise NoRoutineError
         left = iter(sizes)
@@ -144,9 +147,30 @@ def _call(key: Any) -> SizedCall:
     return found
 
 
+def _of_plan(plan: Plan, types: Sequence[TensorType], pull: Pull | None) -> Made:
+    """The routine at the sizes of a plan; in pieces, each of which is written once."""
+    pattern = plan.pattern
+    if pull is None and pattern.called in PIECES:
+        known: dict[tuple[int, ...], Routine] = {}
+        pieces = PIECES[pattern.called](**plan.static)
+        keys = [piece.key(types) for piece in pieces]
+        for key, (xs, _, static) in zip(keys, pieces, strict=True):
+            if key not in known:
+                expand = partial(_expanded, pattern.expand, static)
+                known[key] = _written([types[x] for x in xs], expand, None).routine
+        if not any([each.calls for each in known.values()]):
+            parts = [(known[k], p.inputs, p.outputs) for k, p in zip(keys, pieces, strict=True)]
+            return Made(joined(parts, len(types), len(plan.types)))
+    return _written(types, plan.expand, pull)
+
+
+def _expanded(expand: OfPattern, static: Mapping[str, Any], *values: Any) -> Sequence[Cotangent]:
+    return expand(values, static)
+
+
 def _written(types: Sequence[TensorType], expand: Expand, pull: Pull | None) -> Made:
     graph = Graph()
-    with graph.as_default():
+    with graph.as_default(), graph.at(user_source()):  # looked up once, not for every node
         xs = placeholders(types)
         if pull is not None:
             xs = [xs[first] for first in pull.same]

@@ -2,7 +2,7 @@
 
 A small program takes less time than recognizing it does. So once a program has run some times, a
 function is written that checks, without a loop, that the pending calls are those of the program,
-and runs it. The same is done for calls in ever new sizes, which a list of library kernels computes.
+and runs it. The same is done for lists of library kernels; those in ever new sizes share one.
 What has a path of its own is left to the usual way: programs of several threads, calls of traced
 functions, in-place changes of much memory. Other in-place changes are made in a copy, which becomes
 the tensor's memory.
@@ -40,6 +40,7 @@ from weft.eager.record.run.stitched_tier import (
     is_early,
     is_of_many,
     note_run,
+    plans_of,
     types_of,
 )
 from weft.eager.record.run.tier import Tier
@@ -59,18 +60,15 @@ RUNS: Final = 8  # of a program before its shortcut is written, which takes as l
 
 Run = Callable[[State, list[Record]], bool]
 _found: Final[OrderedDict[tuple[Plan | Pattern, ...], Run]] = OrderedDict()
-_learned: Final[dict[tuple[Pattern, ...], int]] = {}  # how often a list might have been
+_learned: Final[dict[tuple[Plan | Pattern, ...], int]] = {}  # how often a list might have been
 
 
 def taken(now: State) -> bool:
     """Compute all that is pending in a thread, if there is a shortcut; whether it was."""
     records = now.pending
     plans = tuple([record.plan for record in records])
-    run = _found.get(plans)
-    if run is not None:
-        return run(now, records)
-    run = _found.get(tuple([plan.pattern for plan in plans]))
-    return run is not None and is_early(plans) and run(now, records) and note_run(plans)
+    run = _found.get(plans) or _found.get(tuple([plan.pattern for plan in plans]))
+    return run is not None and run(now, records)
 
 
 set_shortcut(taken)
@@ -93,14 +91,18 @@ def learn(structure: Structure, tier: Tier) -> None:
         if direct is not None and _is_suited(structure, records) and _is_little(structure):
             key = tuple([record.plan for record in records])
             _keep(key, _OfProgram(structure, records, direct, tier.watch))
-    elif type(tier) is Stitched and is_of_many(structure) and structure.memo.listings:
-        key = tuple([record.plan.pattern for record in structure.records])
+    elif type(tier) is Stitched and structure.memo.listings:
+        if len(structure.records) > MOST_OF_SHORT:
+            return
+        of_many, plans = is_of_many(structure), plans_of(structure)
+        key = tuple([plan.pattern for plan in plans]) if of_many else plans
         if len(_learned) >= MOST:
             _learned.clear()
         _learned[key] = times = _learned.get(key, 0) + 1
         listing: Listing = structure.memo.listings[0]
-        suited = _is_suited(structure, structure.records) and _is_plain(structure, listing)
-        if not times & (times - 1) and suited:
+        if times & (times - 1) or not (of_many or times >= RUNS):
+            return
+        if _is_suited(structure, structure.records) and _is_plain(structure, listing):
             _keep(key, _OfList(structure, listing))
 
 
@@ -379,3 +381,13 @@ class _OfList(_Writer):
         places += [f"q{number[value]}, " for value, _ in listing.owned]
         self._refuse(f"not compute(sizes, pack({''.join(places)})) or now.pending is not records")
         self._give()
+
+    def function(self) -> Run:
+        """See `_Writer`."""
+        run = super().function()
+
+        def counted(now: State, records: list[Record]) -> bool:
+            plans = tuple([record.plan for record in records])
+            return is_early(plans) and run(now, records) and note_run(plans)
+
+        return counted

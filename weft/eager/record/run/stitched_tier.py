@@ -84,7 +84,7 @@ def is_of_many(structure: Structure) -> bool:
 
 
 def is_early(plans: tuple[Plan, ...]) -> bool:
-    """Whether one of many structures has run so rarely that it is still a list."""
+    """Whether a structure that may stay a list has run so rarely that it still is one."""
     few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
     return few and not is_compiled_at_once(())
 
@@ -102,22 +102,21 @@ def plans_of(structure: Structure) -> tuple[Plan, ...]:
     return tuple([record.plan for record in structure.records])
 
 
-def stays_stitched(structure: Structure, runs: int, loops: bool) -> bool:
-    """Whether a structure that has run so often runs on library kernels alone once more.
-
-    Args:
-        loops: whether it has loops: the sizes of its results do not tell how much it computes.
-    """
+def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
+    """Whether a structure that has run so often runs on library kernels alone once more."""
     if is_compiled_at_once(types_of(structure)):
         return False
-    if is_of_many(structure):
-        return max(runs, _early.get(plans_of(structure), 0)) < STITCHED_RUNS_OF_MANY
     if runs < STITCHED_RUNS:
         return True
+    runs = max(runs, _early.get(plans_of(structure), 0))
+    if is_of_many(structure):
+        return runs < STITCHED_RUNS_OF_MANY
+    if tier.little is None:
+        tier.little = _result_bytes(structure) < LARGE
     most = STITCHED_RUNS_OF_MANY
     if _is_long_step(structure):
         most = max(most, STITCHED_RUNS_OF_STEPS)
-    return not loops and runs < most and _result_bytes(structure) < LARGE
+    return tier.little and runs < most
 
 
 def _is_long_step(structure: Structure) -> bool:
@@ -186,6 +185,7 @@ class Stitched(Tier):
         super().__init__(as_rows)
         self._for_good = for_good
         self._runs = 0
+        self.little: bool | None = None  # whether its results are, once that is asked for
         self._memo: Memo | None = None  # once it has come again: few do
 
     @property
@@ -210,7 +210,7 @@ class Stitched(Tier):
             _announce(run.list.exchanges, structure, self.as_rows)
         self._runs += 1
         self.overwrites = run.overwrites
-        if structure.memo is not None and is_of_many(structure):
+        if structure.memo is not None:
             note_run(plans_of(structure), self._runs)
         return run.run
 
@@ -226,6 +226,8 @@ class Stitched(Tier):
 
 class Unfused(Compiled):
     """A program of library kernels, for what lists of them cannot do: loops and branches."""
+
+    little: bool | None = False  # sizes of results do not tell how much a loop computes
 
     @property
     def why(self) -> str:
@@ -251,7 +253,7 @@ class Unfused(Compiled):
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
     """What computes the next run of a structure that has run so often on library kernels."""
-    if stays_stitched(structure, runs, isinstance(tier, Unfused)):
+    if _stays(tier, structure, runs):
         return tier
     at_once = is_compiled_at_once(types_of(structure))  # asked for only since its last run
     return compiled(structure, tier.as_rows) if at_once else Compiling(tier, runs)
