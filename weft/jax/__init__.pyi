@@ -64,8 +64,6 @@ from weft.jax.device import transfer_guard as transfer_guard
 from weft.jax.device import typeof as typeof
 from weft.jax.device import live_arrays as live_arrays
 from weft.jax.transform import checkpoint as checkpoint
-from weft.jax.transform import custom_gradient as custom_gradient
-from weft.jax.transform import custom_vjp as custom_vjp
 from weft.jax.transform import grad as grad
 from weft.jax.transform import hessian as hessian
 from weft.jax.transform import jacfwd as jacfwd
@@ -81,6 +79,8 @@ from weft.jax.transform import remat as remat
 from weft.jax.transform import value_and_grad as value_and_grad
 from weft.jax.transform import vjp as vjp
 from weft.jax.transform import vmap as vmap
+from weft.jax.gradient_rule import custom_gradient as custom_gradient
+from weft.jax.gradient_rule import custom_vjp as custom_vjp
 from weft.jax.tangent_rule import custom_jvp as custom_jvp
 from weft.jax.tree_util import tree_leaves as tree_leaves
 from weft.jax.tree_util import tree_map as tree_map

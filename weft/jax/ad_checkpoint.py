@@ -12,7 +12,7 @@ from weft.jax.transform import checkpoint as remat
 __all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
 
 
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: Any, name: Any) -> Any:
     """The value: no policy asks for names.
 
     Raises:

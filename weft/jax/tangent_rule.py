@@ -10,8 +10,9 @@ from weft import func
 from weft.func.tree import flatten
 from weft.jax.array import Array
 from weft.jax.config import refuse_given
+from weft.jax.gradient_rule import PlainInside, bound, custom_vjp
 from weft.jax.numpy import api as _numpy
-from weft.jax.transform import PlainInside, arrays, bound, custom_vjp
+from weft.jax.transform import arrays
 
 jnp: Any = _numpy
 

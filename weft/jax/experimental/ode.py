@@ -10,9 +10,10 @@ import numpy as np
 from weft import func
 from weft.eager.tensor.dispatch import recorded
 from weft.jax.flatten_util import ravel_pytree
+from weft.jax.gradient_rule import custom_vjp
 from weft.jax.lax.control import scan, while_loop
 from weft.jax.numpy import api as _numpy
-from weft.jax.transform import arrays, custom_vjp
+from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_map
 from weft.ops.control import runge_kutta as method
 

@@ -463,13 +463,6 @@ def name_scope(
         yield scope
 
 
-def op_scope(
-    values: Iterable[Any], name: str | None, default_name: str | None = None
-) -> contextlib.AbstractContextManager[str]:
-    """`name_scope` with its arguments in an older order."""
-    return name_scope(name, default_name, values)
-
-
 def within(graph: Graph, values: Iterable[Any] = ()) -> contextlib.AbstractContextManager[Any]:
     """`graph.as_default()`; where operations are computed at once, only for symbolic values."""
     if computes_at_once(graph) and not any(map(is_symbolic, values)):
@@ -499,6 +492,4 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
     return here if found is None else found.graph
 
 
-__all__ = [
-    "Graph", "get_default_graph", "name_scope", "op_scope", "reset_default_graph",
-]  # fmt: skip
+__all__ = ["Graph", "get_default_graph", "name_scope", "reset_default_graph"]

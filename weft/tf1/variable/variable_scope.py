@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from weft.documentation import Reads
@@ -15,7 +15,7 @@ from weft.tf1.variable.store import AUTO_REUSE, VariableStore
 
 __all__ = [
     "AUTO_REUSE", "VariableScope", "create_partitioned_variables", "get_local_variable",
-    "get_variable", "get_variable_scope", "variable_op_scope", "variable_scope",
+    "get_variable", "get_variable_scope", "op_scope", "variable_op_scope", "variable_scope",
 ]  # fmt: skip
 
 
@@ -343,3 +343,10 @@ def create_partitioned_variables(
             collections=collections,
         )  # fmt: skip
         return list(made)
+
+
+def op_scope(
+    values: Iterable[Any], name: str | None, default_name: str | None = None
+) -> contextlib.AbstractContextManager[str]:
+    """`name_scope` with its arguments in an older order."""
+    return name_scope(name, default_name, values)

@@ -1,0 +1,124 @@
+"""Functions with gradients of their own: `jax.custom_vjp` and `jax.custom_gradient`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.func.custom import CustomVjp
+from weft.jax.config import refuse_given, without_effect
+from weft.jax.transform import arrays
+
+__all__ = ["custom_gradient", "custom_vjp"]
+
+Function = Callable[..., Any]
+
+
+class PlainInside:
+    """Whether a rule of a function runs, in which the function is called without its rule."""
+
+    def __init__(self) -> None:
+        self.inside = False
+
+    def of(self, rule: Function) -> Function:
+        """The rule, with the mark set while it runs."""
+
+        def run(*args: Any) -> Any:
+            before, self.inside = self.inside, True
+            try:
+                return rule(*args)
+            finally:
+                self.inside = before
+
+        return run
+
+
+class custom_vjp:
+    """A function with the gradient set by `defvjp`.
+
+    Args:
+        nondiff_argnums: arguments that are no arrays: `bwd` takes them first.
+    """
+
+    def __init__(
+        self, fun: Function, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Any = ()
+    ) -> None:
+        refuse_given("custom_vjp", nondiff_argnames=nondiff_argnames)
+        functools.update_wrapper(self, fun)
+        self.fun, self.fixed = fun, tuple(nondiff_argnums)
+        self.fwd: Function | None = None
+        self.bwd: Function | None = None
+        self.plain = PlainInside()
+
+    def defvjp(
+        self, fwd: Function, bwd: Function, symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:  # fmt: skip
+        """Set the functions of the forward and the backward pass."""
+        refuse_given("defvjp", symbolic_zeros=symbolic_zeros)
+        without_effect("defvjp", optimize_remat=optimize_remat)
+        self.fwd, self.bwd = fwd, bwd
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if self.fwd is None or self.bwd is None:
+            name = getattr(self.fun, "__name__", str(self.fun))
+            raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        if self.plain.inside:
+            return self.fun(*args, **kwargs)
+        whole = bound(self.fun, args, kwargs)
+        fixed = [whole[i] for i in self.fixed]
+        free = [arrays(x) for i, x in enumerate(whole) if i not in self.fixed]
+        made = CustomVjp(self._with(self.fun, whole))
+        bwd = self.bwd
+
+        def back(residuals: Any, g: Any) -> Any:
+            return bwd(*fixed, residuals, g)
+
+        made.defvjp(self._with(self.plain.of(self.fwd), whole), back)
+        return made(*free)
+
+    def _with(self, fun: Function, whole: Sequence[Any]) -> Function:
+        fixed = self.fixed
+
+        def inner(*free: Any) -> Any:
+            rest = iter(free)
+            args = [x if i in fixed else next(rest) for i, x in enumerate(whole)]
+            return arrays(fun(*args))
+
+        return inner
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def bound(fun: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """All arguments by position."""
+    if not kwargs:
+        try:
+            bound = inspect.signature(fun).bind(*args)
+        except (TypeError, ValueError):
+            return list(args)
+    else:
+        bound = inspect.signature(fun).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return list(bound.args)
+
+
+def custom_gradient(fun: Function) -> Function:
+    """A function that returns its result and a function from cotangents to gradients."""
+
+    @functools.wraps(fun)
+    def plain(*args: Any) -> Any:
+        return fun(*args)[0]
+
+    made = custom_vjp(plain)
+
+    def back(args: Any, g: Any) -> Any:
+        found = fun(*args)[1](g)
+        return found if isinstance(found, tuple) else (found,)
+
+    made.defvjp(lambda *args: (fun(*args)[0], args), back)
+    return made
