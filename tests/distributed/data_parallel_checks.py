@@ -107,7 +107,7 @@ def check_native_reductions(rank: int, size: int) -> None:
         found.append(digest(model))
     world.transport.tally.spans = None
     native = 0 if world.channel is None else 1
-    assert calls == [4 * native, 8 * native, 0], calls  # of programs
+    assert calls == [5 * native, 8 * native, 0], calls  # of programs
     assert found[1] == found[2]
 
 

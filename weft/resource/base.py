@@ -8,6 +8,7 @@ A call waits inside `Resource.call`; whoever closes a session or gives up a step
 from __future__ import annotations
 
 import abc
+import importlib
 import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -190,6 +191,13 @@ def register(*kinds: str) -> Callable[[type[R]], type[R]]:
     return declare
 
 
+READERS: Final = frozenset(
+    f"{name}ReaderV2"
+    for name in ("TextLine", "WholeFile", "Identity", "TFRecord", "FixedLengthRecord")
+)
+"""Kinds of a package above this one, which is loaded when a graph calls one of them."""
+
+
 class Containers:
     """The resources of a process, or of a session that shares none.
 
@@ -209,6 +217,8 @@ class Containers:
             SharingError: it exists with other properties.
             ArgumentError: nothing makes this kind.
         """
+        if spec.kind in READERS and spec.kind not in _FAMILIES:
+            importlib.import_module("weft.pipeline.reader")
         family = _FAMILIES.get(spec.kind)
         if family is None:
             kinds = ", ".join(sorted(_MAKERS))

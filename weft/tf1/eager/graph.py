@@ -394,7 +394,7 @@ def _key(make: Any, used: Sequence[Value], args: Sequence[Any], options: Mapping
     return None if made is None or any(isinstance(x, Value) for x in given) else key
 
 
-def _frozen(x: Any) -> Any:
+def _frozen(x: Any, outer: tuple[FunctionType, ...] = ()) -> Any:
     """A key for what a function of Weft's computes, by what it refers to; `None` if it may change.
 
     Equal functions are made anew for each call: an update, of an optimizer's variable and slots.
@@ -406,11 +406,13 @@ def _frozen(x: Any) -> Any:
     if hasattr(x, "snapshot"):  # a variable, whose node stays the same
         return x.handle
     if isinstance(x, list | tuple):
-        parts: Any = tuple([_frozen(each) for each in x])
+        parts: Any = tuple([_frozen(each, outer) for each in x])
+    elif any([x is function for function in outer]):  # one that refers to itself
+        return x.__code__
     elif isinstance(x, FunctionType) and x.__module__.startswith("weft."):
         cells = [c.cell_contents for c in x.__closure__ or ()]
         more = (*cells, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())
-        parts = (x.__code__, *[_frozen(each) for each in more])
+        parts = (x.__code__, *[_frozen(each, (*outer, x)) for each in more])
     else:
         return None
     return None if any([part is None for part in parts]) else parts
