@@ -41,8 +41,8 @@ def assert_all_well(ranks, *arguments):
 
 
 DIFFER = re.compile(  # whether calls or programs are compared first depends on time
-    r"\[0\] weft\.errors\.DistributedError: all_reduce: ranks (run different programs, at call 1 of "
-    r"group 0: rank 0 has all_reduce\(reduction='sum'\) of float32\[3\] \(created at "
+    r"\[0\] weft\.errors\.DistributedError: all_reduce: ranks (run different programs, at call 1 "
+    r"of group 0: rank 0 has all_reduce\(reduction='sum'\) of float32\[3\] \(created at "
     r"job_failures\.py:42\), rank 1 has all_reduce\(reduction='sum'\) of float32\[4\]|call "
     r"different things at call 2 of group 0: rank 0 is in all_reduce\(sum\) of 1 array, 3 float32 "
     r"\(created at job_failures\.py:42\), rank 1 is in all_reduce\(sum\) of 1 array, 4 float32) "
