@@ -13,6 +13,7 @@ from rich.console import Console
 import weft as wf
 from weft.errors import ArgumentError, DataError, UnknownKeyError
 from weft.train import callbacks as c
+from weft.train.utilities.throughput import Throughput
 
 from .line import Classifier, batches, quiet, weights
 
@@ -223,18 +224,45 @@ def test_stochastic_weight_averaging():
 
 def test_rates_and_throughput_are_logged(tmp_path):
     logger = wf.train.loggers.CSVLogger(tmp_path)
-    monitors = [c.LearningRateMonitor("epoch"), c.ThroughputMonitor()]
-    quiet(logger=logger, callbacks=monitors, max_epochs=3, log_every_n_steps=4).fit(
-        Classifier(), batches(4)
-    )
+    throughput = c.ThroughputMonitor(length_fn=lambda batch: 7 * len(batch[0]), window_size=3)
+    module = Classifier()
+    module.flops_per_batch = 50
+    quiet(
+        logger=logger, callbacks=[c.LearningRateMonitor("epoch"), throughput], max_epochs=3,
+        log_every_n_steps=4,
+    ).fit(module, batches(4), batches(4))  # fmt: skip
     with open(f"{logger.log_dir}/metrics.csv") as file:
         rows = list(csv.DictReader(file))
     rates = [float(r["lr-Adam"]) for r in rows if r["lr-Adam"]]
     np.testing.assert_allclose(rates, [0.05, 0.045, 0.0405])
-    rows = [r for r in rows if r["items_per_second"]]
-    assert len(rows) == 3
-    for r in rows:
-        assert float(r["items_per_second"]) == pytest.approx(4 * float(r["batches_per_second"]))
+    for stage, totals in (("train", [4, 8, 12]), ("validate", [4, 4, 4])):
+        found = [r for r in rows if r[f"{stage}/batches"]]
+        assert [float(r[f"{stage}/batches"]) for r in found] == totals
+        for r in found:
+            batch = float(r[f"{stage}/device/batches_per_sec"])
+            for name, size in (("samples", 4), ("items", 28), ("flops", 50)):
+                rate = float(r[f"{stage}/device/{name}_per_sec"])
+                assert rate == pytest.approx(size * batch)
+
+
+def test_totals_that_cannot_be_are_refused():
+    rates = Throughput(10.0, world_size=2, window_size=2, separator=".")
+    rates.update(time=1.0, batches=1, samples=2, lengths=4, flops=5)
+    for wrong in ({"time": 1.0}, {"batches": 0}, {"samples": 1}, {"lengths": 1}):
+        totals = {"time": 3.0, "batches": 2, "samples": 4, "lengths": 8} | wrong
+        with pytest.raises(ArgumentError, match="Throughput: expected"):
+            rates.update(**totals)
+    rates.update(time=3.0, batches=2, samples=4, lengths=8, flops=5)
+    assert rates.compute() == {
+        "time": 3.0, "batches": 2, "samples": 4, "lengths": 8,
+        "device.batches_per_sec": 0.5, "batches_per_sec": 1.0, "device.samples_per_sec": 1.0,
+        "samples_per_sec": 2.0, "device.items_per_sec": 2.0, "items_per_sec": 4.0,
+        "device.flops_per_sec": 2.5, "flops_per_sec": 5.0, "device.mfu": 0.25,
+    }  # fmt: skip
+    rates.reset()
+    assert rates.compute() == {}
+    with pytest.raises(ArgumentError, match="window_size of 2"):
+        Throughput(window_size=1)
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from weft.errors import ArgumentError, ConfigError, StateError
 from weft.train.batches import size_of
 from weft.train.callbacks.callback import Callback
+from weft.train.utilities.throughput import Throughput
 
 __all__ = ["DeviceStatsMonitor", "LearningRateMonitor", "ThroughputMonitor"]
 
@@ -142,52 +145,117 @@ class DeviceStatsMonitor(Callback):
 
 
 class ThroughputMonitor(Callback):
-    """Logs `batches_per_second` and `items_per_second`, averaged between logging steps.
+    """Logs totals and rates of each stage: `train/device/batches_per_sec` and its like.
+
+    They are logged when the trainer logs. Rates need a full window; time between batches of another
+    stage does not count. A module's `flops_per_batch`, if it has one, gives operations per second.
 
     Args:
         batch_size_fn: gives a batch's size; by default that of its first tensor.
-
-    Attributes:
-        batches_per_second: in the last interval.
-        items_per_second: in the last interval.
+        length_fn: gives the number of items of a batch, such as its tokens.
+        options: `window_size` and `separator` of `Throughput`.
     """
 
-    def __init__(self, batch_size_fn: Any = None) -> None:
-        self._size_of = batch_size_fn or size_of
-        self.batches_per_second = self.items_per_second = 0.0
-        self._begin: float | None = None
-        self._batches = self._items = 0
+    def __init__(
+        self, batch_size_fn: Callable[[Any], int] | None = None,
+        length_fn: Callable[[Any], int] | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        self.batch_size_fn, self.length_fn = batch_size_fn or size_of, length_fn
+        self.options = options
+        self._stages: dict[str, _Stage] = {}
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Exclude the first step, which compiles."""
-        self._begin = None
+        """Begin the training's window."""
+        self._begin(trainer, "train")
 
-    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Exclude validation."""
-        self._begin = None
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the validation's window."""
+        if not trainer.sanity_checking:
+            self._begin(trainer, "validate")
+
+    def on_test_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the test's window."""
+        self._begin(trainer, "test")
+
+    def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin the window of predictions."""
+        self._begin(trainer, "predict")
 
     def on_train_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count, and log when the trainer does."""
-        if self._begin is None:
-            self._start()
-            return
-        self._batches += 1
-        self._items += self._size_of(batch)
-        if trainer.logs_at(trainer.progress.windows):
-            seconds = max(time.perf_counter() - self._begin, 1e-9)
-            self.batches_per_second = self._batches / seconds
-            self.items_per_second = self._items / seconds
-            for logger in trainer.loggers:
-                logger.log_metrics(
-                    {
-                        "batches_per_second": self.batches_per_second,
-                        "items_per_second": self.items_per_second,
-                    },
-                    max(trainer.progress.windows - 1, 0),
-                )
-            self._start()
+        """Count a batch; log where the trainer does, behind an update."""
+        updates = trainer.progress.windows
+        logs = trainer.logs_at(updates) and updates != self._stages["train"].logged
+        self._count(trainer, pl_module, "train", batch, updates if logs else None)
 
-    def _start(self) -> None:
-        self._begin, self._batches, self._items = time.perf_counter(), 0, 0
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:  # fmt: skip
+        """Count a batch."""
+        if not trainer.sanity_checking:
+            self._evaluated(trainer, pl_module, "validate", batch)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Leave validation out of the training's time."""
+        if not trainer.sanity_checking and "train" in self._stages:
+            self._stages["train"].begin += time.perf_counter() - self._stages["validate"].begin
+
+    def on_test_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:  # fmt: skip
+        """Count a batch."""
+        self._evaluated(trainer, pl_module, "test", batch)
+
+    def on_predict_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:  # fmt: skip
+        """Count a batch."""
+        self._evaluated(trainer, pl_module, "predict", batch)
+
+    def _begin(self, trainer: Any, stage: str) -> None:
+        rates = Throughput(world_size=trainer.world_size, **self.options)
+        self._stages[stage] = _Stage(rates, time.perf_counter())
+
+    def _evaluated(self, trainer: Any, module: Any, stage: str, batch: Any) -> None:
+        done = self._stages[stage].batches + 1
+        self._count(trainer, module, stage, batch, done if trainer.logs_at(done) else None)
+
+    def _count(self, trainer: Any, module: Any, stage: str, batch: Any, step: int | None) -> None:
+        """Count a batch; with a `step`, counted from 1, log what is known."""
+        now = self._stages[stage]
+        now.batches += 1
+        now.samples += self.batch_size_fn(batch)
+        if self.length_fn is not None:
+            now.lengths += self.length_fn(batch)
+        now.rates.update(
+            time=time.perf_counter() - now.begin, batches=now.batches, samples=now.samples,
+            lengths=None if self.length_fn is None else now.lengths,
+            flops=getattr(module, "flops_per_batch", None),
+        )  # fmt: skip
+        if step is not None:
+            now.logged = step
+            separator = now.rates.separator
+            found = {f"{stage}{separator}{k}": v for k, v in now.rates.compute().items()}
+            for logger in trainer.loggers:
+                logger.log_metrics(found, step - 1)
+
+
+@dataclass
+class _Stage:
+    """How far a stage of a run is.
+
+    Attributes:
+        begin: when it began, by `time.perf_counter`, with pauses left out.
+        logged: the step that was logged last.
+    """
+
+    rates: Throughput
+    begin: float
+    batches: int = 0
+    samples: int = 0
+    lengths: int = 0
+    logged: int = 0
