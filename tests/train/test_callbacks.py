@@ -1,7 +1,9 @@
 """Callbacks: saving, stopping, averaging, rates, timing, progress bars."""
 
+import contextlib
 import csv
 import io
+import json
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -243,6 +245,36 @@ def test_rates_and_throughput_are_logged(tmp_path):
             for name, size in (("samples", 4), ("items", 28), ("flops", 50)):
                 rate = float(r[f"{stage}/device/{name}_per_sec"])
                 assert rate == pytest.approx(size * batch)
+
+
+@pytest.mark.parametrize(
+    ("losses", "options", "bad"),
+    [
+        ([3, 2, 2.5, 9, 1], {}, [2, 3]),
+        ([3, 2, 2.5, 9, 1], {"mode": "max"}, []),
+        ([3, 2, 2.5, 9, 1], {"atol": 10}, []),
+        ([3, 2, 2.5, np.nan, 1], {}, [2, 3]),
+        ([9, 1, 8, 1, 1], {"warmup": 3}, []),
+        ([1, 1, 1, 4, 4], {"window": 1, "rtol": 2.5}, [2, 3]),
+    ],
+)
+def test_a_spike_of_the_loss_ends_the_run(losses, options, bad, tmp_path):
+    spikes = c.SpikeDetection(**options)
+
+    class Scripted(Classifier):
+        def training_step(self, batch, batch_idx):
+            loss = super().training_step(batch, batch_idx)
+            return loss * 0 + losses[batch_idx]
+
+    trainer = quiet(callbacks=spikes, default_root_dir=tmp_path, max_epochs=1)
+    with pytest.raises(c.TrainingSpikeException) if bad else contextlib.nullcontext():
+        trainer.fit(Scripted(), batches(5))
+    assert spikes.bad_batches == bad
+    path = tmp_path / "skip_batches.json"
+    assert (json.loads(path.read_text()) == bad) if bad else not path.exists()
+    other = c.SpikeDetection(**options)
+    other.load_state_dict(spikes.state_dict())
+    np.testing.assert_equal(other.state_dict(), spikes.state_dict())
 
 
 def test_totals_that_cannot_be_are_refused():

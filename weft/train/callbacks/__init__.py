@@ -16,6 +16,7 @@ from weft.train.callbacks.prediction_writer import BasePredictionWriter as BaseP
 from weft.train.callbacks.progress_bar import *
 from weft.train.callbacks.pruning import *
 from weft.train.callbacks.schedulers import *
+from weft.train.callbacks.spike_detection import *
 from weft.train.callbacks.timer import Timer as Timer
 
 _exports.gather(globals())
