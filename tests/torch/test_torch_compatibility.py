@@ -251,3 +251,10 @@ def test_how_an_optimizer_is_to_compute_has_no_influence(name):
         optimizer.step()
         results.append(x.tolist())
     assert all(r == results[0] for r in results)
+
+
+@pytest.mark.parametrize("length", [True, 0, 2, 5])
+def test_a_window_takes_its_length_from_a_tensor(length):
+    for name in ("bartlett", "blackman", "hamming", "hann", "kaiser"):
+        found = [getattr(m.signal.windows, name)(m.tensor(length)) for m in (torch, wf)]
+        np.testing.assert_allclose(found[1], found[0], atol=1e-6)

@@ -10,6 +10,7 @@ is float32 or float64.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -53,6 +54,7 @@ def _window(
         ArgumentError: a negative length, or a dtype other than float32 and float64.
     """
     kind = floating(dtype)
+    M = operator.index(M)  # a tensor of one integer or boolean counts as a number
     _check(name, "M >= 0", M >= 0, M)
     _check(name, "dtype float32 or float64", kind in (float32, float64), kind)
     _check(name, "a strided layout", layout is None or str(layout).endswith("strided"), layout)
