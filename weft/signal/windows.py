@@ -45,7 +45,7 @@ def _check(name: str, expected: str, holds: bool, got: Any) -> None:
 
 
 def _window(
-    name: str, M: int, sym: bool, shape: Callable[..., Any],
+    name: str, length: int, sym: bool, shape: Callable[..., Any],
     dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """Weights `shape(i, n=n)` at i from 0 on; `n` is the mirror position of the first.
@@ -54,13 +54,13 @@ def _window(
         ArgumentError: a negative length, or a dtype other than float32 and float64.
     """
     kind = floating(dtype)
-    M = operator.index(M)  # a tensor of one integer or boolean counts as a number
-    _check(name, "M >= 0", M >= 0, M)
+    count = operator.index(length)  # a tensor of one integer or boolean counts as a number
+    _check(name, "M >= 0", count >= 0, count)
     _check(name, "dtype float32 or float64", kind in (float32, float64), kind)
     _check(name, "a strided layout", layout is None or str(layout).endswith("strided"), layout)
     check_device(device)
-    last = max(M - 1, 0) if sym or M < 2 else M
-    found = shape(arange(M, dtype=float64), n=float(last)).to(kind)
+    last = max(count - 1, 0) if sym or count < 2 else count
+    found = shape(arange(count, dtype=float64), n=float(last)).to(kind)
     return finished(found.lazy, requires_grad)
 
 
