@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import weft as wf
 import weft.jax as jax
 import weft.jax.numpy as jnp
 from weft.errors import ArgumentError
@@ -63,6 +64,13 @@ def test_a_jitted_function_is_traced_for_each_size_of_an_axis():
     assert [jax.vmap(f, axis_name="i")(jnp.ones(n)).sum().item() for n in (2, 3)] == [4, 9]
     with pytest.raises(ArgumentError, match="vmap around it"):
         f(1.0)
+
+
+@pytest.mark.parametrize(("axes", "rows"), [({"in_axes": 0}, 1), ({"in_dims": 0}, 3)])
+def test_keyword_arguments_are_mapped_as_without_a_name(axes, rows):
+    x = wf.arange(3.0)
+    found = wf.func.vmap(lambda x, k: wf.func.psum(x, "i") * k, axis_name="i", **axes)(x, k=x)
+    assert found.reshape(-1, 3).tolist() == [[0, 3, 6]] * rows
 
 
 def test_pmap_in_one_process():

@@ -8,19 +8,9 @@ import pytest
 import weft.tf1 as tf
 from weft.tf1.contrib.layers.common import end_points
 
+from .initialized import run
+
 slim, crf = tf.contrib.slim, tf.contrib.crf
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        return session.run(fetches, feeds)
 
 
 def test_arg_scope_gives_defaults_that_arguments_override():

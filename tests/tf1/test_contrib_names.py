@@ -8,17 +8,7 @@ import pytest
 import weft.tf1 as tf
 from weft.tf1.contrib import losses, metrics, projector
 
-
-@pytest.fixture(autouse=True)
-def graph():
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches, feeds=None):
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        return session.run(fetches, feeds)
+from .initialized import run
 
 
 def test_losses_and_metrics_take_predictions_first():

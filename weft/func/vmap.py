@@ -80,16 +80,6 @@ def vmap(
     taken = in_axes if in_dims is _UNSAID else in_dims
     placed = out_axes if out_dims is _UNSAID else out_dims
 
-    def named(size: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The same with the index of the example as one more argument."""
-
-        def inner(index: Any, *args: Any, **kwargs: Any) -> Any:
-            with bound({str(axis_name): Examples(size, index)}):
-                return fun(*args, **kwargs)
-
-        each = taken if isinstance(taken, tuple | list) else [taken] * len(args)
-        return vmap(inner, (0, *each), placed, randomness)(arange(size), *args, **kwargs)
-
     @transformed(fun, "vmap")
     def mapped(*args: Any, **kwargs: Any) -> Any:
         apart = take_apart((args, kwargs), numbers=False)
@@ -97,7 +87,11 @@ def vmap(
         fronts = [to_front(x, a) for x, a in zip(apart.lazies, axes, strict=True)]
         size = _size(fronts, axes)
         if axis_name is not None:
-            return named(size, args, kwargs)
+            each = (0, *(taken if isinstance(taken, tuple | list) else [taken] * len(args)))
+            dims = {"in_dims": each, "out_dims": placed} if torch else {}
+            indexed = _of_index(fun, axis_name, size)
+            inner = vmap(indexed, each, placed, randomness, **dims)
+            return inner(arange(size), *args, **kwargs)
         whole = _Examples(apart, axes, fronts, 0, size)
         if chunk_size is None:
             return _call(fun, whole, placed, randomness)
@@ -110,6 +104,16 @@ def vmap(
         return found[0] if len(found) == 1 else _joined(found, placed)
 
     return mapped
+
+
+def _of_index(fun: Function, axis_name: str, size: int) -> Function:
+    """The function with the index of the example as one more argument, for collectives inside."""
+
+    def inner(index: Any, *args: Any, **kwargs: Any) -> Any:
+        with bound({axis_name: Examples(size, index)}):
+            return fun(*args, **kwargs)
+
+    return inner
 
 
 class _Examples(NamedTuple):

@@ -86,7 +86,7 @@ class Distribution:
         """Minus the mean of another's log density."""
         if type(other) is not type(self):
             kinds = f"{type(self).__name__} and {type(other).__name__}"
-            raise fail(ArgumentError, f"kl_divergence: expected one class, got {kinds}")
+            raise fail(ArgumentError, f"cross_entropy: expected one class, got {kinds}")
         with tf.name_scope(name):
             return self._cross_entropy(other)
 

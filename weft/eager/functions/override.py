@@ -1,7 +1,7 @@
 """Classes of tensors that programs derive: results keep the class, or it overrides functions.
 
 Such a class decides by PyTorch's protocol, `__torch_function__`, what functions and methods give.
-The methods of `Tensor` ask it before they run (`weft.ops.override`); for those the class `Asking`
+The methods of `Tensor` ask it before they run (`weft.ops.override`): a class whose methods do so
 takes the place of `Tensor` among the bases.
 """
 

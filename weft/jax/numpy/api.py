@@ -9,7 +9,6 @@ import numpy as _numpy
 
 from weft import exports as _exports
 from weft import numpy as _weft
-from weft.ir import dtype as _types
 from weft.jax import at as at
 from weft.jax.array import Array as Array
 from weft.jax.array import jaxed as _jaxed
@@ -23,17 +22,11 @@ from weft.jax.numpy.mapping import *
 from weft.jax.numpy.method import WEAK as _WEAK
 from weft.jax.numpy.reduction import *
 from weft.jax.numpy.statistic import *
+from weft.numpy.dtype_name import *
 
 ndarray = Array
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
 newaxis = None
-bool_ = bool = _types.bool_
-int8, int16, int32, int64 = _types.int8, _types.int16, _types.int32, _types.int64
-uint8, uint16, uint32, uint64 = _types.uint8, _types.uint16, _types.uint32, _types.uint64
-float16, bfloat16 = _types.float16, _types.bfloat16
-float32, float64 = _types.float32, _types.float64
-complex64, complex128 = _types.complex64, _types.complex128
-half, single, double = float16, float32, float64
 csingle, cdouble, complex_ = complex64, complex128, complex128
 float_, int_, uint = float64, int64, uint64
 

@@ -55,9 +55,8 @@ class MinusZero(float):
 
 def told_apart(value: Any) -> Any:
     """A number as an attribute that equals no other number of another sign."""
-    return (
-        MinusZero(value) if type(value) is float and not value and copysign(1, value) < 0 else value
-    )
+    is_minus_zero = type(value) is float and not value and copysign(1, value) < 0
+    return MinusZero(value) if is_minus_zero else value
 
 
 def freeze(value: Any) -> Any:
