@@ -88,7 +88,7 @@ def vmap(
         size = _size(fronts, axes)
         if axis_name is not None:
             each = (0, *(taken if isinstance(taken, tuple | list) else [taken] * len(args)))
-            dims = {"in_dims": each, "out_dims": placed} if torch else {}
+            dims: dict[str, Any] = {"in_dims": each, "out_dims": placed} if torch else {}
             indexed = _of_index(fun, axis_name, size)
             inner = vmap(indexed, each, placed, randomness, **dims)
             return inner(arange(size), *args, **kwargs)
