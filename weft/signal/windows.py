@@ -54,7 +54,7 @@ def _window(
         ArgumentError: a negative length, or a dtype other than float32 and float64.
     """
     kind = floating(dtype)
-    count = operator.index(length)  # a tensor of one integer or boolean counts as a number
+    count = int(operator.index(length))  # also of a tensor of one integer or boolean
     _check(name, "M >= 0", count >= 0, count)
     _check(name, "dtype float32 or float64", kind in (float32, float64), kind)
     _check(name, "a strided layout", layout is None or str(layout).endswith("strided"), layout)
