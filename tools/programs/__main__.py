@@ -32,7 +32,7 @@ KINDS = {
     "tensorflow": (
         "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
     ),
-    "jax": ("jax",),
+    "jax": ("jax", "jax2"),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 
