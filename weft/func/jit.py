@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from weft.eager.record.call.plan import Plan
 from weft.eager.record.pending.global_mark import changes
@@ -84,6 +85,18 @@ def _mode() -> Hashable:
     return now.grad_mode, now.autocast, get_default_dtype(), sizes()
 
 
+_Entries = dict[Any, list[_Entry]]  # of a signature, one per set of modes
+_traces: Final = weakref.WeakKeyDictionary[Function, dict[Any, _Entries]]()
+
+
+def _entries_of(function: Function, positions: frozenset[int], names: frozenset[str]) -> _Entries:
+    """The traces of a function, which all of its `jit` share: a loop may say `jit(f)(x)`."""
+    try:
+        return _traces.setdefault(function, {}).setdefault((positions, names), {})
+    except TypeError:  # it has no hash or no weak references
+        return {}
+
+
 class Jitted:
     """A function that is traced at its first call with each signature.
 
@@ -99,7 +112,7 @@ class Jitted:
         self.function = function
         self._positions = frozenset(positions)
         self._names = frozenset(names)
-        self._entries: dict[Any, list[_Entry]] = {}  # of a signature, one per set of modes
+        self._entries = _entries_of(function, self._positions, self._names)
         self._method: Jitted | None = None
         self._last: _Last | None = None
 
@@ -188,12 +201,11 @@ class Jitted:
         return whole
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Bind as a method: the instance is a static argument."""
+        """Bind as a method: the instance is argument 0, and static."""
         if instance is None:
             return self
         if self._method is None:
-            positions = [0, *[i + 1 for i in self._positions]]
-            self._method = Jitted(self.function, positions, list(self._names))
+            self._method = Jitted(self.function, [0, *self._positions], list(self._names))
         return functools.partial(self._method, instance)
 
 
@@ -206,7 +218,8 @@ def jit(
     """Trace `fun` once for each signature of its arguments, then call it as one node.
 
     Arguments may be nested. Tensors, arrays and numbers in them are traced. Strings and booleans
-    are static, and so are the arguments named by `static_argnums` and `static_argnames`.
+    are static, and so are the arguments named by `static_argnums` and `static_argnames`. Those of a
+    method are counted with the instance, which is argument 0 and always static.
 
     >>> import weft as wf
     >>> @jit
