@@ -1,5 +1,8 @@
 """`jit`: what is traced once, what retraces, and what is checked at each call."""
 
+import gc
+import weakref
+
 import numpy as np
 
 import weft as wf
@@ -89,5 +92,26 @@ def test_jit_of_a_method():
         def __call__(self, x):
             return x * self.w
 
+        @func.jit(static_argnums=(0, 2))  # as in JAX, the instance is argument 0
+        def repeated(self, x, n):
+            return sum([x * self.w] * n)
+
     assert Model(2.0)(wf.tensor(3.0)).item() == 6.0
     assert Model(5.0)(wf.tensor(3.0)).item() == 15.0
+    assert Model(5.0).repeated(wf.tensor(3.0), 2).item() == 30.0
+
+
+def test_jit_of_the_same_function_shares_its_traces():
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x * 2.0
+
+    assert [func.jit(f)(wf.tensor(n)).item() for n in (1.0, 2.0)] == [2.0, 4.0]
+    assert len(traced) == 1
+    found = weakref.ref(f)
+    traced.clear()
+    del f
+    gc.collect()
+    assert found() is None

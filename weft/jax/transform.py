@@ -332,8 +332,8 @@ def vmap(
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         each = axes if isinstance(axes, tuple) else (axes,) * len(args)
-        if len(each) == len(args):  # numbers that examples share stay numbers
-            args = tuple([arrays(x, taken if a is None else as_array) for x, a in zip(args, each)])
+        shared = [i for i, a in enumerate(each) if a is None]  # in these, numbers stay numbers
+        args = tuple([arrays(x, taken if i in shared else as_array) for i, x in enumerate(args)])
         if axis_size is not None:  # as that of one more argument
             sized = func.vmap(
                 lambda _, *xs: whole(*xs, **kwargs),

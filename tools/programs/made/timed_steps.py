@@ -72,7 +72,11 @@ class Timed:
         if self.steps and not self.done and threading.current_thread() is threading.main_thread():
             self.done = True
             now = used() - self.begun if now is None else now
-            found = {"steps": self.steps, "first": round(self.first or now, 2), "processor": round(now, 2)}
+            found = {
+                "steps": self.steps,
+                "first": round(self.first or now, 2),
+                "processor": round(now, 2),
+            }
             TIMES.write_text(json.dumps(found))
 
 
