@@ -6,6 +6,7 @@ import functools
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 from weft.eager.record.call.plan import Plan
@@ -91,10 +92,9 @@ _traces: Final = weakref.WeakKeyDictionary[Function, dict[Any, _Entries]]()
 
 def _entries_of(function: Function, positions: frozenset[int], names: frozenset[str]) -> _Entries:
     """The traces of a function, which all of its `jit` share: a loop may say `jit(f)(x)`."""
-    try:
-        return _traces.setdefault(function, {}).setdefault((positions, names), {})
-    except TypeError:  # it has no hash or no weak references
+    if not isinstance(function, FunctionType):  # other callables may be equal, and yet differ
         return {}
+    return _traces.setdefault(function, {}).setdefault((positions, names), {})
 
 
 class Jitted:
