@@ -7,6 +7,7 @@ import numpy as np
 
 import weft as wf
 from weft import func
+from weft.eager.record.pending.state import trace
 
 
 def numbers(n):
@@ -115,3 +116,15 @@ def test_jit_of_the_same_function_shares_its_traces():
     del f
     gc.collect()
     assert found() is None
+
+
+def test_steps_with_loops_are_programs_of_their_own():
+    @func.jit
+    def step(x):
+        return func.scan(lambda carry, y: (carry + y, carry), x, wf.ones(3))[0]
+
+    x = wf.tensor(0.0)
+    for _ in range(4):
+        x = step(x)
+        assert len(trace.now.pending) == 1
+    assert x.item() == 12.0

@@ -22,7 +22,8 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.func.ranks.axis import sizes
-from weft.ir.node import TensorType
+from weft.ir.node import Node, TensorType
+from weft.ops.declaration.family import REGION, family_of, inner_nodes
 from weft.ops.refusal import REFUSABLE, check_function, refuse
 
 
@@ -35,6 +36,7 @@ class _Entry:
     traced: Traced
     modes: dict[Any, bool]  # the modules that it calls, with their training modes
     types: tuple[TensorType, ...]  # of the arguments; their identities are part of its key
+    loops: bool  # whether it has loops or branches
     last: CapturedState | None = None
     seen: object | None = None  # `changes.modes` when they were last checked
 
@@ -68,7 +70,13 @@ def _traced(function: Function, apart: Arguments) -> _Entry:
         now.called = outer
     owners = tuple([(x, x.owner) for x in traced.captured])
     types = tuple([x.type for x in apart.lazies])
-    return _Entry(subgraph_plan(traced.function), owners, traced, modes, types)
+    loops = _has_loops(traced.function.nodes)
+    return _Entry(subgraph_plan(traced.function), owners, traced, modes, types, loops)
+
+
+def _has_loops(nodes: Sequence[Node]) -> bool:
+    """Whether loops or branches are among nodes, or in functions that these call."""
+    return any([family_of(n).family == REGION or _has_loops(inner_nodes(n)) for n in nodes])
 
 
 class _Last(NamedTuple):
@@ -136,6 +144,8 @@ class Jitted:
                 record.captured = captured
             if trace.now.anomaly:
                 check_gradients(found, only=False)
+            if entry.loops and not trace.now.depth and not any([y.tracked for y in found]):
+                trace.now.limit = 0  # steps with loops are planned one by one, not many as one
             return finished(entry.traced, found, tensors)
         except REFUSABLE as error:
             return refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
