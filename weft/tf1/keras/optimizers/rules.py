@@ -47,17 +47,12 @@ class SGD(Optimizer):
         """The learning rate, and the momentum."""
         return [rate, self.held("momentum").value()] if self.slots else [rate]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
+    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+        if not self.slots:
+            return sgd(w, g, lr=rest[0]).values
+        v, rate, momentum = rest
         nesterov = self._fixed["nesterov"]
-
-        def plain(g: Any, w: Any, rate: Any) -> Sequence[Any]:
-            return sgd(w, g, lr=rate).values
-
-        def moving(g: Any, w: Any, v: Any, rate: Any, momentum: Any) -> Sequence[Any]:
-            return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
-
-        return moving if self.slots else plain
+        return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
 
 
 class RMSprop(Optimizer):
@@ -82,24 +77,13 @@ class RMSprop(Optimizer):
         self._fixed = {"epsilon": _epsilon(epsilon), "centered": centered}
         self.slots = ("rms", *(("mg",) if centered else ()), *(("momentum",) if momentum else ()))
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate, rho, momentum."""
-        return [rate, self.held("rho").value(), self.held("momentum").value()]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon, centered = self._fixed["epsilon"], self._fixed["centered"]
-        inside = "momentum" in self.slots
-
-        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
-            *slots, rate, rho, momentum = rest
-            return rmsprop(
-                w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
-                momentum=momentum, centered=centered, rate_first=True,
-                inside=inside,
-            ).values  # fmt: skip
-
-        return update
+    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+        *slots, rate, rho, momentum = rest
+        return rmsprop(
+            w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho,
+            eps=self._fixed["epsilon"], momentum=momentum, centered=self._fixed["centered"],
+            rate_first=True, inside="momentum" in self.slots,
+        ).values  # fmt: skip
 
 
 class Adagrad(Optimizer):
@@ -126,18 +110,8 @@ class Adagrad(Optimizer):
         """The initial sum."""
         return tf.constant_initializer(self._fixed["initial_accumulator_value"])
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """The learning rate."""
-        return [rate]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, total: Any, rate: Any) -> Sequence[Any]:
-            return adagrad(w, g, total, lr=rate, eps=epsilon, rate_first=True).values
-
-        return update
+    def _rule(self, g: Any, w: Any, total: Any, rate: Any) -> Sequence[Any]:
+        return adagrad(w, g, total, lr=rate, eps=self._fixed["epsilon"], rate_first=True).values
 
 
 class Adadelta(Optimizer):
@@ -158,19 +132,9 @@ class Adadelta(Optimizer):
         super().__init__(name, {"learning_rate": learning_rate, "rho": rho}, **options)
         self._fixed = {"epsilon": _epsilon(epsilon)}
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate, rho."""
-        return [rate, self.held("rho").value()]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any) -> Sequence[Any]:
-            rates = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": epsilon}
-            return adadelta(w, g, a, d, **rates, gradient_first=True).values
-
-        return update
+    def _rule(self, g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any) -> Sequence[Any]:
+        rates = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": self._fixed["epsilon"]}
+        return adadelta(w, g, a, d, **rates, gradient_first=True).values
 
 
 class _Moments(Optimizer):
@@ -195,6 +159,11 @@ class _Moments(Optimizer):
     def _betas(self) -> tuple[Any, Any]:
         return self.held("beta_1").value(), self.held("beta_2").value()
 
+    def _means(self, b1: Any, b2: Any) -> dict[str, Any]:
+        """What the rules of moments take of the betas, and epsilon."""
+        eps = self._fixed["epsilon"]
+        return {"beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2, "eps": eps}
+
 
 class Adam(_Moments):
     """Kingma and Ba (2014); with `amsgrad`, Reddi et al. (2018).
@@ -216,15 +185,9 @@ class Adam(_Moments):
         b1, b2 = self._betas()
         return [rate * tf.sqrt(1.0 - tf.pow(b2, step)) / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
-            *slots, rate, b1, b2 = rest
-            return adam(w, g, *slots, step=rate, **_means(b1, b2, eps)).values
-
-        return update
+    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+        *slots, rate, b1, b2 = rest
+        return adam(w, g, *slots, step=rate, **self._means(b1, b2)).values
 
 
 class Adamax(_Moments):
@@ -239,15 +202,9 @@ class Adamax(_Moments):
         b1, b2 = self._betas()
         return [rate / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
-            means = {n: x for n, x in _means(b1, b2, eps).items() if n != "rest2"}
-            return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
-
-        return update
+    def _rule(self, g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
+        means = {n: x for n, x in self._means(b1, b2).items() if n != "rest2"}
+        return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
 
 
 class Nadam(_Moments):
@@ -299,25 +256,13 @@ class Nadam(_Moments):
         second = rate * later / (1.0 - so_far * later)
         return [first, second, b1, b2, 1.0 - tf.pow(b2, step)]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(
-            g: Any, w: Any, m: Any, v: Any, now: Any, ahead: Any, b1: Any, b2: Any, rest: Any
-        ) -> Sequence[Any]:
-            rates = {"now": now, "ahead": ahead, "correction": rest}
-            return nadam(w, g, m, v, **rates, **_means(b1, b2, eps), divides=True).values
-
-        return update
+    def _rule(self, g: Any, w: Any, m: Any, v: Any, *rates: Any) -> Sequence[Any]:
+        now, ahead, b1, b2, rest = rates
+        means = {"now": now, "ahead": ahead, "correction": rest, **self._means(b1, b2)}
+        return nadam(w, g, m, v, **means, divides=True).values
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         return tf.group(*update_ops, self._schedule_update, name=name_scope)
-
-
-def _means(b1: Any, b2: Any, eps: float) -> dict[str, Any]:
-    """What the rules of moments take of the betas, and epsilon."""
-    return {"beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2, "eps": eps}
 
 
 def _epsilon(given: float | None) -> float:

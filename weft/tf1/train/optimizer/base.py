@@ -48,7 +48,7 @@ class Optimizer:
         name: of the operations' scope, and of the slots.
     """
 
-    _kind: str
+    _kind: str = "Apply"
     """The name of the operation that applies an update."""
     _lazy: ClassVar[bool] = False
     """Whether rows without a gradient are left alone."""
@@ -93,9 +93,13 @@ class Optimizer:
         del slot
         return self._name
 
-    def _update_of(self, var: Variable) -> Update:
-        """The update of `var`: from (g, var, *slots, *rates) to the new values of var and slots."""
+    def _rule(self, *values: Any, **_: Any) -> Sequence[Value]:
+        """From (g, var, *slots, *rates) to the new values of var and slots."""
         raise NotImplementedError
+
+    def _update_of(self, var: Variable) -> Update:
+        """The rule for `var`."""
+        return self._rule
 
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
