@@ -13,7 +13,6 @@ from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state, mask_of
 from weft.tf1.keras.fit.compiled import Output
 from weft.tf1.keras.fit.feeding import Batch
-from weft.tf1.keras.fit.reach import needs_only
 from weft.tf1.keras.metrics import Mean
 
 Ranks = tuple[tuple[int, bool], ...] | None
@@ -210,3 +209,23 @@ def _count(
     updates.extend(each)
     with tf.control_dependencies(each):
         results.append(tf.identity(metric.result()))
+
+
+def needs_only(element: Any, inputs: Sequence[Any]) -> bool:
+    """Whether a tensor or an operation can be computed from these inputs."""
+    known = {id(x) for x in inputs} | {id(graph_state(element.graph).phase)}
+    op = element if not hasattr(element, "op") else element.op
+    if hasattr(element, "op") and id(element) in known:
+        return True
+    waiting, seen = [op], {id(op)}
+    while waiting:
+        op = waiting.pop()
+        if op.type == "Placeholder" and not any(id(y) in known for y in op.outputs):
+            return False
+        if any(id(y) in known for y in op.outputs):
+            continue
+        for before in [*[x.op for x in op.inputs], *op.control_inputs]:
+            if id(before) not in seen:
+                seen.add(id(before))
+                waiting.append(before)
+    return True
