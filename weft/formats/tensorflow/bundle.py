@@ -28,8 +28,8 @@ from weft.formats.tensorflow.message import (
     entry_bytes,
     read_entry,
 )
-from weft.formats.tensorflow.strings import read_strings
 from weft.formats.tensorflow.table import read_table, table_bytes
+from weft.formats.wire import unpacked_varints
 from weft.ir.dtype import as_dtype
 
 Array = np.ndarray[Any, Any]
@@ -239,3 +239,33 @@ def _signed(value: int) -> bytes:
     size = next(n for n in range(1, _MOST + 1) if bits < 7 * n)
     header = ((1 << size) - 1) << 7 * size
     return ((value ^ header) & (1 << 8 * size) - 1).to_bytes(size, "big")
+
+
+def read_strings(raw: Array, shape: tuple[int, ...], checksum: int, what: str) -> Array:
+    """An array of `bytes`, from their lengths as varints, a checksum of these, and their bytes.
+
+    In the checksums the lengths are 4 bytes each, or 8 if necessary.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    count = math.prod(shape)
+    if count > len(raw):
+        raise DataError(f"load: {what}: damaged: {count} texts in {len(raw)} bytes")
+    ends = np.flatnonzero(raw < 128)[:count]
+    start = int(ends[-1]) + 1 if count and len(ends) else 0
+    lengths = unpacked_varints(raw[:start].data, what=what)
+    body = raw[start + 4 :]
+    if len(lengths) != count or (lengths < 0).any() or int(lengths.sum()) != len(body):
+        raise DataError(f"load: {what}: damaged: the lengths of its texts")
+    sizes = b"".join([int(n).to_bytes(4 if n < 1 << 32 else 8, "little") for n in lengths])
+    told = raw[start : start + 4].tobytes()
+    if masked(crc32c(sizes)) != int.from_bytes(told, "little"):
+        raise DataError(f"load: {what}: damaged: the lengths of its texts")
+    if masked(crc32c(body, crc32c(sizes + told))) != checksum:
+        raise DataError(f"load: {what}: damaged: its bytes do not match their checksum")
+    found = np.empty(count, object)
+    stops = np.cumsum(lengths)
+    for number, (stop, length) in enumerate(zip(stops.tolist(), lengths.tolist(), strict=True)):
+        found[number] = body[stop - length : stop].tobytes()
+    return found.reshape(shape)
