@@ -134,7 +134,7 @@ class Optimizer(Base):
         rates = [self.rate(name, var) for name in self._rates]
         held = [self._slots[name][var] for name in self.slots]
         kind = f"Apply{type(self).__name__}"
-        return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
+        return self.emit(kind, grad, var, held, rates, self._update_of(var), lazy=self.lazy)
 
     def build(self, var_list: Sequence[Any]) -> None:
         """Create the update count, and the slots for these variables."""

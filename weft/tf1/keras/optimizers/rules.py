@@ -40,18 +40,18 @@ class SGD(Optimizer):
             raise fail(ArgumentError, f"SGD: expected momentum from 0 to 1, got {momentum}")
         rates = {"learning_rate": learning_rate, "momentum": momentum}
         super().__init__(name, rates, **options)
-        self._fixed = {"nesterov": nesterov}
+        self._fixed = self._options = {"nesterov": nesterov}
         self.slots = ("momentum",) if momentum else ()
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """The learning rate, and the momentum."""
         return [rate, self.held("momentum").value()] if self.slots else [rate]
 
-    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
-        if not self.slots:
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, nesterov: bool) -> Sequence[Any]:
+        if len(rest) == 1:
             return sgd(w, g, lr=rest[0]).values
         v, rate, momentum = rest
-        nesterov = self._fixed["nesterov"]
         return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
 
 
@@ -74,15 +74,16 @@ class RMSprop(Optimizer):
     ) -> None:  # fmt: skip
         rates = {"learning_rate": learning_rate, "rho": rho, "momentum": momentum}
         super().__init__(name, rates, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon), "centered": centered}
+        self._fixed = self._options = {"epsilon": _epsilon(epsilon), "centered": centered}
         self.slots = ("rms", *(("mg",) if centered else ()), *(("momentum",) if momentum else ()))
 
-    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, epsilon: float, centered: bool) -> Sequence[Any]:
         *slots, rate, rho, momentum = rest
+        inside = len(slots) > 1 + centered  # with a running sum of steps
         return rmsprop(
-            w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho,
-            eps=self._fixed["epsilon"], momentum=momentum, centered=self._fixed["centered"],
-            rate_first=True, inside="momentum" in self.slots,
+            w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
+            momentum=momentum, centered=centered, rate_first=True, inside=inside,
         ).values  # fmt: skip
 
 
@@ -102,16 +103,17 @@ class Adagrad(Optimizer):
         epsilon: float | None = 1e-7, name: str = "Adagrad", **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, {"learning_rate": learning_rate}, **options)
-        self._fixed = {
-            "initial_accumulator_value": initial_accumulator_value, "epsilon": _epsilon(epsilon),
-        }  # fmt: skip
+        self._options = {"epsilon": _epsilon(epsilon)}
+        first = {"initial_accumulator_value": initial_accumulator_value}
+        self._fixed = first | self._options
 
     def first_value(self, slot: str) -> Any:
         """The initial sum."""
         return tf.constant_initializer(self._fixed["initial_accumulator_value"])
 
-    def _rule(self, g: Any, w: Any, total: Any, rate: Any) -> Sequence[Any]:
-        return adagrad(w, g, total, lr=rate, eps=self._fixed["epsilon"], rate_first=True).values
+    @staticmethod
+    def _rule(g: Any, w: Any, total: Any, rate: Any, *, epsilon: float) -> Sequence[Any]:
+        return adagrad(w, g, total, lr=rate, eps=epsilon, rate_first=True).values
 
 
 class Adadelta(Optimizer):
@@ -130,10 +132,13 @@ class Adadelta(Optimizer):
         name: str = "Adadelta", **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, {"learning_rate": learning_rate, "rho": rho}, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon)}
+        self._fixed = self._options = {"epsilon": _epsilon(epsilon)}
 
-    def _rule(self, g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any) -> Sequence[Any]:
-        rates = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": self._fixed["epsilon"]}
+    @staticmethod
+    def _rule(
+        g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any, *, epsilon: float
+    ) -> Sequence[Any]:
+        rates: dict[str, Any] = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": epsilon}
         return adadelta(w, g, a, d, **rates, gradient_first=True).values
 
 
@@ -154,15 +159,11 @@ class _Moments(Optimizer):
     ) -> None:  # fmt: skip
         rates = {"learning_rate": learning_rate, "beta_1": beta_1, "beta_2": beta_2}
         super().__init__(name or type(self).__name__, rates, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon)}
+        self._options = {"epsilon": _epsilon(epsilon)}
+        self._fixed = dict(self._options)
 
     def _betas(self) -> tuple[Any, Any]:
         return self.held("beta_1").value(), self.held("beta_2").value()
-
-    def _means(self, b1: Any, b2: Any) -> dict[str, Any]:
-        """What the rules of moments take of the betas, and epsilon."""
-        eps = self._fixed["epsilon"]
-        return {"beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2, "eps": eps}
 
 
 class Adam(_Moments):
@@ -185,9 +186,10 @@ class Adam(_Moments):
         b1, b2 = self._betas()
         return [rate * tf.sqrt(1.0 - tf.pow(b2, step)) / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def _rule(self, g: Any, w: Any, *rest: Any) -> Sequence[Any]:
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, epsilon: float) -> Sequence[Any]:
         *slots, rate, b1, b2 = rest
-        return adam(w, g, *slots, step=rate, **self._means(b1, b2)).values
+        return adam(w, g, *slots, step=rate, **_means(b1, b2, epsilon)).values
 
 
 class Adamax(_Moments):
@@ -202,8 +204,11 @@ class Adamax(_Moments):
         b1, b2 = self._betas()
         return [rate / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def _rule(self, g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
-        means = {n: x for n, x in self._means(b1, b2).items() if n != "rest2"}
+    @staticmethod
+    def _rule(
+        g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any, *, epsilon: float
+    ) -> Sequence[Any]:
+        means = {n: x for n, x in _means(b1, b2, epsilon).items() if n != "rest2"}
         return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
 
 
@@ -256,13 +261,19 @@ class Nadam(_Moments):
         second = rate * later / (1.0 - so_far * later)
         return [first, second, b1, b2, 1.0 - tf.pow(b2, step)]
 
-    def _rule(self, g: Any, w: Any, m: Any, v: Any, *rates: Any) -> Sequence[Any]:
+    @staticmethod
+    def _rule(g: Any, w: Any, m: Any, v: Any, *rates: Any, epsilon: float) -> Sequence[Any]:
         now, ahead, b1, b2, rest = rates
-        means = {"now": now, "ahead": ahead, "correction": rest, **self._means(b1, b2)}
+        means = {"now": now, "ahead": ahead, "correction": rest, **_means(b1, b2, epsilon)}
         return nadam(w, g, m, v, **means, divides=True).values
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         return tf.group(*update_ops, self._schedule_update, name=name_scope)
+
+
+def _means(b1: Any, b2: Any, eps: float) -> dict[str, Any]:
+    """What the rules of moments take of the betas, and epsilon."""
+    return {"beta1": b1, "rest1": 1.0 - b1, "beta2": b2, "rest2": 1.0 - b2, "eps": eps}
 
 
 def _epsilon(given: float | None) -> float:

@@ -35,7 +35,8 @@ class GradientDescentOptimizer(Optimizer):
             return _rows(grad, var, self.rate("learning_rate", var))
         return super()._apply(grad, var)
 
-    def _rule(self, g: Value, w: Value, rate: Value) -> tuple[Value, ...]:
+    @staticmethod
+    def _rule(g: Value, w: Value, rate: Value) -> tuple[Value, ...]:
         return sgd(w, g, lr=rate).values
 
 
@@ -69,8 +70,10 @@ class MomentumOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._keep(learning_rate=learning_rate, momentum=momentum)
         self._fresh = {"momentum": None}
-        self._use_nesterov = use_nesterov
+        self._options = {"nesterov": use_nesterov}
 
-    def _rule(self, g: Value, w: Value, a: Value, rate: Value, part: Value) -> tuple[Value, ...]:
-        looks = self._use_nesterov
-        return sgd(w, g, a, lr=rate, momentum=part, nesterov=looks, rate_first=True).values
+    @staticmethod
+    def _rule(
+        g: Value, w: Value, a: Value, rate: Value, part: Value, *, nesterov: bool
+    ) -> tuple[Value, ...]:
+        return sgd(w, g, a, lr=rate, momentum=part, nesterov=nesterov, rate_first=True).values

@@ -40,7 +40,8 @@ class ProximalGradientDescentOptimizer(Optimizer):
             l2_regularization_strength=l2_regularization_strength,
         )  # fmt: skip
 
-    def _rule(self, g: Value, w: Value, rate: Value, l1: Value, l2: Value) -> tuple[Value, ...]:
+    @staticmethod
+    def _rule(g: Value, w: Value, rate: Value, l1: Value, l2: Value) -> tuple[Value, ...]:
         return proximal.proximal_descent(w, g, lr=rate, l1=l1, l2=l2).values
 
 
@@ -74,8 +75,9 @@ class ProximalAdagradOptimizer(Optimizer):
         )  # fmt: skip
         self._fresh = {"accumulator": initializer.constant_initializer(initial_accumulator_value)}
 
+    @staticmethod
     def _rule(
-        self, g: Value, w: Value, total: Value, rate: Value, l1: Value, l2: Value
+        g: Value, w: Value, total: Value, rate: Value, l1: Value, l2: Value
     ) -> tuple[Value, ...]:
         return proximal.proximal_adagrad(w, g, total, lr=rate, l1=l1, l2=l2).values
 
@@ -119,8 +121,9 @@ class AdagradDAOptimizer(Optimizer):
     def _hyperparameters(self) -> dict[str, Any]:
         return {**super()._hyperparameters(), "global_step": self._step.value() + 1}
 
+    @staticmethod
     def _rule(
-        self, g: Value, w: Value, gradients: Value, squares: Value, *rates: Value
+        g: Value, w: Value, gradients: Value, squares: Value, *rates: Value
     ) -> tuple[Value, ...]:
         options = dict(zip(("lr", "l1", "l2", "step"), rates, strict=True))
         return proximal.dual_averaging(w, g, gradients, squares, **options).values
@@ -175,9 +178,8 @@ class FtrlOptimizer(Optimizer):
     def _slot_name(self, slot: str) -> str:
         return self._names[slot]
 
-    def _rule(
-        self, g: Value, w: Value, total: Value, linear: Value, *rates: Value
-    ) -> tuple[Value, ...]:
+    @staticmethod
+    def _rule(g: Value, w: Value, total: Value, linear: Value, *rates: Value) -> tuple[Value, ...]:
         names = ("lr", "l1", "l2", "power", "shrinkage")
         options = dict(zip(names, rates, strict=True))
         return proximal.ftrl(w, g, total, linear, **options).values

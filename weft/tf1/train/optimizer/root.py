@@ -39,7 +39,8 @@ class AdagradOptimizer(Optimizer):
         self._keep(learning_rate=learning_rate)
         self._fresh = {"accumulator": initializer.constant_initializer(initial_accumulator_value)}
 
-    def _rule(self, g: Value, w: Value, a: Value, rate: Value) -> tuple[Value, ...]:
+    @staticmethod
+    def _rule(g: Value, w: Value, a: Value, rate: Value) -> tuple[Value, ...]:
         return adagrad(w, g, a, lr=rate, rate_first=True, reciprocal=True).values
 
 
@@ -63,8 +64,9 @@ class AdadeltaOptimizer(Optimizer):
         self._keep(lr=learning_rate, rho=rho, epsilon=epsilon)
         self._fresh = {"accum": None, "accum_update": None}
 
+    @staticmethod
     def _rule(
-        self, g: Value, w: Value, square: Value, moved: Value, rate: Value, rho: Value, eps: Value
+        g: Value, w: Value, square: Value, moved: Value, rate: Value, rho: Value, eps: Value
     ) -> tuple[Value, ...]:
         return adadelta(w, g, square, moved, lr=rate, rho=rho, rest=1.0 - rho, eps=eps).values
 
@@ -91,14 +93,15 @@ class RMSPropOptimizer(Optimizer):
         super().__init__(use_locking, name)
         rates = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum}
         self._keep(**rates, epsilon=epsilon)
-        self._centered = centered
+        self._options = {"centered": centered}
         means = {"rms": initializer.ones_initializer(), **({"mg": None} if centered else {})}
         self._fresh = {**means, "momentum": None}
         self._kind = "ApplyCenteredRMSProp" if centered else "ApplyRMSProp"
 
-    def _rule(self, g: Value, w: Value, *rest: Value) -> tuple[Value, ...]:
+    @staticmethod
+    def _rule(g: Value, w: Value, *rest: Value, centered: bool) -> tuple[Value, ...]:
         *slots, rate, decay, momentum, epsilon = rest
         return rmsprop(
             w, g, *slots, lr=rate, rest=1.0 - decay, eps=epsilon, momentum=momentum,
-            centered=self._centered, rate_first=True, inside=True, reciprocal=True,
+            centered=centered, rate_first=True, inside=True, reciprocal=True,
         ).values  # fmt: skip
