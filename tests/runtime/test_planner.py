@@ -46,7 +46,7 @@ def test_a_step_is_planned_alike_from_its_text(seed: int) -> None:
     step = replace(step, lasting=frozenset(step.feeds[:1]))
     text = planner.request(step, 2, False, current())
     assert text is not None
-    data, kernels = unpacked(planner.answer(text))
+    data, kernels = unpacked(finish.planned(text))
     assert data == _planned_here(step, 2)
     assert all([kernel.key and kernel.ir for kernel in kernels])
 
@@ -112,7 +112,7 @@ def test_what_cannot_be_planned_there_is_planned_here(
     assert text is not None
     changed = text.replace('"content": "', '"content": "0')
     with pytest.raises(CompileError, match="reads differently"):
-        planner.answer(changed)
+        planner.parsed(changed)
     monkeypatch.setattr(planner, "request", lambda *given: changed)
     planned: list[object] = []
     here = finish.Begun._planned

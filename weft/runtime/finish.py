@@ -184,6 +184,17 @@ def explained(step: Step, threads: int) -> explanation.Explanation:
     return explanation.Explanation(tuple(stages), blueprint, target)
 
 
+def planned(text: str) -> bytes:
+    """The plan of a step that another process has written.
+
+    Raises:
+        CompileError: there is no kernel for something, or the plan cannot be sent.
+    """
+    step, threads, simplified, target = planner.parsed(text)
+    step = step if simplified else pipeline.optimize(step)
+    return planner.answer(pipeline.plan(step, generator.Generator(target), threads), target)
+
+
 class _Job:
     """What `finish` is given, and the machine that it is for."""
 

@@ -430,7 +430,7 @@ def plan(job: Job) -> None:
 
 
 def planned(job: Job) -> bytes:
-    """The plan of a step, as `weft.runtime.compilation.planner.answer` wrote it.
+    """The plan of a step, as `weft.runtime.finish.planned` gave it.
 
     Raises:
         CompileError: it cannot be planned there.

@@ -1,16 +1,17 @@
-"""Plans a program in a compiler process: a step as text goes in, a recipe and kernels come out.
+"""Programs that a compiler process plans: a step as text goes in, a recipe and kernels come out.
 
-So the process that asked goes on running library kernels, and takes no pause for planning.
+So the process that asks goes on running library kernels, and takes no pause for planning.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.host.deferred import Deferred
+from weft.passes.blueprint import Blueprint
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation import compiler, fingerprint
@@ -20,19 +21,25 @@ from weft.runtime.recipe import dump, recipe_of
 if TYPE_CHECKING:
     import json
 
-    from weft.codegen import generator
-    from weft.passes import pipeline, step_text
-else:  # the process that asks needs none of them, or late
-    json = Deferred("json")
-    generator, pipeline = Deferred("weft.codegen.generator"), Deferred("weft.passes.pipeline")
-    step_text = Deferred("weft.passes.step_text")
+    from weft.passes import step_text
+else:  # they are needed late
+    json, step_text = Deferred("json"), Deferred("weft.passes.step_text")
 
 MOST: Final = 1 << 20
 """Characters of a step; what is longer, as with large constants, is planned where it is."""
 
 
+class Asked(NamedTuple):
+    """What is to be planned: see `weft.runtime.finish.finish`."""
+
+    step: Step
+    threads: int
+    simplified: bool
+    target: Target
+
+
 def request(step: Step, threads: int, simplified: bool, target: Target) -> str | None:
-    """What `answer` is to be given; `None` if a step has no text, or is too long."""
+    """A step as text, for `parsed`; `None` if it has none, or a long one."""
     content = fingerprint.content(step)
     if content is None or len(text := step_text.format_step(step)) > MOST:
         return None
@@ -42,19 +49,25 @@ def request(step: Step, threads: int, simplified: bool, target: Target) -> str |
     })  # fmt: skip
 
 
-def answer(text: str) -> bytes:
-    """The plan of the step of a `request`.
+def parsed(text: str) -> Asked:
+    """What `request` was given.
 
     Raises:
-        CompileError: there is no kernel for something, or the step is not what it was.
+        CompileError: the step is not what it was.
     """
     head = json.loads(text)
     step, target = step_text.parse_step(head["step"]), Target(**head["target"])
     if fingerprint.content(step) != head["content"]:
         raise CompileError("the step reads differently in another process")
-    if not head["simplified"]:
-        step = pipeline.optimize(step)
-    blueprint = pipeline.plan(step, generator.Generator(target), head["threads"])
+    return Asked(step, head["threads"], head["simplified"], target)
+
+
+def answer(blueprint: Blueprint, target: Target) -> bytes:
+    """A plan for the process that asked.
+
+    Raises:
+        CompileError: it cannot be sent.
+    """
     kernels: dict[str, Written] = {}
 
     def key_of(kernel: Kernel) -> str:

@@ -4,7 +4,7 @@ Run as a script, by `weft.runtime.compilation.child`, without site packages or t
 starts in 50 ms. It reads requests from standard input and answers on standard output:
 
     request   4 x uint32 lengths, then the processor's name, its features, its kind, the LLVM IR;
-              or, with three empty texts before it, what `weft.runtime.compilation.planner` reads
+              or, with three empty texts before it, what `weft.runtime.finish.planned` reads
     answer    status byte (0 object code or a plan, 1 error text), uint64 length, the bytes
 
 It ends when standard input does, or after a minute without a request. It does not ask to be killed
@@ -53,10 +53,10 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 def _plan(text: str) -> bytes:
     """The plan of a step; from the first one on the process has imported NumPy and the compiler."""
     from weft.errors import CompileError  # noqa: PLC0415
-    from weft.runtime.compilation import planner  # noqa: PLC0415
+    from weft.runtime import finish  # noqa: PLC0415
 
     try:
-        return planner.answer(text)
+        return finish.planned(text)
     except Exception as error:  # whoever asked plans by itself, and meets it there
         raise CompileError(f"plan: {error}") from error
 
