@@ -11,6 +11,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state, mask_of
+from weft.tf1.keras.engine.reach import needs_only
 from weft.tf1.keras.fit.compiled import Output
 from weft.tf1.keras.fit.feeding import Batch
 from weft.tf1.keras.metrics import Mean
@@ -124,16 +125,9 @@ class Steps:
 
     def _update(self, total: Any) -> Any:
         """The operation that updates weights, and the layers' updates."""
-        gradients = self._optimizer.get_gradients(total, self._trainable)
-        if not any(g is not None for g in gradients):
-            raise fail(
-                ArgumentError,
-                f"fit: expected a loss that depends on trainable weights of {self._model.name}, "
-                f"got none among {[v.name for v in self._trainable]}",
-            )
-        pairs = [(g, v) for g, v in zip(gradients, self._trainable, strict=True) if g is not None]
-        step = self._optimizer.apply_gradients(pairs)
-        return tf.group(step, *self._updates)
+        updates = self._optimizer.get_updates(loss=total, params=self._trainable)
+        each = [tf.assign(*u) if isinstance(u, tuple) else u for u in updates]
+        return tf.group(*each, *self._updates)
 
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Feeds, fetched metrics, metric updates, and the loss."""
@@ -209,23 +203,3 @@ def _count(
     updates.extend(each)
     with tf.control_dependencies(each):
         results.append(tf.identity(metric.result()))
-
-
-def needs_only(element: Any, inputs: Sequence[Any]) -> bool:
-    """Whether a tensor or an operation can be computed from these inputs."""
-    known = {id(x) for x in inputs} | {id(graph_state(element.graph).phase)}
-    op = element if not hasattr(element, "op") else element.op
-    if hasattr(element, "op") and id(element) in known:
-        return True
-    waiting, seen = [op], {id(op)}
-    while waiting:
-        op = waiting.pop()
-        if op.type == "Placeholder" and not any(id(y) in known for y in op.outputs):
-            return False
-        if any(id(y) in known for y in op.outputs):
-            continue
-        for before in [*[x.op for x in op.inputs], *op.control_inputs]:
-            if id(before) not in seen:
-                seen.add(id(before))
-                waiting.append(before)
-    return True
