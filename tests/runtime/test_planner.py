@@ -10,11 +10,12 @@ import pytest
 from drawn_graph import Drawing
 
 import weft as wf
-from weft import config, nn
+from weft import config, nn, ops
 from weft.codegen.generator import Generator
 from weft.codegen.target import current
 from weft.eager.record.run import stitched_tier
 from weft.errors import CompileError
+from weft.ir.graph import Graph
 from weft.ir.node import Value
 from weft.nn import functional as F
 from weft.passes.pipeline import optimize, plan
@@ -127,3 +128,17 @@ def test_what_cannot_be_planned_there_is_planned_here(
         assert not planned
         begun.executable()
     assert planned == [begun]
+
+
+def test_minus_zero_stays_minus_zero_in_a_process_that_has_planned_zero() -> None:
+    found: list[bytes] = []
+    for zero in (0.0, -0.0):
+        with Graph().as_default() as graph:
+            x = ops.placeholder(dtype="float32", shape=(4,))
+            y = ops.pad(x, paddings=((0, 2),), value=zero)
+        step = specialize(Request(graph, (y,), (), (x,)), [x.type], {}, {})
+        text = planner.request(step, 1, False, current())
+        assert text is not None
+        assert unpacked(finish.planned(text))[0] == _planned_here(step, 1)
+        found.append(unpacked(finish.planned(text))[0])
+    assert found[0] != found[1]

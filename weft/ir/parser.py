@@ -17,6 +17,7 @@ from weft.ir.hooks import HOOKS
 from weft.ir.node import Literal, Node, Source, TensorType, Value
 from weft.ir.record import RECORDS
 from weft.ir.shape import Shape
+from weft.ir.signed_zero import told_apart
 
 _TOKEN = re.compile(
     r"""\s*(?:
@@ -225,7 +226,7 @@ class _Parser:
             return self._string()
         if kind == "number":
             self.at += 1
-            return int(text) if re.fullmatch(r"-?\d+", text) else float(text)
+            return int(text) if re.fullmatch(r"-?\d+", text) else told_apart(float(text))
         if self.accept("("):
             return tuple(self.listing(")", self._attribute_value))
         if text in _WORDS:

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.node import Literal, Node, TensorType, Value
-from weft.ops.declaration.attribute import MinusZero, told_apart
+from weft.ir.signed_zero import MinusZero, told_apart
 from weft.passes.group import Group
 
 LARGEST: Final = 64

@@ -10,7 +10,8 @@ import weft as wf
 import weft.nn.functional as F
 import weft.tf1 as tf
 from weft import jax
-from weft.ops.declaration.attribute import MinusZero, freeze, told_apart
+from weft.ir.signed_zero import MinusZero, told_apart
+from weft.ops.declaration.attribute import freeze
 
 X = np.array([-1, 0.0, -0.0, 2, np.nan], np.float32)
 CALLS = {

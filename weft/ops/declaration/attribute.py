@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from math import copysign
 from typing import Any, Final, cast
 
 import numpy as np
@@ -13,6 +12,7 @@ from weft.host.garbage_collection import FirstRead
 from weft.ir.dtype import DType
 from weft.ir.node import Literal, Node, Value
 from weft.ir.shape import Shape
+from weft.ir.signed_zero import MinusZero, told_apart
 
 Array = np.ndarray[Any, Any]
 
@@ -38,25 +38,6 @@ KINDS: Final[dict[Any, tuple[type, ...]]] = {
     "str": (str,),
 }
 """The checked classes of attributes, by annotation in the reference."""
-
-
-class MinusZero(float):
-    """-0.0 as an attribute: a key that has it does not equal one with 0.0."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, MinusZero)
-
-    def __ne__(self, other: object) -> bool:
-        return not isinstance(other, MinusZero)
-
-    def __hash__(self) -> int:
-        return hash(MinusZero)
-
-
-def told_apart(value: Any) -> Any:
-    """A number as an attribute that equals no other number of another sign."""
-    is_minus_zero = type(value) is float and not value and copysign(1, value) < 0
-    return MinusZero(value) if is_minus_zero else value
 
 
 def freeze(value: Any) -> Any:

@@ -38,6 +38,7 @@ from weft.ir.dtype import DType, as_dtype
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value, at_user_line
 from weft.ir.shape import Shape, is_static
+from weft.ir.signed_zero import told_apart
 from weft.ops.declaration.attribute import (
     KINDS,
     REQUIRED,
@@ -45,7 +46,6 @@ from weft.ops.declaration.attribute import (
     is_complete,
     known_value,
     signature,
-    told_apart,
 )
 from weft.ops.declaration.constant import constant_of
 from weft.ops.declaration.face import Face

@@ -22,8 +22,9 @@ from weft.eager.record.call.type_inference import Family
 from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
+from weft.ir.signed_zero import told_apart
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
-from weft.ops.declaration.attribute import freeze, told_apart
+from weft.ops.declaration.attribute import freeze
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
 from weft.ops.indexing.row_sparse import RowSparse
 from weft.transform.gradient import Cotangent, dense
