@@ -9,6 +9,7 @@ Weft, then under its own library, if that is installed: `--framework torch`, `te
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import re
@@ -242,6 +243,7 @@ def main() -> None:
     if given.steps:
         timed_kinds = (*KINDS["torch"], "horovod", *KINDS["tensorflow"])
         wanted = [p for p in wanted if p["kind"] in timed_kinds]
+        compileall.compile_dir(HERE.parent.parent / "weft", quiet=2)  # as where it is installed
         for result in (timed(p, folder, 200, given.seconds, given.rounds) for p in wanted):
             write(folder / "steps.json", result)
             print(result[result["peer"]], result["weft"], result["steps"], end=" ")
