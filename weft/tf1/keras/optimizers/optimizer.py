@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import weft.tf1 as tf
@@ -35,7 +35,9 @@ class Optimizer(Base):
     lazy: ClassVar[bool] = False
     """Whether rows without a gradient are left alone."""
 
-    def __init__(self, name: str, rates: Mapping[str, Any], **options: Any) -> None:
+    def __init__(
+        self, name: str, rates: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:  # fmt: skip
         super().__init__(False, name)
         unknown = sorted(options.keys() - {"lr", "decay", *_CLIPS})
         if unknown:
@@ -43,7 +45,7 @@ class Optimizer(Base):
                 ArgumentError,
                 f"{name}: expected as options lr, decay, clipnorm, clipvalue, got {unknown}",
             )
-        self._first: dict[str, Any] = {**rates, "decay": options.get("decay", 0.0)}
+        self._first: dict[str, Any] = {**(rates or {}), "decay": options.get("decay", 0.0)}
         if options.get("lr") is not None:
             self._first["learning_rate"] = options["lr"]
         self.clips = {n: options[n] for n in _CLIPS if options.get(n) is not None}
@@ -52,13 +54,10 @@ class Optimizer(Base):
 
     # -- what a subclass defines
 
-    def rule(self, step: Any) -> Callable[..., Sequence[Any]]:
-        """The update: from (g, var, *slots, *rates) to the new values of var and slots."""
-        raise NotImplementedError
-
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """The hyperparameters of the rule, as tensors; `step` counts from 1."""
-        raise NotImplementedError
+        others = [name for name in self._first if name not in ("learning_rate", "decay")]
+        return [rate, *[self.held(name).value() for name in others]]
 
     def first_value(self, slot: str) -> Any:
         """The initializer of a slot; zeros by default."""
@@ -123,9 +122,7 @@ class Optimizer(Base):
 
     def _hyperparameters(self) -> dict[str, Any]:
         step = tf.cast(self.iterations.value(), tf.float32) + 1.0
-        found = self.numbers(self._rate(), step)
-        self._rule = self.rule(step)
-        return {f"rate_{i}": x for i, x in enumerate(found)}
+        return {f"rate_{i}": x for i, x in enumerate(self.numbers(self._rate(), step))}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for name in self.slots:
@@ -139,7 +136,7 @@ class Optimizer(Base):
         rates = [self.rate(name, var) for name in self._rates]
         held = [self._slots[name][var] for name in self.slots]
         kind = f"Apply{type(self).__name__}"
-        return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
+        return self.emit(kind, grad, var, held, rates, self._update_of(var), lazy=self.lazy)
 
     def build(self, var_list: Sequence[Any]) -> None:
         """Create the update count, and the slots for these variables."""
@@ -150,6 +147,10 @@ class Optimizer(Base):
     def get_gradients(self, loss: Any, params: Sequence[Any]) -> list[Any]:
         """Gradients of a loss, clipped."""
         return [self._clipped(g) for g in tf.gradients(loss, list(params))]
+
+    def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """What a step does: operations, or pairs of a variable and its new value."""
+        return _updates(self, loss, params)
 
     def _clipped(self, g: Any) -> Any:
         if g is None or not self.clips:
@@ -252,6 +253,10 @@ class WrappedOptimizer:
         """Gradients of a loss."""
         return tf.gradients(loss, list(params))
 
+    def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """The operation of a step."""
+        return _updates(self, loss, params)
+
     def apply_gradients(self, grads_and_vars: Any) -> Any:
         """An operation that updates each variable by its gradient."""
         found = self.optimizer.apply_gradients(grads_and_vars)
@@ -267,3 +272,20 @@ class WrappedOptimizer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["optimizer"], name)
+
+
+def _updates(optimizer: Any, loss: Any, params: Sequence[Any]) -> list[Any]:
+    """The operation that applies the gradients of a loss, in a list.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = optimizer.get_gradients(loss, params)
+    pairs = [(g, v) for g, v in zip(found, params, strict=True) if g is not None]
+    if not pairs:
+        raise fail(
+            ArgumentError,
+            f"fit: expected a loss that depends on trainable weights, got none among "
+            f"{[v.name for v in params]}",
+        )
+    return [optimizer.apply_gradients(pairs)]
