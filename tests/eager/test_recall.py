@@ -14,6 +14,7 @@ import weft as wf
 from weft.eager.functions.recall import call as call_memory
 from weft.eager.functions.recall.call import Calls, Shape
 from weft.eager.functions.recall.memory import Memory
+from weft.eager.tensor.view.view import View
 from weft.errors import WeftError
 from weft.ir.node import TensorType
 from weft.nn import functional as F
@@ -24,6 +25,7 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda x: F.softmax(x, -1), lambda x: F.linear(x, x, x[:, 0]), lambda x: x[1:],
     lambda x: x[:, 1:3], lambda x: x[..., None], lambda x: x.reshape(-1), lambda x: x.t() * 2,
     lambda x: x.clamp(0, 1), lambda x: x.clamp(0.0, 1.0), lambda x: F.layer_norm(x, x.shape[1:]),
+    lambda x: x.view(2, -1, 5).permute(2, 0, 1).exp() if len(x) == 4 else x.view(-1).permute(0),
     lambda x: x.mean(0).std(), lambda x: x.flatten().unsqueeze(0), lambda x: F.leaky_relu(x, 0.1),
 ]  # fmt: skip
 
@@ -71,6 +73,49 @@ def test_views_still_write_through() -> None:
         for view in (x[1:], x.reshape(-1), x.t(), x[:, 1:]):
             view.add_(1)
         assert x.tolist() == [[2, 3, 3], [3, 4, 4]]
+
+
+def test_permuted_views_of_views_write_through_and_are_not_shown_in_wrong_order() -> None:
+    for _ in range(4):
+        x = wf.arange(12.0)
+        y = x.view(3, 4).permute(1, 0)
+        assert wf.zeros(4, 3).view(12).shape == (12,)  # remembered, for tensors in order alone
+        with pytest.raises(WeftError, match="do not lie in memory"):
+            y.view(12)
+        assert (y.reshape(12) == x.view(3, 4).T.reshape(12)).all()
+        y[0] = -1.0
+        x[5] = 9.0
+        assert x.tolist() == [-1, 1, 2, 3, -1, 9, 6, 7, -1, 9, 10, 11]
+        assert y[1].tolist() == [1, 9, 9]
+
+
+def test_views_of_lent_memory_see_changes_as_long_as_others_can_make_them() -> None:
+    for _ in range(6):
+        array = np.zeros((2, 3), np.uint8)
+        y = wf.from_numpy(array).view(2, 3, 1).permute(2, 0, 1)
+        array[0, 1] = 5
+        z = y.contiguous().to(wf.float32).div(255)
+        array[0, 1] = 7
+        assert y[0, 0, 1] == 7 and float(z[0, 0, 1]) == pytest.approx(5 / 255)
+        del array
+        y[0, 0, 0] = 3
+        assert y.flatten().tolist() == [3, 7, 0, 0, 0, 0]
+
+
+def test_views_of_memory_that_nobody_else_has_are_read_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken: list[View] = []
+    take = View.take
+    monkeypatch.setattr(View, "take", lambda view: (taken.append(view), take(view))[1])
+    base = wf.from_numpy(np.arange(6, dtype=np.uint8))
+    y = base.view(2, 3, 1).permute(2, 0, 1)
+    assert y.sum() == 15 and y.max() == 5 and not taken
+    lent = base.numpy()
+    lent[0] = 9
+    assert y.max() == 9 and taken
+    base[1] = 8
+    assert y[0, 0].tolist() == [9, 8, 2]
 
 
 def test_what_depends_on_more_than_types_is_asked_each_time() -> None:
@@ -129,7 +174,8 @@ def test_what_is_remembered_is_bounded_and_keeps_its_types(
     sizeless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_memory, "MOST_CALLS", 8)
-    plan = wf.tanh(wf.ones(3)).shown.record.plan
+    record: Any = wf.tanh(wf.ones(3)).shown.record
+    plan = record.plan
     calls = Calls(Shape(2, (), (0,), ((("x", 0),),), False))
     for i in range(1, 50):
         kind = TensorType(wf.float32, (i,))  # nobody else refers to it, and `id` is a key

@@ -9,6 +9,7 @@ Weft, then under its own library, if that is installed: `--framework torch`, `te
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import re
@@ -237,6 +238,7 @@ def main() -> None:
     parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")
     parser.add_argument("--rounds", type=int, default=3, help="how often steps are timed")
+    parser.add_argument("--seconds", type=int, default=120, help="the original's for its steps")
     given = parser.parse_args()
     folder = given.folder.resolve()
     names = [(p, f"{p['repository']}/{p['script']}") for p in programs(given.list)]
@@ -244,9 +246,10 @@ def main() -> None:
     if given.framework in KINDS:
         wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
     if given.steps:
-        timed_kinds = (*KINDS["torch"], *KINDS["tensorflow"])
+        timed_kinds = (*KINDS["torch"], "horovod", *KINDS["tensorflow"])
         wanted = [p for p in wanted if p["kind"] in timed_kinds or "steps" in p]
-        for result in (timed(p, folder, rounds=given.rounds) for p in wanted):
+        compileall.compile_dir(HERE.parent.parent / "weft", quiet=2)  # as where it is installed
+        for result in (timed(p, folder, 200, given.seconds, given.rounds) for p in wanted):
             write(folder / "steps.json", result)
             print(result[result["peer"]], result["weft"], result["steps"], end=" ")
             print(result["script"], result["stops"], flush=True)

@@ -140,11 +140,8 @@ def _stop(process: Any, channel: Channel, owner: int) -> None:
     channel.close()
     if os.getpid() != owner:
         return
-    process.terminate()
-    process.join(5)
-    if process.is_alive():
-        process.kill()
-        process.join()
+    process.kill()
+    process.join()
 
 
 def _raise(result: tuple[Any, str, str], number: int, pid: int | None) -> NoReturn:
@@ -159,6 +156,8 @@ def _raise(result: tuple[Any, str, str], number: int, pid: int | None) -> NoRetu
 def _serve(end: socket.socket, theirs: socket.socket, number: int, work: Work) -> None:
     theirs.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C: it closes the channel
+    if callable(signal.getsignal(signal.SIGTERM)):  # the parent's, which ends a step, then saves
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     channel = Channel(end)
     run: Callable[[Any], Any] | None = None
     try:

@@ -295,3 +295,18 @@ def _child(pid):
     except OSError:
         return False
     return int(fields[1]) == os.getpid() and fields[0] != "Z"
+
+
+class Handler(Sized):
+    def __getitem__(self, i):
+        return int(signal.getsignal(signal.SIGTERM) is signal.SIG_IGN)
+
+
+def test_a_handler_of_the_parent_is_not_for_its_workers():
+    before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # as a trainer's
+    try:
+        start = time.monotonic()
+        assert [int(x) for x in DataLoader(Handler(3, 1), num_workers=1)] == [1, 1, 1]
+        assert time.monotonic() - start < 5
+    finally:
+        signal.signal(signal.SIGTERM, before)

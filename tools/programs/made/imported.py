@@ -9,7 +9,7 @@ PARTS = {"torch": ("distributions", "optim", "utils.data"), "tensorflow": (), "j
 
 
 def when_imported(function, framework="torch"):
-    """Call `function(framework)` after the first whole import of it."""
+    """Call `function(framework)` after the first import at the end of which it is there."""
     imported, depth = builtins.__import__, [0]
 
     @functools.wraps(imported)
@@ -19,7 +19,7 @@ def when_imported(function, framework="torch"):
             return imported(name, *args, **options)
         finally:
             depth[0] -= 1
-            if depth[0] == 0 and name.partition(".")[0] == framework and framework in sys.modules:
+            if depth[0] == 0 and framework in sys.modules:  # perhaps by a module of the program
                 builtins.__import__ = imported
                 for part in PARTS[framework]:
                     importlib.import_module(f"{framework}.{part}")

@@ -194,6 +194,9 @@ if os.environ.get("MADE_PEER") == "tensorflow":
     if importlib.util.find_spec("tf_keras"):
         os.environ["TF_USE_LEGACY_KERAS"] = "1"
     sys.meta_path.insert(0, Peer())
+if os.environ.get("MADE_PEER") == "torch":
+    sys.modules["mpi4py"] = None  # Lightning asks it, and fails if there is no MPI
+    importlib.import_module("horovod_alone")
 if "multiprocessing" not in " ".join(sys.orig_argv):
     for asked, module in {"MADE_VALUES": "same_values", "MADE_STEPS": "timed_steps"}.items():
         if asked in os.environ:

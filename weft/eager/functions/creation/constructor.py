@@ -342,7 +342,7 @@ class Methods(Handle):
         like = given[0].lazy.type.dtype if given and isinstance(given[0], Handle) else None
         made: Any = of_type(like or promotion.get_default_dtype(), given, size, device)
         self.adopt(made.lazy, made.view_of)
-        if hasattr(made, "lent"):
+        if getattr(made, "lent", False):
             self.lend()
 
     def new(self, *given: Any, size: Any = None, device: Any = None) -> Tensor:

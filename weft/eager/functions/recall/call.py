@@ -11,11 +11,13 @@ from typing import Any, Final, NamedTuple
 from weft.eager.functions.indexing.basic_index import Part, cut_of
 from weft.eager.record.call.plan import Plan, SizedPlan
 from weft.eager.record.pending.lazy import Number
-from weft.eager.tensor.view.view_transform import Cut, Shaped
+from weft.eager.tensor.view.view_transform import Cut, Permuted, Shaped
 from weft.ir.dtype import DType
 from weft.ir.node import TensorType
 
 MOST_CALLS: Final = 256  # of a shape: they keep their plans alive; forgotten together
+OF_ANY: Final = frozenset({Permuted})
+"""Views that are taken of a view, too, however its elements lie in memory."""
 
 Ref = tuple[str, int]
 """An input of a recorded call: an argument "x", a number "n", or the result "y" of an earlier one,

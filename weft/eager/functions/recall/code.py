@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.eager.functions.indexing.basic_index import Part, copied_part
-from weft.eager.functions.recall.call import Calls, Ref, Shape, are_same
+from weft.eager.functions.recall.call import OF_ANY, Calls, Ref, Shape, are_same
+from weft.eager.record.memory.snapshot import is_open
 from weft.eager.record.pending.global_mark import inferring
 from weft.eager.record.pending.lazy import Lazy, Number, begun
 from weft.eager.record.pending.state import trace
@@ -30,7 +31,7 @@ def way_of(known: Sequence[Calls]) -> Way:
         "trace": trace, "Handle": Handle, "recorder": recorder, "View": View, "absent": _ABSENT,
         "frame": sys._getframe,  # pyright: ignore[reportPrivateUsage]
         "part_of": _part, "are_same": are_same, "again": _again,
-        "inferring": inferring, "new": object.__new__,
+        "inferring": inferring, "new": object.__new__, "is_open": is_open, "OF_ANY": OF_ANY,
     }  # fmt: skip
     lines = ["now = trace.now", "if now.autocast is not None or now.depth: return None"]
     for number, calls in enumerate(known):
@@ -116,12 +117,20 @@ class _Text:
         ]  # fmt: skip
 
     def _view(self) -> list[str]:
-        """A view of a tensor that is none itself; of a computed one it is a copy."""
+        """A view of a tensor; of a computed one that is none itself it is a copy."""
         x, v, calls = self._first, f"v{self._shape.tensors[0]}", self._calls
-        recorded = [
-            f"if {v}.loan is not None: return None",
+        return [
+            # The version first: another thread may change the value.
+            f"if {x}.window is None:",
+            f"    version, {v} = {x}._version, {x}.shown",
+            f"    if {v}.array is not None and {calls}.parts and now.inspect is None and not "
+            f"({v}.tracked and now.grad_mode):",
+            f"        return part_of({x}, {v}, {calls}.part({_tuple(self._others)}), version)",
+            "else:",
+            f"    version, {v} = {x}.version, {x}.lazy",
+            f"if {v}.loan is not None and is_open({v}): return None",
             *self._found(),
-            "if plans is not None:",
+            f"if plans is not None and ({x}.window is None or type(lens) in OF_ANY):",
             *_indented(self._made()),
             "    made.window = view = new(View)",
             f"    view.base, view.lens, view._version = {x}, lens, version",
@@ -129,14 +138,6 @@ class _Text:
             f"    {x}.views += 1",
             f"    if inferring.used: made.inferred = getattr({x}, 'inferred', False)",
             "    return made",
-        ]
-        return [
-            f"version, {v} = {x}._version, {x}.shown",  # first: another thread may change it
-            f"if {x}.window is None:",
-            f"    if {v}.array is not None and {calls}.parts and now.inspect is None and not "
-            f"({v}.tracked and now.grad_mode):",
-            f"        return part_of({x}, {v}, {calls}.part({_tuple(self._others)}), version)",
-            *_indented(recorded),
         ]
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from weft.eager.functions.indexing.basic_index import Part
-from weft.eager.functions.recall.call import MOST_CALLS, Calls, Ref, Shape, hashable
+from weft.eager.functions.recall.call import MOST_CALLS, OF_ANY, Calls, Ref, Shape, hashable
 from weft.eager.functions.recall.code import Way, way_of
 from weft.eager.record.pending.lazy import Lazy, Number, Record
 from weft.eager.record.pending.state import trace
@@ -71,11 +71,11 @@ class _Given:
 
     @property
     def is_view(self) -> bool:
-        """Whether the result is a view of its only tensor, which is none itself."""
+        """Whether the result is a view of its only tensor, which is none itself or may be one."""
         view, first = self.found.window, self.first
         return (
             view is not None and len(self.tensors) == 1 and view.base is first
-            and first.window is None and not view.lens.detached
+            and (first.window is None or type(view.lens) in OF_ANY) and not view.lens.detached
         )  # fmt: skip
 
     def refs(self) -> dict[Lazy, Ref]:

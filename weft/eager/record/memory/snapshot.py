@@ -73,9 +73,14 @@ def is_open(lazy: Lazy) -> bool:
     """Whether others may still write to a value's array, since they refer to it."""
     if lazy.loan is None or lazy.array is None:
         return False
-    if _references(lazy) <= _OWN[0] or not is_lent(lazy.array):
+    if is_alone(lazy) or not is_lent(lazy.array):
         lazy.loan = None
     return lazy.loan is not None
+
+
+def is_alone(lazy: Lazy) -> bool:
+    """Whether nobody else refers to a value's array, nor can any more."""
+    return _references(lazy) <= _OWN[0]
 
 
 def _references(lazy: Lazy) -> float:

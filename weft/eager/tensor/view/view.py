@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 
+from weft.eager.record.memory.snapshot import is_alone
 from weft.eager.record.pending.lazy import Lazy
 from weft.eager.record.pending.state import computing, trace
 from weft.errors import ShapeError
@@ -25,6 +26,7 @@ class Base(Protocol):
     """The interface of a base that views need; see `weft.eager.tensor.handle`."""
 
     views: int
+    lent: bool  # only set if others may write to the memory without notice
     window: View | None
     shown: Lazy
     detached: Any  # detached views, if there have been any
@@ -144,7 +146,12 @@ class View:
             root = root.window.base
         if not getattr(root, "lent", False) or trace.now.depth:
             return False
-        return root.shown.array is not None
+        if root.shown.array is None:
+            return False
+        if is_alone(root.shown):
+            root.lent = False
+            return False
+        return True
 
     def take(self) -> Lazy:
         """The current value of the view."""
