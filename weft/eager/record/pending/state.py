@@ -13,7 +13,7 @@ from weakref import ref
 
 from weft.eager.record.pending.change import Change, Interrupted, Pending, Replaced
 from weft.eager.record.pending.lazy import Lazy, Record, begun, entry, in_package, serials
-from weft.eager.record.pending.loop_cut import FEW, LoopStart
+from weft.eager.record.pending.loop_cut import FEW, MANY, LoopStart
 from weft.errors import WeftError
 from weft.host.garbage_collection import FirstRead
 from weft.ir.look import looks
@@ -47,7 +47,7 @@ class State:
         "__weakref__", "anomaly", "autocast", "backward_passes", "called", "changed", "changes",
         "depth", "device", "devices", "duals", "due", "grad_mode", "inference", "inspect",
         "interrupted", "limit", "loop_start", "maps", "outer", "pending", "prompt", "taken",
-        "unfinished",
+        "unfinished", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +60,7 @@ class State:
         self.limit = (
             FEW  # pending records from which on `make_room` decides; 0 after an optimizer step
         )
+        self.whole = 0  # the frame, by identity, of a call within which `make_room` is not asked
         self.due = False  # whether a pending record writes to memory that others read
         self.prompt = False  # whether the current call computes its records before it returns
         self.loop_start: LoopStart | None = None  # of a loop that reads no values
@@ -174,10 +175,19 @@ class State:
                 self.limit = MOST_PENDING
                 return
             if not start.begins(count, behind, frame):
+                if start.whole and count < MANY:
+                    self.whole, self.limit = start.whole, MANY
                 return
         flush()
         if start is not None:
             self.loop_start, start.seen = start, 0
+
+    def end_whole(self, frame: FrameType) -> None:
+        """Ask `make_room` again, if the call in this frame is the one within which it is not."""
+        if self.whole == id(frame):
+            self.whole = 0
+            if self.limit == MANY:
+                self.limit = FEW
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call made by the caller of this method; return its results."""
