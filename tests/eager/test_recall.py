@@ -130,7 +130,7 @@ def test_what_is_remembered_is_bounded_and_keeps_its_types(
 ) -> None:
     monkeypatch.setattr(call_memory, "MOST_CALLS", 8)
     plan = wf.tanh(wf.ones(3)).shown.record.plan
-    calls = Calls(Shape(2, (), (0,), ((("x", 0),),), False))
+    calls = Calls(Shape(2, (), (0,), ((("x", 0),),)))
     for i in range(1, 50):
         kind = TensorType(wf.float32, (i,))  # nobody else refers to it, and `id` is a key
         calls.learn([kind], [float(i)], (wf.Tensor, (plan,), (), None), sizeless)
