@@ -246,7 +246,7 @@ _BOUNDS: Final = frozenset({int, type(None)})
 _PLAIN: Final = frozenset({int, str, type(None), DType, EllipsisType})
 _CUTS: Final = frozenset({slice, EllipsisType, type(None)})
 _TUPLES: Final = frozenset({tuple, Size})
-_INTS: Final = {int}
+_INTS: Final = frozenset({int})
 
 
 def items_of(args: Sequence[Any]) -> tuple[Any, ...]:
@@ -266,7 +266,7 @@ def are_same(a: Any, b: Any) -> bool:
         plain = start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS
         return plain and step.__class__ in _BOUNDS and a == b
     if kind is tuple or kind is Size:
-        return a == b and {*map(type, b)} == _INTS
+        return a == b and _INTS.issuperset(map(type, b))
     return (kind is int or kind is str) and a == b
 
 
@@ -279,15 +279,15 @@ def hashable(value: Any) -> Any:
     kind = value.__class__
     if kind in _PLAIN:
         return value
+    if kind is tuple or kind is Size:
+        return value if _INTS.issuperset(map(type, value)) else tuple([*map(hashable, value)])
     if kind is bool:
         return _BOOLS[value]
-    if kind is float and value:  # 0.0 equals -0.0
-        return (float, value)
+    if kind is float:
+        return (float, value or repr(value))  # 0.0 equals -0.0
     if kind is slice:
         start, stop, step = value.start, value.stop, value.step
         if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
             return (slice, start, stop, step)
         raise TypeError
-    if kind is tuple or kind is Size:
-        return tuple([*map(hashable, value)])
     raise TypeError
