@@ -15,7 +15,7 @@ from weft.eager.record.pending.change import Change, Interrupted, Pending, Repla
 from weft.eager.record.pending.lazy import Lazy, Record, begun, entry, in_package, serials
 from weft.eager.record.pending.loop_cut import FEW, MANY, LoopStart
 from weft.errors import WeftError
-from weft.host.garbage_collection import FirstRead
+from weft.host.garbage_collection import FirstRead, collect_after
 from weft.ir.look import looks
 from weft.runtime.flight import new_lock
 
@@ -27,6 +27,8 @@ MOST_PENDING: Final = 2048
 
 It bounds the size of programs.
 """
+OBJECTS: Final = 8  # that Python's collector knows, of a record
+collect_after(OBJECTS * MOST_PENDING)
 MOST_BACKWARD: Final = 4
 """The same for backward passes without an optimizer step, as in gradient accumulation."""
 
@@ -171,7 +173,8 @@ class State:
             elif not start.may_begin(count, behind):
                 return
             new, start.seen = self.pending[start.seen :], count
-            if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
+            results = [result() for record in new for result in record.results]
+            if any([y is not None and y.tracked and y.leaf is None for y in results]):
                 self.limit = MOST_PENDING
                 return
             if not start.begins(count, behind, frame):
