@@ -53,7 +53,8 @@ from weft.runtime.memory.recycled import SMALLEST
 from weft.transport import session
 
 MOST: Final = 128  # shortcuts; the oldest goes first
-MOST_COPIED: Final = 1 << 16  # bytes of a tensor that is changed in place
+MOST_COPIED: Final = 1 << 16  # bytes of tensors that a program changes in place
+MOST_WRITTEN: Final = 1 << 20  # the same of a list, whose kernels write the copies
 MOST_PAIRS: Final = 6  # leaves that are compared in pairs
 MOST_CALLS: Final = 512  # their code is some thousands of lines, compiled in 0.1 s
 RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
@@ -87,7 +88,11 @@ def learn(structure: Structure, tier: Tier) -> None:
             return
         records = _pending(structure)
         direct = tier.direct
-        if direct is not None and _is_suited(structure, records) and _is_little(structure):
+        if (
+            direct is not None
+            and _is_suited(structure, records)
+            and _is_little(structure, MOST_COPIED)
+        ):
             key = tuple([record.plan for record in records])
             _keep(key, _OfProgram(structure, records, direct, tier.watch))
     elif type(tier) is Stitched and structure.memo.listings:
@@ -123,17 +128,17 @@ def _is_plain(structure: Structure, listing: Listing) -> bool:
     """Whether a list needs nothing but sizes, the leaves, and memory for what is wanted."""
     return (
         not (listing.fills or listing.rest or int(config.get("debug")))
-        and max(structure.homes) < 0
+        and _is_little(structure, MOST_WRITTEN)
         and not any([t.dtype.is_floating and t.dtype.size < 4 for t in types_of(structure)])
         and {value for value, _ in listing.owned}.issubset(listing.outputs)
         and {*range(len(structure.leaves)), *dict(listing.owned)}.issuperset(listing.outputs)
     )
 
 
-def _is_little(structure: Structure) -> bool:
+def _is_little(structure: Structure, most: int) -> bool:
     """Whether little memory is changed in place."""
     homes = [structure.leaves[place].array for place in structure.homes if place >= 0]
-    return sum([0 if array is None else array.nbytes for array in homes]) <= MOST_COPIED
+    return sum([0 if array is None else array.nbytes for array in homes]) <= most
 
 
 def _is_suited(structure: Structure, records: Sequence[Record]) -> bool:
@@ -162,7 +167,7 @@ class _Writer(ABC):
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
         self._output = {y: i for i, y in enumerate(structure.outputs)}
         self._home = dict(zip(structure.outputs, structure.homes, strict=True))
-        self._in_place = any([home >= 0 for home in structure.homes])
+        self._in_place = self._in_place or any([home >= 0 for home in structure.homes])
         self._met: set[str] = set()
         self._names: dict[str, Any] = {
             "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "Drawn": Drawn,
@@ -173,6 +178,8 @@ class _Writer(ABC):
 
     _locks: ClassVar[str]
     """What is held meanwhile."""
+    _in_place: bool = False
+    """Whether tensors may have been changed in place."""
 
     @abstractmethod
     def _run(self) -> None:
@@ -362,6 +369,7 @@ class _OfList(_Writer):
     """For a list of library kernels, in any sizes that it fits."""
 
     _locks: ClassVar[str] = "computing"
+    _in_place = True
 
     def __init__(self, structure: Structure, records: Sequence[Record], listing: Listing) -> None:
         super().__init__(structure, records)
