@@ -3,8 +3,9 @@
 Run as a script, by `weft.runtime.compilation.child`, without site packages or the rest of Weft: it
 starts in 50 ms. It reads requests from standard input and answers on standard output:
 
-    request   4 x uint32 lengths, then the processor's name, its features, its kind, the LLVM IR
-    answer    status byte (0 object code, 1 error text), uint64 length, the bytes
+    request   4 x uint32 lengths, then the processor's name, its features, its kind, the LLVM IR;
+              or, with three empty texts before it, what `weft.runtime.finish.planned` reads
+    answer    status byte (0 object code or a plan, 1 error text), uint64 length, the bytes
 
 It ends when standard input does, or after a minute without a request. It does not ask to be killed
 with its parent: Linux would do so when the *thread* that started it ends.
@@ -42,11 +43,22 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             return
         cpu, features, kind, ir = (_read(requests, n).decode() for n in REQUEST.unpack(head))
         try:
-            status, body = 0, llvm.to_object(ir, cpu, features, kind)
+            status, body = 0, llvm.to_object(ir, cpu, features, kind) if cpu else _plan(ir)
         except CompileError as error:
             status, body = 1, str(error).encode()
         answers.write(ANSWER.pack(status, len(body)) + body)
         answers.flush()
+
+
+def _plan(text: str) -> bytes:
+    """The plan of a step; from the first one on the process has imported NumPy and the compiler."""
+    from weft.errors import CompileError  # noqa: PLC0415
+    from weft.runtime import finish  # noqa: PLC0415
+
+    try:
+        return finish.planned(text)
+    except Exception as error:  # whoever asked plans by itself, and meets it there
+        raise CompileError(f"plan: {error}") from error
 
 
 def _read(requests: IO[bytes], size: int) -> bytes:
@@ -60,6 +72,7 @@ def _read(requests: IO[bytes], size: int) -> bytes:
 def main(folders: list[str]) -> None:
     """Sets up imports and pipes, then serves; `folders` have llvmlite and its dependencies."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an abort is expected, its core dump useless
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # planning multiplies nothing
     sys.path.extend(folders)
     # A bare package instead of weft/__init__.py, which would import NumPy.
     package = types.ModuleType("weft")
