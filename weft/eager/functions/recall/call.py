@@ -283,8 +283,8 @@ def hashable(value: Any) -> Any:
         return value if _INTS.issuperset(map(type, value)) else tuple([*map(hashable, value)])
     if kind is bool:
         return _BOOLS[value]
-    if kind is float and value:  # 0.0 equals -0.0
-        return (float, value)
+    if kind is float:
+        return (float, value or repr(value))  # 0.0 equals -0.0
     if kind is slice:
         start, stop, step = value.start, value.stop, value.step
         if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
