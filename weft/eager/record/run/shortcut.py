@@ -84,32 +84,36 @@ def learn(structure: Structure, tier: Tier) -> None:
     if structure.memo is None:
         return
     if type(tier) is Compiled:
-        if tier.runs < RUNS or tier.runs & (tier.runs - 1):
-            return
-        records = _pending(structure)
-        direct = tier.direct
-        if (
-            direct is not None
-            and _is_suited(structure, records)
-            and _is_little(structure, MOST_COPIED)
-        ):
-            key = tuple([record.plan for record in records])
-            _keep(key, _OfProgram(structure, records, direct, tier.watch))
+        _learn_program(structure, tier)
     elif type(tier) is Stitched and structure.memo.listings:
-        records = _pending(structure)
-        if len(records) > MOST_CALLS:
-            return
-        of_many, plans = is_of_many(structure), tuple([record.plan for record in records])
-        key = tuple([plan.pattern for plan in plans]) if of_many else plans
-        if len(_learned) >= MOST:
-            _learned.clear()
-        _learned[key] = times = _learned.get(key, 0) + 1
-        listing: Listing = structure.memo.listings[0]
-        is_short = len(records) <= MOST_OF_SHORT
-        if times & (times - 1) or not (times >= RUNS or (of_many and is_short)):
-            return
-        if _is_suited(structure, records) and _is_plain(structure, listing):
-            _keep(key, _OfList(structure, records, listing))
+        _learn_list(structure, structure.memo.listings[0])
+
+
+def _learn_program(structure: Structure, tier: Compiled) -> None:
+    if tier.runs < RUNS or tier.runs & (tier.runs - 1):
+        return
+    records, direct = _pending(structure), tier.direct
+    if direct is not None and _is_suited(structure, records) and _is_little(structure, MOST_COPIED):
+        key = tuple([record.plan for record in records])
+        _keep(key, _OfProgram(structure, records, direct, tier.watch))
+
+
+def _learn_list(structure: Structure, listing: Listing) -> None:
+    records = _pending(structure)
+    if len(records) > MOST_CALLS:
+        return
+    of_many, plans = is_of_many(structure), tuple([record.plan for record in records])
+    key = tuple([plan.pattern for plan in plans]) if of_many else plans
+    if len(_learned) >= MOST:
+        _learned.clear()
+    _learned[key] = times = _learned.get(key, 0) + 1
+    is_short = len(records) <= MOST_OF_SHORT
+    if times & (times - 1) or not (times >= RUNS or (of_many and is_short)):
+        return
+    if not is_short and any([y.tracked for y in structure.outputs]):
+        return  # what takes long is kept for a backward pass: `kept_result`
+    if _is_suited(structure, records) and _is_plain(structure, listing):
+        _keep(key, _OfList(structure, records, listing))
 
 
 def _pending(structure: Structure) -> tuple[Record, ...]:
