@@ -1,4 +1,8 @@
-"""Texts that grow by a token at a time: a GPT without a cache, and transformers' `generate`."""
+"""Texts that grow by a token at a time: a GPT without a cache, and transformers' `generate`.
+
+The rows of transformers need `pip install transformers` beside PyTorch. It imports torchvision
+where that is installed, which has to fit this PyTorch.
+"""
 
 from __future__ import annotations
 

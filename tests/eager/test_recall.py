@@ -27,6 +27,9 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda x: x.clamp(0, 1), lambda x: x.clamp(0.0, 1.0), lambda x: F.layer_norm(x, x.shape[1:]),
     lambda x: x.view(2, -1, 5).permute(2, 0, 1).exp() if len(x) == 4 else x.view(-1).permute(0),
     lambda x: x.mean(0).std(), lambda x: x.flatten().unsqueeze(0), lambda x: F.leaky_relu(x, 0.1),
+    lambda x: x.t()[1:].t().reshape(-1), lambda x: x[:, 1:].reshape((*x.size()[:1], -1)),
+    lambda x: wf.cat([x, x * 2], 1), lambda x: wf.cat((x.t(), x[:1].t()), dim=-1),
+    lambda x: x.split(2, dim=0)[0].chunk(2, 1)[1], lambda x: x.view(wf.Size((1, x.numel())))[0],
 ]  # fmt: skip
 
 
@@ -118,6 +121,47 @@ def test_views_of_memory_that_nobody_else_has_are_read_once(
     assert y[0, 0].tolist() == [9, 8, 2]
 
 
+def test_views_of_views_write_through_and_are_read_again() -> None:
+    for number in range(6):
+        x = wf.zeros(4, 6) * 1
+        part, turned = x[1:].t()[2:], x.t().split(3)[1]
+        x.add_(number)
+        assert part.tolist() == [[number] * 3] * 4 and turned.tolist() == [[number] * 4] * 3
+        part.t()[0].mul_(3)
+        assert x[1].tolist() == [number] * 2 + [3 * number] * 4
+        assert turned.t()[1].tolist() == [3 * number] * 3
+        shared = x.numpy()
+        last = turned.t()[3:]
+        shared[3] = 7  # without notice
+        assert last.tolist() == [[7] * 3]
+
+
+def test_whether_a_view_fits_is_asked_of_each_layout() -> None:
+    for _ in range(4):
+        x = wf.zeros(4, 6) * 1
+        rows, columns = x[:2], x.t()[:4].t()[:2]  # both of shape (2, ...)
+        assert rows.view(-1).shape == (12,) and rows.reshape(12).window is not None
+        assert columns.reshape(8).window is None
+        with pytest.raises(WeftError, match="view: the elements"):
+            columns.view(-1)
+        square = wf.zeros(4, 4) * 1
+        assert square[:].view(16).shape == (16,)
+        with pytest.raises(WeftError, match="view: the elements"):
+            square.t()[:].view(16)
+
+
+def test_joined_lists_of_other_lengths_and_kinds() -> None:
+    x, y = wf.ones(2, 3), wf.zeros(1, 3)
+    for n in range(1, 6):
+        assert wf.cat([x, y, wf.ones(n, 3)]).shape == (3 + n, 3)
+        assert wf.cat([x, y.to(wf.int64)]).dtype is wf.float32
+        assert wf.cat((wf.ones(n), wf.ones(0))).shape == (n,)
+        with pytest.raises(WeftError):
+            wf.cat([x, wf.ones(2, n + 3)])
+    with pytest.raises(WeftError):
+        wf.ones(2, 3).view((2.0, 3))  # type: ignore[arg-type]  # equals (2, 3)
+
+
 def test_what_depends_on_more_than_types_is_asked_each_time() -> None:
     x = wf.ones(2, 3)
     for _ in range(5):
@@ -174,9 +218,8 @@ def test_what_is_remembered_is_bounded_and_keeps_its_types(
     sizeless: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(call_memory, "MOST_CALLS", 8)
-    record: Any = wf.tanh(wf.ones(3)).shown.record
-    plan = record.plan
-    calls = Calls(Shape(2, (), (0,), ((("x", 0),),), False))
+    plan = wf.tanh(wf.ones(3)).shown.record.plan
+    calls = Calls(Shape(2, (), (0,), ((("x", 0),),)))
     for i in range(1, 50):
         kind = TensorType(wf.float32, (i,))  # nobody else refers to it, and `id` is a key
         calls.learn([kind], [float(i)], (wf.Tensor, (plan,), (), None), sizeless)

@@ -65,6 +65,17 @@ def uncollected(function: Callable[P, T]) -> Callable[P, T]:
     return run
 
 
+def collect_after(objects: int) -> None:
+    """Lets Python look for cycles only once there are so many new objects.
+
+    What is recorded is freed together, without cycles. Until then it would start collections, and
+    the long ones look at all objects of the process. Other limits, and none, are kept if larger.
+    """
+    youngest, *older = gc.get_threshold()
+    if 0 < youngest < objects:
+        gc.set_threshold(objects, *older)
+
+
 def count_as_old() -> None:
     """Moves what lives to the oldest generation, if much of it is new: nothing of it is garbage.
 

@@ -10,12 +10,16 @@ from typing import Final
 
 
 class Looks:
-    """How often that was, in any thread."""
+    """How often that was, in any thread.
 
-    __slots__ = ("count",)
+    Attributes:
+        layouts: how often it was no more than how its arguments lie in memory, as views of others.
+    """
+
+    __slots__ = ("count", "layouts")
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count = self.layouts = 0
 
 
 looks: Final = Looks()

@@ -156,6 +156,7 @@ def reason(path: str) -> str:
     return ""
 
 
+@cache
 def missing(path: str) -> str:
     """The message of an error about a name that Weft lacks.
 

@@ -57,6 +57,28 @@ def test_what_differs_takes_the_usual_way(taken: list[bool]) -> None:
     assert y.tolist() == (np.arange(50) * 2).tolist()
 
 
+def test_unused_shared_and_changed_results_are_those_of_the_usual_way(taken: list[bool]) -> None:
+    def results(n: int) -> list[Any]:
+        x, table = wf.arange(float(n)), wf.zeros(2, n)
+        wf.synchronize()
+        _ = x.exp()  # which nobody reads
+        y = x * 2
+        rows = y.reshape(1, n)  # shares memory
+        table[1:].add_(y)
+        for _ in range(40):
+            y = y + 1
+        short = y.sum().item()
+        return [taken[-1], short, rows.tolist(), table.tolist(), y.tolist()]
+
+    for n in range(2, 40):
+        short, *found = results(n)
+        x = np.arange(n, dtype=np.float32)
+        assert found[1:] == [[(x * 2).tolist()], [[0.0] * n, (x * 2).tolist()],
+                             (x * 2 + 40).tolist()]  # fmt: skip
+        assert found[0] == sum(found[-1])
+    assert short
+
+
 def test_calls_in_one_size_take_it_until_their_program_is_begun(
     taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

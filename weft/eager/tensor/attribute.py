@@ -93,7 +93,8 @@ class Attributes(Handle):
     @property
     def shape(self) -> Size:
         """Dimensions."""
-        return tuple.__new__(Size, known(self.shown.type.shape))
+        dims: Any = self.shown.type.shape  # always known
+        return tuple.__new__(Size, dims)
 
     @property
     def ndim(self) -> builtins.int:

@@ -88,7 +88,10 @@ class Handle:
     def lazy(self) -> Lazy:
         """The current value."""
         view = self.window
-        if view is not None and (view.is_stale() or view.is_open(self.shown)):
+        if (
+            view is not None and view.mark is not changes.mark
+            and not view.is_current(self.shown)
+        ):  # fmt: skip
             lazy, old = view.take(), self.shown
             if old.tracked and old.leaf is None and view.lens.detached:
                 lazy = with_history(lazy, old)  # that of the written value, not of the base
@@ -159,9 +162,9 @@ class Handle:
         self._note_lent()
 
     def _note_lent(self) -> None:
-        if getattr(self, "lasting", False):
-            changes.mark = object()
         self.lent = True
+        if self.views or getattr(self, "lasting", False):
+            changes.mark = object()
         if self.shown.array is not None:
             self.shown.loan = snapshot.loan_of(self.shown.array)
 
@@ -201,7 +204,7 @@ class Handle:
         return array if array.flags.writeable else None
 
     def touch(self) -> None:
-        """Note that the memory was written to: views read their values again."""
+        """Note that the value is another: views read theirs again."""
         self._version += 1
         changes.mark = object()
 
@@ -231,7 +234,7 @@ class Handle:
         with computing:
             snapshot.compute_readers(self.array)
             self._show_of_leaf(known(array, self.shown.type))
-            self._version += 1  # views read it again
+            self.touch()  # views read it again
         self.lend()
 
     def replace(self, lazy: Lazy) -> None:
@@ -314,7 +317,7 @@ class Handle:
             trace.now.due = True
             if is_read:
                 snapshot.note_late()
-        self._version += 1
+        self.touch()
 
     @staticmethod
     def replace_all(tensors: Sequence[Handle], lazies: Sequence[Lazy]) -> None:
@@ -378,7 +381,7 @@ class Handle:
         lazy = self._carried(view.lazy, view)
         self._note(lazy)
         self._show_of_leaf(lazy)
-        self._version += 1
+        self.touch()
         return self
 
     def restore_base(self, rest: Handle) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any, SupportsIndex, overload
+from typing import Any, Final, SupportsIndex, overload
+
+_item: Final = tuple.__getitem__
+_sum: Final = tuple.__add__
+_of: Final = tuple.__new__
 
 
 class Size(tuple[int, ...]):
@@ -20,7 +24,7 @@ class Size(tuple[int, ...]):
 
     def __new__(cls, dims: Iterable[SupportsIndex] = ()) -> Size:
         """The dimensions, each an integer; anything else raises TypeError."""
-        return super().__new__(cls, [operator.index(d) for d in dims])
+        return super().__new__(cls, map(operator.index, dims))
 
     def numel(self) -> int:
         """Number of elements."""
@@ -33,11 +37,11 @@ class Size(tuple[int, ...]):
     def __getitem__(self, key: slice[Any, Any, Any]) -> Size: ...
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        return Size(found) if isinstance(key, slice) else found
+        found = _item(self, key)
+        return _of(Size, found) if isinstance(key, slice) else found
 
     def __add__(self, other: Any) -> Size:
-        return Size(super().__add__(other))
+        return Size(_sum(self, other))
 
     def __mul__(self, times: Any) -> Size:
         return Size(super().__mul__(times))

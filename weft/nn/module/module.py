@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, Final, Literal, NoReturn, Self
 
@@ -55,9 +56,9 @@ class Module(Stateful, GuardedMaking):
     @kept_whole
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call `forward` and the hooks around it."""
-        called = trace.now.called
-        if called is not None:
-            called[self] = self.training
+        now = trace.now
+        if now.called is not None:
+            now.called[self] = self.training
         hooks = with_global(self._hooks) if GLOBAL else self._hooks
         try:
             if hooks is None:
@@ -65,6 +66,9 @@ class Module(Stateful, GuardedMaking):
             return self._call_hooked(hooks, args, kwargs)
         except REFUSABLE as error:
             return refuse(error, type(self).__name__, self.forward, args, kwargs)
+        finally:
+            if now.whole:
+                now.end_whole(sys._getframe())  # pyright: ignore[reportPrivateUsage]
 
     def share_memory(self) -> Self:
         """Move parameters and buffers to memory that processes share: `Tensor.share_memory_`."""

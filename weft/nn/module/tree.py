@@ -8,7 +8,7 @@ from typing import Any, Self, TypeVar
 
 from weft.eager.record.pending.global_mark import changes
 from weft.eager.tensor.tensor import Tensor
-from weft.ir.node import at_user_line
+from weft.ir.node import PLACE, at_user_line, user_source
 from weft.nn.module.parameter_swap import swapped
 from weft.nn.parameter import Buffer, Parameter
 
@@ -18,6 +18,15 @@ _KINDS = ("_parameters", "_buffers", "_modules")
 
 ON_REGISTRATION: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in _KINDS}
 """Hooks of all modules by the kind of entry: `hook(module, name, entry)`."""
+
+
+class _NoAttributeError(AttributeError):
+    """A module lacks an attribute; `hasattr` asks for no message."""
+
+    def __str__(self) -> str:
+        kind, name, source = self.args
+        at = "" if source is None else f"{PLACE}{source})"
+        return f"{kind}: there is no attribute {name!r}{at}"
 
 
 class Tree:
@@ -54,9 +63,7 @@ class Tree:
         except KeyError:
             if not name.startswith("__"):
                 raise self._not_begun(f"read {name!r}") from None
-        raise AttributeError(
-            f"{type(self).__name__}: there is no attribute {name!r}{at_user_line()}"
-        )
+        raise _NoAttributeError(type(self).__name__, name, user_source())
 
     def _not_begun(self, what: str) -> AttributeError:
         return AttributeError(

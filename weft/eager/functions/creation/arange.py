@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,13 @@ def arange(
     return _from(np.arange(first, last, step), kind, requires_grad, device)
 
 
+@functools.cache
+def _limits(kind: DType) -> tuple[int, int]:
+    """The least and the largest integer of a type."""
+    limits = np.iinfo(kind.numpy)
+    return int(limits.min), int(limits.max)
+
+
 def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
     """Refuse bool, and integer limits that `held` cannot hold.
 
@@ -109,9 +117,9 @@ def _check_ends(name: str, held: DType, dtype: Any, *ends: Any) -> None:
     if kind is bool_:
         raise DTypeError.here(f"{name}: expected a type of numbers, got bool")
     whole = all([isinstance(x, int) for x in ends]) if kind is None else kind.is_integer
-    limits = np.iinfo(held.numpy)
+    least, most = _limits(held)
     for end in ends if whole else ():
-        if not limits.min <= end <= limits.max:
+        if not least <= end <= most:
             raise DTypeError.here(f"{name}: expected numbers that {held} holds, got {end}")
 
 

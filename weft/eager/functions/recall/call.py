@@ -11,13 +11,13 @@ from typing import Any, Final, NamedTuple
 from weft.eager.functions.indexing.basic_index import Part, cut_of
 from weft.eager.record.call.plan import Plan, SizedPlan
 from weft.eager.record.pending.lazy import Number
+from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.size import Size
 from weft.eager.tensor.view.view_transform import Cut, Permuted, Shaped
 from weft.ir.dtype import DType
 from weft.ir.node import TensorType
 
 MOST_CALLS: Final = 256  # of a shape: they keep their plans alive; forgotten together
-OF_ANY: Final = frozenset({Permuted})
-"""Views that are taken of a view, too, however its elements lie in memory."""
 
 Ref = tuple[str, int]
 """An input of a recorded call: an argument "x", a number "n", or the result "y" of an earlier one,
@@ -32,18 +32,31 @@ class Shape(NamedTuple):
         names: those of the others.
         tensors: which arguments are tensors.
         steps: the inputs of each recorded call.
-        is_view: whether the result is a view of the only tensor.
+        views: how many results are views of the only tensor: each a recorded call, or none.
+        several: whether the results are a tuple.
+        of_view: whether the tensor that they show is a view.
+        listed: how many of the first arguments are the items of one.
+        laid: whether it matters how the tensors lie in memory.
     """
 
     positional: int
     names: tuple[str, ...]
     tensors: tuple[int, ...]
     steps: tuple[tuple[Ref, ...], ...]
-    is_view: bool
+    views: int = 0
+    several: bool = False
+    of_view: bool = False
+    listed: int = 0
+    laid: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether one call is recorded, on all tensors in their order."""
+        return self.steps == (tuple([("x", i) for i in self.tensors]),)
 
 
 Found = tuple[Any, tuple[Plan, ...] | None, tuple[Number, ...], Any]
-"""The class of the result, the plans, the numbers among their inputs, and the lens of a view."""
+"""The class of the results, the plans, the numbers among their inputs, and the lenses of views."""
 _NOTHING: Final[Found] = (None, None, (), None)
 
 
@@ -56,8 +69,7 @@ class _Sized:
         self.last = self._plans[-1]
         self._steps = shape.steps
         self._place = {i: place for place, i in enumerate(shape.tensors)}
-        order = [self._place.get(i, -1) if of == "x" else -1 for of, i in shape.steps[0]]
-        self._plain = len(shape.steps) == 1 and order == [*range(len(shape.tensors))]
+        self._plain = shape.is_plain
 
     def at(self, types: Sequence[TensorType]) -> Found | None:
         """What it records on tensors of these types; `None` if that is not known."""
@@ -97,7 +109,7 @@ class _SizedView:
         dims: Any = types[0].shape  # always known
         seen = self._seen(dims)
         plan = None if seen is None else self.last.at(types, seen[1])
-        return seen and plan and (self._kind, (plan,), (), seen[0])
+        return seen and plan and (self._kind, (plan,), (), (seen[0],))
 
 
 def _seen(lens: Any, others: Sequence[Any], reshapes: bool) -> Seen | None:
@@ -106,18 +118,27 @@ def _seen(lens: Any, others: Sequence[Any], reshapes: bool) -> Seen | None:
     Args:
         reshapes: whether the other arguments are the shape that is asked for.
     """
-    if type(lens) in (Part, Cut) and len(others) == 1 and type(others[0]) is slice:
-        return partial(_sliced, (others[0],))
+    if type(lens) in (Part, Cut) and len(others) == 1:
+        entries = others[0] if type(others[0]) is tuple else (others[0],)
+        if _CUTS.issuperset(map(type, entries)):
+            return partial(_sliced, entries)
+    if type(lens) is Permuted:  # which follows from the rank
+        return partial(_permuted, lens)
     if type(lens) is Shaped and reshapes:
-        wanted = others[0] if len(others) == 1 and type(others[0]) is tuple else tuple(others)
+        wanted = tuple(others[0] if len(others) == 1 and type(others[0]) in _TUPLES else others)
         if wanted.count(-1) == 1 and all([(type(n) is int and n > 0) or n == -1 for n in wanted]):
             return partial(_reshaped, wanted, wanted.index(-1), -math.prod(wanted))
     return None
 
 
-def _sliced(entries: tuple[slice], dims: Dims) -> tuple[Cut, dict[str, Any]]:
+def _sliced(entries: tuple[Any, ...], dims: Dims) -> tuple[Cut, dict[str, Any]]:
     cut = cut_of(entries, dims)
     return cut, cut.static()
+
+
+def _permuted(lens: Permuted, dims: Dims) -> tuple[Permuted, dict[str, Any]]:
+    del dims
+    return lens, {"perm": lens.perm}
 
 
 def _reshaped(
@@ -134,15 +155,15 @@ class Calls:
     """The calls of one shape.
 
     Attributes:
-        latest: the types of the tensors, the other arguments, the class of the first tensor; and
-            what was found.
+        latest: the types of the tensors (and their layouts), the other arguments, the class of the
+            first tensor; and what was found.
         parts: the lenses of views of computed tensors, by the other arguments.
         unused: how many calls were remembered since one came again.
     """
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
-        count = shape.positional + len(shape.names)
+        count = shape.positional + len(shape.names) + shape.laid * len(shape.tensors)
         self.latest: tuple[Any, ...] = (*[None] * (count + 1), *_NOTHING)
         self._found: dict[Any, tuple[Found, tuple[TensorType, ...]]] = {}  # by ids of these types
         self._sized: dict[Any, _Sized | _SizedView] = {}  # by dtypes and ranks
@@ -189,12 +210,15 @@ class Calls:
             TypeError: an argument is not known to stay what it is.
         """
         static = tuple([*map(hashable, others)])
-        kind, _, _, lens = found
+        kind, _, _, lenses = found
         self.unused += 1
         if len(self._sized) >= MOST_CALLS:
             self._sized.clear()
-        seen = None if lens is None else _seen(lens, others, reshapes)
-        if sizeless and lens is None:
+        shape = self.shape
+        seen = None
+        if lenses is not None and not (shape.several or shape.laid):
+            seen = _seen(lenses[0], others, reshapes)
+        if sizeless and lenses is None and (shape.is_plain or not (shape.listed or shape.laid)):
             self._sized[kind, static, *_without_sizes(types)] = _Sized(self.shape, found)
         elif seen is not None:
             self._sized[kind, static, *_without_sizes(types)] = _SizedView(found, seen)
@@ -220,6 +244,16 @@ def _without_sizes(types: Sequence[TensorType]) -> list[Any]:
 _BOOLS: Final = {False: "False", True: "True"}  # which equal 0 and 1
 _BOUNDS: Final = frozenset({int, type(None)})
 _PLAIN: Final = frozenset({int, str, type(None), DType, EllipsisType})
+_CUTS: Final = frozenset({slice, EllipsisType, type(None)})
+_TUPLES: Final = frozenset({tuple, Size})
+_INTS: Final = frozenset({int})
+
+
+def items_of(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The tensors in a list or tuple that is the first argument; none if it is another thing."""
+    first: Any = args[0] if args else None
+    is_list = type(first) in (list, tuple) and all([isinstance(x, Handle) for x in first])
+    return tuple(first) if is_list else ()
 
 
 def are_same(a: Any, b: Any) -> bool:
@@ -231,6 +265,8 @@ def are_same(a: Any, b: Any) -> bool:
         start, stop, step = b.start, b.stop, b.step  # which may be tensors
         plain = start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS
         return plain and step.__class__ in _BOUNDS and a == b
+    if kind is tuple or kind is Size:
+        return a == b and _INTS.issuperset(map(type, b))
     return (kind is int or kind is str) and a == b
 
 
@@ -243,15 +279,15 @@ def hashable(value: Any) -> Any:
     kind = value.__class__
     if kind in _PLAIN:
         return value
+    if kind is tuple or kind is Size:
+        return value if _INTS.issuperset(map(type, value)) else tuple([*map(hashable, value)])
     if kind is bool:
         return _BOOLS[value]
-    if kind is float and value:  # 0.0 equals -0.0
-        return (float, value)
+    if kind is float:
+        return (float, value or repr(value))  # 0.0 equals -0.0
     if kind is slice:
         start, stop, step = value.start, value.stop, value.step
         if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
             return (slice, start, stop, step)
         raise TypeError
-    if kind is tuple:
-        return tuple([*map(hashable, value)])
     raise TypeError

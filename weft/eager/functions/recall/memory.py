@@ -13,17 +13,19 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from weft.eager.functions.indexing.basic_index import Part
-from weft.eager.functions.recall.call import MOST_CALLS, OF_ANY, Calls, Ref, Shape, hashable
+from weft.eager.functions.recall.call import MOST_CALLS, Calls, Ref, Shape, hashable, items_of
 from weft.eager.functions.recall.code import Way, way_of
 from weft.eager.record.pending.lazy import Lazy, Number, Record
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.handle import Handle
+from weft.eager.tensor.view.view_transform import layout_of
 from weft.ir.hooks import HOOKS
 from weft.ir.look import looks
 from weft.ops.refusal import remembering as remembering
 
 MOST_SHAPES: Final = 4  # ways in which one function is called
 MOST_STEPS: Final = 3  # calls that one call of a function records
+MOST_VIEWS: Final = 8  # that one call gives
 MOST_PAUSE: Final = 32
 TRIES: Final = 16  # calls in a row that cannot be remembered, after which a door no longer watches
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,34 +51,53 @@ class Before(NamedTuple):
     calls: int
     changes: int
     looks: int
+    layouts: int
 
 
 class _Given:
-    """The arguments of a call that was watched, and its result."""
+    """The arguments of a call that was watched, and its results.
 
-    def __init__(self, args: Sequence[Any], options: Mapping[str, Any], found: Handle) -> None:
-        given: list[Any] = [*args, *options.values()]
-        self.positional, self.names, self.found = len(args), tuple(options), found
+    The items of a list or tuple of tensors, as the first argument, are as many arguments.
+
+    Attributes:
+        laid: whether it was asked how tensors lie in memory.
+    """
+
+    def __init__(
+        self, args: Sequence[Any], options: Mapping[str, Any], found: Any, laid: bool
+    ) -> None:
+        items = items_of(args)
+        given: list[Any] = [*items, *args[1 if items else 0 :], *options.values()]
+        self.positional, self.names = len(given) - len(options), tuple(options)
+        self.listed, self.laid = len(items), laid
+        self.found: Sequence[Any] = found if type(found) is tuple else (found,)
+        self.several = type(found) is tuple
         self.tensors = tuple([i for i, x in enumerate(given) if isinstance(x, Handle)])
-        self.values: list[Lazy] = [given[i].shown for i in self.tensors]
-        self.types = [x.type for x in self.values]
+        self.handles: list[Handle] = [given[i] for i in self.tensors]
+        self.values: list[Lazy] = [x.shown for x in self.handles]
+        self.types: list[Any] = [x.type for x in self.values]
+        if laid:
+            self.types += [*map(layout_of, self.handles)]
         self.others = [x for i, x in enumerate(given) if i not in self.tensors]
-        self.first: Any = given[self.tensors[0]] if self.tensors else None
+        self.first: Any = self.handles[0] if self.handles else None
 
     @property
     def is_plain(self) -> bool:
-        """Whether its tensors differ, and the result is one like the first."""
+        """Whether its tensors differ, and the results are like the first."""
         apart = len({id(x) for x in self.values}) == len(self.values)
-        return bool(self.tensors) and apart and type(self.found) is self.first.kind
+        kinds = {type(x) for x in self.found}
+        return (
+            bool(self.tensors) and apart and kinds == {self.first.kind} and None not in self.types
+        )
 
     @property
     def is_view(self) -> bool:
-        """Whether the result is a view of its only tensor, which is none itself or may be one."""
-        view, first = self.found.window, self.first
-        return (
-            view is not None and len(self.tensors) == 1 and view.base is first
-            and (first.window is None or type(view.lens) in OF_ANY) and not view.lens.detached
-        )  # fmt: skip
+        """Whether all results are views of its only tensor."""
+        views = [x.window for x in self.found]
+        return len(self.tensors) == 1 and all([
+            view is not None and view.base is self.first and not view.lens.detached
+            for view in views
+        ])  # fmt: skip
 
     def refs(self) -> dict[Lazy, Ref]:
         """What calls on its tensors read: their values, or copies of what others may write to."""
@@ -119,26 +140,33 @@ class Memory:
         unused = [calls.unused for calls in self._calls.values()]
         self._pause = min(MOST_PAUSE, min(unused, default=0))
         now = trace.now
-        return Before(now.pending, len(now.pending), len(now.changes), looks.count)
+        seen = looks.count, looks.layouts
+        return Before(now.pending, len(now.pending), len(now.changes), *seen)
 
     def learn(
         self, before: Before, args: tuple[Any, ...], options: Mapping[str, Any], found: Any
     ) -> None:
         """Remember a call that was watched, if that can be."""
         self._tries -= 1
-        if not isinstance(found, Handle) or type(found) is not found.kind or _has_more(before):
+        several = type(found) is tuple and all([isinstance(y, Handle) for y in found])
+        if not (several or isinstance(found, Handle)) or _has_more(before):
             return
-        given, made = _Given(args, options, found), before.pending[before.calls :]
+        laid = looks.layouts != before.layouts
+        given, made = _Given(args, options, found, laid), before.pending[before.calls :]
         if given.is_plain:
             with suppress(TypeError):
                 if self._learn_calls(given, made) if made else self._learn_part(given):
                     self._tries = TRIES
 
     def _learn_calls(self, given: _Given, made: Sequence[Record]) -> bool:
-        view = given.found.window
-        if given.found.shown.record is not made[-1] or len(made) > MOST_STEPS:
-            return False
-        if view is not None and not (given.is_view and len(made) == 1):
+        views = [y.window for y in given.found if y.window is not None]
+        if views or given.several:
+            results = [y.shown.record for y in given.found]
+            if not given.is_view or [*map(id, results)] != [*map(id, made)]:
+                return False
+            if len(made) > MOST_VIEWS:
+                return False
+        elif given.found[0].shown.record is not made[-1] or len(made) > MOST_STEPS:
             return False
         refs, numbers = given.refs(), list[Number]()
         if not all([_refer(record, i, refs, numbers) for i, record in enumerate(made)]):
@@ -148,15 +176,17 @@ class Memory:
         if calls is None:
             return False
         plans = tuple([record.plan for record in made])
-        lens = None if view is None else view.lens
-        found = (given.first.kind, plans, tuple(numbers), lens)
+        lenses = tuple([view.lens for view in views])
+        found = (given.first.kind, plans, tuple(numbers), lenses or None)
         calls.learn(given.types, given.others, found, self._sizeless, self._reshapes)
         return True
 
     def _learn_part(self, given: _Given) -> bool:
         """Remember a view of a computed tensor, which records nothing."""
-        view = given.found.window
-        if view is None or type(view.lens) is not Part or not given.is_view:
+        view = given.found[0].window
+        if given.several or view is None or type(view.lens) is not Part or not given.is_view:
+            return False
+        if given.first.window is not None:
             return False
         calls = self._shaped(given, ((("x", given.tensors[0]),),))
         if calls is None:
@@ -169,8 +199,12 @@ class Memory:
 
     def _shaped(self, given: _Given, steps: tuple[tuple[Ref, ...], ...]) -> Calls | None:
         """The calls of a shape; `None` for one too many."""
-        is_view = given.found.window is not None
-        shape = Shape(given.positional, given.names, given.tensors, steps, is_view)
+        views = 0 if given.found[0].window is None else len(given.found)
+        of_view = bool(views) and given.first.window is not None
+        shape = Shape(
+            given.positional, given.names, given.tensors, steps, views, given.several, of_view,
+            given.listed, given.laid,
+        )  # fmt: skip
         found = self._calls.get(shape)
         if found is None and len(self._calls) < MOST_SHAPES:
             found = self._calls[shape] = Calls(shape)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from weft.eager.functions.creation.constructor import zeros
+from weft.eager.functions.recall.memory import of_any_sizes
 from weft.eager.functions.shape.reshape import reshape
 from weft.eager.tensor.argument import axis_of, dims_of, either, listed
 from weft.eager.tensor.dispatch import kind_of, record, recorded, wrap
@@ -26,6 +27,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@of_any_sizes
 def cat(tensors: Sequence[Any], dim: Any = 0, *, axis: Any = None) -> Tensor:
     """Concatenate tensors along an axis; empty ones of rank 1 are ignored.
 

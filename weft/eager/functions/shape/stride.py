@@ -261,7 +261,7 @@ class Methods(Handle):
         views = self.shown_by()
         self.become(_resized(self, shape=shape))
         for view in views:  # whose elements are gone
-            view.lens = InvalidLens()
+            view.lens, view.layout = InvalidLens(), None
         return self
 
     def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:

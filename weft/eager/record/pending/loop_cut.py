@@ -20,7 +20,10 @@ _whole: Final[dict[int, CodeType]] = {}  # by identity: hashing code hashes all 
 
 
 def kept_whole(function: F) -> F:
-    """Keep the records of a call of `function` in one program, up to `MANY` of them."""
+    """Keep the records of a call of `function` in one program, up to `MANY` of them.
+
+    Its calls end with `State.end_whole`.
+    """
     _whole[id(function.__code__)] = function.__code__
     return function
 
@@ -31,7 +34,7 @@ class LoopStart:
     It is chosen again after a value was read, so that programs do not depend on what ran before.
     """
 
-    __slots__ = ("_behind", "_found_at", "_least", "_place", "seen")
+    __slots__ = ("_behind", "_found_at", "_least", "_place", "seen", "whole")
 
     def __init__(self) -> None:
         self._place: list[tuple[CodeType, int | None]] = []
@@ -39,6 +42,7 @@ class LoopStart:
         self._found_at = 0
         self._least = FEW
         self.seen = 0  # how many pending records were looked at for gradients
+        self.whole = 0  # the outermost call around the last one that is kept whole, by identity
 
     def may_begin(self, count: int, behind: str) -> bool:
         """Whether `begins` should be asked; called for every record, so it has to be cheap."""
@@ -68,7 +72,8 @@ class LoopStart:
 
     def _choose(self, count: int, behind: str, frame: FrameType | None) -> None:
         """Choose this place, unless it is within a call that is kept whole."""
-        least = MANY if _is_within_whole(frame) else FEW
+        self.whole = _whole_around(frame)
+        least = MANY if self.whole else FEW
         if count < least:
             return
         place: list[tuple[CodeType, int | None]] = []
@@ -78,10 +83,11 @@ class LoopStart:
         self._place, self._behind, self._found_at, self._least = place, behind, count, least
 
 
-def _is_within_whole(frame: FrameType | None) -> bool:
-    """Whether a frame of the stack belongs to a function that is kept whole."""
+def _whole_around(frame: FrameType | None) -> int:
+    """The outermost frame around one, by identity, of a function that is kept whole; 0: none."""
+    found = 0
     while frame is not None:
         if id(frame.f_code) in _whole:
-            return True
+            found = id(frame)
         frame = frame.f_back
-    return False
+    return found

@@ -13,9 +13,9 @@ from weakref import ref
 
 from weft.eager.record.pending.change import Change, Interrupted, Pending, Replaced
 from weft.eager.record.pending.lazy import Lazy, Record, begun, entry, in_package, serials
-from weft.eager.record.pending.loop_cut import FEW, LoopStart
+from weft.eager.record.pending.loop_cut import FEW, MANY, LoopStart
 from weft.errors import WeftError
-from weft.host.garbage_collection import FirstRead
+from weft.host.garbage_collection import FirstRead, collect_after
 from weft.ir.look import looks
 from weft.runtime.flight import new_lock
 
@@ -27,6 +27,8 @@ MOST_PENDING: Final = 2048
 
 It bounds the size of programs.
 """
+OBJECTS: Final = 8  # that Python's collector knows, of a record
+collect_after(OBJECTS * MOST_PENDING)
 MOST_BACKWARD: Final = 4
 """The same for backward passes without an optimizer step, as in gradient accumulation."""
 
@@ -47,7 +49,7 @@ class State:
         "__weakref__", "anomaly", "autocast", "backward_passes", "called", "changed", "changes",
         "depth", "device", "devices", "duals", "due", "grad_mode", "inference", "inspect",
         "interrupted", "limit", "loop_start", "maps", "outer", "pending", "prompt", "taken",
-        "unfinished",
+        "unfinished", "whole",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +62,7 @@ class State:
         self.limit = (
             FEW  # pending records from which on `make_room` decides; 0 after an optimizer step
         )
+        self.whole = 0  # the frame, by identity, of a call within which `make_room` is not asked
         self.due = False  # whether a pending record writes to memory that others read
         self.prompt = False  # whether the current call computes its records before it returns
         self.loop_start: LoopStart | None = None  # of a loop that reads no values
@@ -170,14 +173,24 @@ class State:
             elif not start.may_begin(count, behind):
                 return
             new, start.seen = self.pending[start.seen :], count
-            if any([y.tracked and y.leaf is None for record in new for y in record.outputs]):
+            results = [result() for record in new for result in record.results]
+            if any([y is not None and y.tracked and y.leaf is None for y in results]):
                 self.limit = MOST_PENDING
                 return
             if not start.begins(count, behind, frame):
+                if start.whole and count < MANY:
+                    self.whole, self.limit = start.whole, MANY
                 return
         flush()
         if start is not None:
             self.loop_start, start.seen = start, 0
+
+    def end_whole(self, frame: FrameType) -> None:
+        """Ask `make_room` again, if the call in this frame is the one within which it is not."""
+        if self.whole == id(frame):
+            self.whole = 0
+            if self.limit == MANY:
+                self.limit = FEW
 
     def record(self, plan: Plan, inputs: tuple[Lazy, ...]) -> tuple[Lazy, ...]:
         """Record one call made by the caller of this method; return its results."""

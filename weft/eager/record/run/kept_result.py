@@ -41,12 +41,9 @@ def hold(records: Sequence[Record], wanted: Lazy | None) -> list[Lazy]:
     Args:
         wanted: is read next.
     """
-    if (
-        not records
-        or wanted is None
-        or not wanted.tracked
-        or any([r.plan.follows for r in records])
-    ):
+    if wanted is None or not (wanted.tracked and records):
+        return []
+    if any([record.plan.follows for record in records]):
         return []
     calls = tuple([record.plan.pattern for record in records])
     if calls not in _followed:

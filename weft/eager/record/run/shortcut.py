@@ -40,7 +40,6 @@ from weft.eager.record.run.stitched_tier import (
     is_early,
     is_of_many,
     note_run,
-    plans_of,
     types_of,
 )
 from weft.eager.record.run.tier import Tier
@@ -54,8 +53,10 @@ from weft.runtime.memory.recycled import SMALLEST
 from weft.transport import session
 
 MOST: Final = 128  # shortcuts; the oldest goes first
-MOST_COPIED: Final = 1 << 16  # bytes of a tensor that is changed in place
+MOST_COPIED: Final = 1 << 16  # bytes of tensors that a program changes in place
+MOST_WRITTEN: Final = 1 << 20  # the same of a list, whose kernels write the copies
 MOST_PAIRS: Final = 6  # leaves that are compared in pairs
+MOST_CALLS: Final = 512  # their code is some thousands of lines, compiled in 0.1 s
 RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
 
 Run = Callable[[State, list[Record]], bool]
@@ -83,27 +84,42 @@ def learn(structure: Structure, tier: Tier) -> None:
     if structure.memo is None:
         return
     if type(tier) is Compiled:
-        if tier.runs < RUNS or tier.runs & (tier.runs - 1):
-            return
-        taken = trace.now.taken
-        records = structure.records if taken is None else tuple(taken.records)
-        direct = tier.direct
-        if direct is not None and _is_suited(structure, records) and _is_little(structure):
-            key = tuple([record.plan for record in records])
-            _keep(key, _OfProgram(structure, records, direct, tier.watch))
+        _learn_program(structure, tier)
     elif type(tier) is Stitched and structure.memo.listings:
-        if len(structure.records) > MOST_OF_SHORT:
-            return
-        of_many, plans = is_of_many(structure), plans_of(structure)
-        key = tuple([plan.pattern for plan in plans]) if of_many else plans
-        if len(_learned) >= MOST:
-            _learned.clear()
-        _learned[key] = times = _learned.get(key, 0) + 1
-        listing: Listing = structure.memo.listings[0]
-        if times & (times - 1) or not (of_many or times >= RUNS):
-            return
-        if _is_suited(structure, structure.records) and _is_plain(structure, listing):
-            _keep(key, _OfList(structure, listing))
+        _learn_list(structure, structure.memo.listings[0])
+
+
+def _learn_program(structure: Structure, tier: Compiled) -> None:
+    if tier.runs < RUNS or tier.runs & (tier.runs - 1):
+        return
+    records, direct = _pending(structure), tier.direct
+    if direct is not None and _is_suited(structure, records) and _is_little(structure, MOST_COPIED):
+        key = tuple([record.plan for record in records])
+        _keep(key, _OfProgram(structure, records, direct, tier.watch))
+
+
+def _learn_list(structure: Structure, listing: Listing) -> None:
+    records = _pending(structure)
+    if len(records) > MOST_CALLS:
+        return
+    of_many, plans = is_of_many(structure), tuple([record.plan for record in records])
+    key = tuple([plan.pattern for plan in plans]) if of_many else plans
+    if len(_learned) >= MOST:
+        _learned.clear()
+    _learned[key] = times = _learned.get(key, 0) + 1
+    is_short = len(records) <= MOST_OF_SHORT
+    if times & (times - 1) or not (times >= RUNS or (of_many and is_short)):
+        return
+    if not is_short and any([y.tracked for y in structure.outputs]):
+        return  # what takes long is kept for a backward pass: `kept_result`
+    if _is_suited(structure, records) and _is_plain(structure, listing):
+        _keep(key, _OfList(structure, records, listing))
+
+
+def _pending(structure: Structure) -> tuple[Record, ...]:
+    """The calls that were pending: those of the structure, and some whose results are unused."""
+    taken = trace.now.taken
+    return structure.records if taken is None else tuple(taken.records)
 
 
 def _keep(key: tuple[Plan | Pattern, ...], writer: _Writer) -> None:
@@ -116,22 +132,23 @@ def _is_plain(structure: Structure, listing: Listing) -> bool:
     """Whether a list needs nothing but sizes, the leaves, and memory for what is wanted."""
     return (
         not (listing.fills or listing.rest or int(config.get("debug")))
-        and max(structure.homes) < 0
+        and _is_little(structure, MOST_WRITTEN)
         and not any([t.dtype.is_floating and t.dtype.size < 4 for t in types_of(structure)])
-        and sorted(listing.outputs) == sorted([value for value, _ in listing.owned])
+        and {value for value, _ in listing.owned}.issubset(listing.outputs)
+        and {*range(len(structure.leaves)), *dict(listing.owned)}.issuperset(listing.outputs)
     )
 
 
-def _is_little(structure: Structure) -> bool:
+def _is_little(structure: Structure, most: int) -> bool:
     """Whether little memory is changed in place."""
     homes = [structure.leaves[place].array for place in structure.homes if place >= 0]
-    return sum([0 if array is None else array.nbytes for array in homes]) <= MOST_COPIED
+    return sum([0 if array is None else array.nbytes for array in homes]) <= most
 
 
 def _is_suited(structure: Structure, records: Sequence[Record]) -> bool:
     """Whether its calls are few of these, which are all that is pending, and its leaves plain."""
     return (
-        len(records) <= MOST_OF_SHORT
+        len(records) <= MOST_CALLS
         and set(structure.records).issubset(records)
         and not any([record.plan.follows for record in structure.records])
         and not any(structure.devices)
@@ -154,7 +171,7 @@ class _Writer(ABC):
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
         self._output = {y: i for i, y in enumerate(structure.outputs)}
         self._home = dict(zip(structure.outputs, structure.homes, strict=True))
-        self._in_place = any([home >= 0 for home in structure.homes])
+        self._in_place = self._in_place or any([home >= 0 for home in structure.homes])
         self._met: set[str] = set()
         self._names: dict[str, Any] = {
             "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "Drawn": Drawn,
@@ -165,6 +182,8 @@ class _Writer(ABC):
 
     _locks: ClassVar[str]
     """What is held meanwhile."""
+    _in_place: bool = False
+    """Whether tensors may have been changed in place."""
 
     @abstractmethod
     def _run(self) -> None:
@@ -354,40 +373,55 @@ class _OfList(_Writer):
     """For a list of library kernels, in any sizes that it fits."""
 
     _locks: ClassVar[str] = "computing"
+    _in_place = True
 
-    def __init__(self, structure: Structure, listing: Listing) -> None:
-        super().__init__(structure, structure.records)
+    def __init__(self, structure: Structure, records: Sequence[Record], listing: Listing) -> None:
+        super().__init__(structure, records)
         self._listing = listing
-        count = len(structure.leaves) + len(structure.outputs)
+        self._needed = [self._place[record] for record in structure.records]
+        count = len(structure.leaves) + len(listing.owned)
         self._names |= {
             "join": b"".join, "pack": Struct(f"{count}q").pack, "compute": listing.kernels.run,
+            "array": np.array,
         }  # fmt: skip
 
     def _run(self) -> None:
         structure, listing, lines = self._structure, self._listing, self._lines
-        sizes = "".join([f"r{i}.plan.packed, " for i in range(len(structure.records))])
+        sizes = "".join([f"r{i}.plan.packed, " for i in self._needed])
         lines.append(f"sizes = join(({sizes}))")
         self._refuse(f"len(sizes) != {listing.bytes}")
-        for i, y in enumerate(structure.outputs):
-            self._names[f"d{i}"] = y.type.dtype.numpy
+        own: dict[int, int] = {}  # whose results these values are
+        for i, (value, kind) in enumerate(listing.owned):
+            own[value] = i
+            place = self._needed[kind.record]
+            self._names[f"d{i}"] = kind.type(structure.records).dtype.numpy
+            of = f"plan.types[{kind.place}]" if kind.place >= 0 else f"inputs[{~kind.place}].type"
             # Sizes are not known here: memory of scalars is small.
-            where = "empty" if y.type.shape else "small"
-            lines.append(f"b{i} = {where}({self._name(y)}.type.shape, d{i})")
-            self._address(f"b{i}", f"q{i}")
+            where = "empty" if kind.type(structure.records).shape else "small"
+            lines.append(f"m{i} = {where}(r{place}.{of}.shape, d{i})")
+            self._address(f"m{i}", f"q{i}")
         for i in range(len(structure.leaves)):
             self._address(f"a{i}", f"p{i}")
-        number = {value: i for i, value in enumerate(listing.outputs)}
         places = [f"p{i}, " for i in range(len(structure.leaves))]
-        places += [f"q{number[value]}, " for value, _ in listing.owned]
-        self._refuse(f"not compute(sizes, pack({''.join(places)})) or now.pending is not records")
+        places += [f"q{i}, " for i in range(len(listing.owned))]
+        self._refuse(f"not compute(sizes, pack({''.join(places)}))")
+        for i, (y, value) in enumerate(zip(structure.outputs, listing.outputs, strict=True)):
+            shape, number = f"{self._name(y)}.type.shape", own.pop(value, None)
+            if number is not None:  # the others that have this memory are copies
+                lines.append(f"b{i} = c{value} = m{number}")
+                lines.append(f"if b{i}.shape != {shape}: b{i} = ndarray({shape}, d{number}, b{i})")
+            else:
+                source = f"a{value}" if value < len(structure.leaves) else f"c{value}"
+                lines.append(f"b{i} = array({source}).reshape({shape})")
+        self._refuse("now.pending is not records")
         self._give()
 
     def function(self) -> Run:
         """See `_Writer`."""
-        run = super().function()
+        run, needed = super().function(), self._needed
 
         def counted(now: State, records: list[Record]) -> bool:
-            plans = tuple([record.plan for record in records])
+            plans = tuple([records[i].plan for i in needed])
             return is_early(plans) and run(now, records) and note_run(plans)
 
         return counted

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NoReturn, Protocol
 import numpy as np
 
 from weft.eager.record.memory.snapshot import is_alone
+from weft.eager.record.pending.global_mark import changes
 from weft.eager.record.pending.lazy import Lazy
 from weft.eager.record.pending.state import computing, trace
 from weft.errors import ShapeError
@@ -122,20 +123,36 @@ class View:
     Reading it again uses the grad mode in which it was made.
     """
 
-    __slots__ = ("__weakref__", "_version", "base", "flows", "lens")
+    __slots__ = ("__weakref__", "_version", "base", "flows", "layout", "lens", "mark")
     flows: bool  # whether gradients may flow back through it
+    layout: Any  # where its elements lie, once that is asked for
+    mark: object  # it is current if this is still the mark of all changes
 
     def __init__(self, base: Base, lens: Lens, version: int | None = None) -> None:
         """A view that was read in this version of its base, by default the current one."""
         self.base = base
         self.lens = lens
         self.flows = trace.now.grad_mode
+        self.layout = self.mark = None
         self._version = base.version if version is None else version
         base.views += 1
 
     def is_stale(self) -> bool:
         """Whether the base has changed since the view was read."""
         return self.base.version != self._version
+
+    def is_current(self, shown: Lazy) -> bool:
+        """Whether its value need not be read again."""
+        mark = changes.mark  # first: another thread may change the base meanwhile
+        if self.base.version != self._version:
+            return False
+        root = self.base
+        while root.window is not None:
+            root = root.window.base
+        if not getattr(root, "lent", False):
+            self.mark = mark
+            return True
+        return not self.is_open(shown)
 
     def is_open(self, shown: Lazy) -> bool:
         """Whether others may have written to its memory without notice, so that it is stale."""
@@ -161,7 +178,7 @@ class View:
             lazy = self.lens.take(self.base.lazy)
         finally:
             trace.now.grad_mode = before
-        self._version = version
+        self._version, self.layout = version, None
         return lazy
 
     def put(self, lazy: Lazy) -> None:

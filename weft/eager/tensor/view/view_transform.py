@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -85,21 +84,77 @@ def is_dense(x: Handle) -> bool:
     return fits(x, None)
 
 
+class Layout:
+    """How the elements of a view lie in the memory of its root: views of views of a type.
+
+    Equal ones are the same object.
+    """
+
+    __slots__ = ("_fits", "_next", "kind", "lenses")
+
+    def __init__(self, kind: TensorType, lenses: tuple[Lens, ...]) -> None:
+        self.kind = kind
+        self.lenses = lenses
+        self._next: dict[Lens, Layout] = {}
+        self._fits: dict[tuple[int, ...] | None, bool] = {}
+
+    def after(self, lens: Lens) -> Layout:
+        """That of a view of such a view."""
+        found = self._next.get(lens)
+        if found is None:
+            if len(self._next) >= MOST_LAYOUTS:
+                self._next.clear()
+            found = self._next[lens] = Layout(self.kind, (*self.lenses, lens))
+        return found
+
+    def fits(self, shape: tuple[int, ...] | None) -> bool:
+        """Whether the elements lie so that a shape shows them without a copy, or in order."""
+        found = self._fits.get(shape)
+        if found is None:
+            if len(self._fits) >= MOST_LAYOUTS:
+                self._fits.clear()
+            found = self._fits[shape] = _lies(self.kind, self.lenses, shape)
+        return found
+
+
+MOST_LAYOUTS: Final = 1 << 9  # of each kind; forgotten together
+_layouts: Final[dict[int, Layout]] = {}  # of tensors with memory of their own, by their types
+
+
+def layout_of(x: Handle) -> Layout | None:
+    """How the elements of a tensor lie; `None` if its views are none that equal others."""
+    view = x.window
+    if view is None:
+        kind = x.shown.type
+        found = _layouts.get(id(kind))
+        if found is None:
+            if len(_layouts) >= MOST_LAYOUTS:
+                _layouts.clear()
+            found = _layouts[id(kind)] = Layout(kind, ())
+        return found
+    if view.layout is None and type(view.lens) in _PLAIN:
+        base: Any = view.base
+        before = layout_of(base)
+        view.layout = before and before.after(view.lens)
+    return view.layout
+
+
 def fits(x: Handle, shape: tuple[int, ...] | None) -> bool:
     """Whether the elements lie in memory so that a shape shows them without a copy, or in order.
 
     That follows from the views alone, which mostly come again.
     """
-    looks.count += 1
+    looks.layouts += 1
     if x.view_of is None:
         return True
+    layout = layout_of(x)
+    if layout is not None:
+        return layout.fits(shape)
     root, lenses = _chain(x)
-    is_plain = all([type(lens) in _PLAIN for lens in lenses])
-    return (_lies if is_plain else _lies.__wrapped__)(root.lazy.type, lenses, shape)
+    return _lies(root.lazy.type, lenses, shape)
 
 
-@functools.lru_cache(1 << 10)
-def _lies(kind: TensorType, lenses: tuple[Lens, ...], shape: tuple[int, ...] | None) -> bool:
+def _lies(kind: TensorType, lenses: Sequence[Lens], shape: tuple[int, ...] | None) -> bool:
     there, _ = _laid(kind, lenses)
     if shape is None:
         return there.flags.c_contiguous
