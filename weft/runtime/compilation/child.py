@@ -41,6 +41,11 @@ class Job(NamedTuple):
     ir: str
     target: Target
 
+    @property
+    def work(self) -> int:
+        """How much there is to do, in bytes of a text that is optimized."""
+        return len(self.ir) // (4 if self.ir.startswith(llvm.QUICK) else 1)
+
 
 class Died(Exception):
     """A compiler process ended without an answer; the argument is its exit code."""
@@ -56,7 +61,7 @@ def _messages() -> IO[bytes]:
 
 def folders() -> list[str]:
     """Import folders of llvmlite and its dependencies."""
-    return list(dict.fromkeys((str(llvm.folder()), sysconfig.get_paths()["purelib"])))
+    return list(dict.fromkeys((llvm.folder(), sysconfig.get_paths()["purelib"])))
 
 
 class Child:
