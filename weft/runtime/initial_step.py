@@ -1,6 +1,7 @@
-"""Steps that only give variables their first values: run on NumPy, as none is run often.
+"""Steps that only give variables their first values, with operations that NumPy rounds alike.
 
-Compiling one takes longer than many runs, for it draws random numbers of ever new shapes.
+They are run on NumPy: compiling one takes longer than many runs, for it draws random numbers of
+ever new shapes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import numpy as np
 
 from weft.ir.node import Node
 from weft.ir.shape import is_static, size
-from weft.ops.boundary.state import first_count, variable
-from weft.ops.declaration import Boundary, inner_nodes, is_hosted, op_of
+from weft.ops.boundary.state import CONSTANT, first_count, variable
+from weft.ops.declaration import Alias, Elementwise, Pull, op_of
+from weft.ops.declaration.fact import Cost
+from weft.ops.declaration.numeric import HALVES
 from weft.passes.step import Step
 from weft.runtime.finish import on_state
 from weft.runtime.memory.state import State
@@ -61,21 +64,28 @@ class InitialStep:
 
 
 def is_initial(step: Step) -> bool:
-    """Whether a step only sets variables, from counters and constants, to few values."""
+    """Whether a step only sets variables, from counters and constants, to few exact values."""
     if step.feeds or len(step.graph.outputs) != len(step.updates):
         return False
     elements = 0
     for node in step.graph.nodes:
-        if not _is_plain(node) or not all([is_static(t.shape) for t in node.types]):
+        if not _is_exact(node) or not all([is_static(t.shape) for t in node.types]):
             return False
         elements += sum([size(t.shape) for t in node.types])
     return elements <= MOST
 
 
-def _is_plain(node: Node) -> bool:
-    """Whether NumPy computes a node without effects; or it is a counter."""
-    if op_of(node) is variable:
+def _is_exact(node: Node) -> bool:
+    """Whether NumPy gives the bits of a kernel; or it is a counter.
+
+    What takes a cycle or two is one instruction, which both round alike; sums are added in other
+    orders, and functions are other polynomials.
+    """
+    op, types = op_of(node), [*[v.type for v in node.inputs], *node.types]
+    if op is variable:
         return bool(node.attrs.get("counter"))
-    if op_of(node).stateful or inner_nodes(node) or is_hosted(node):
+    if any([kind.dtype in HALVES for kind in types]):  # kernels round once, after all operations
         return False
-    return not isinstance(op_of(node).lower, Boundary) or not node.inputs
+    if isinstance(op.lower, Elementwise):
+        return op.facts.cost is Cost.CHEAP or all([kind.dtype.is_integer for kind in types])
+    return isinstance(op.lower, Alias | Pull) or op is CONSTANT

@@ -195,6 +195,7 @@ if os.environ.get("MADE_PEER") == "tensorflow":
         os.environ["TF_USE_LEGACY_KERAS"] = "1"
     sys.meta_path.insert(0, Peer())
 if "multiprocessing" not in " ".join(sys.orig_argv):
-    for asked, module in {"MADE_VALUES": "same_values", "MADE_STEPS": "timed_steps"}.items():
+    same = "same_values_tensorflow" if os.environ.get("MADE_OLD_NUMPY") else "same_values"
+    for asked, module in {"MADE_VALUES": same, "MADE_STEPS": "timed_steps"}.items():
         if asked in os.environ:
             importlib.import_module(module)
