@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from weft.host.garbage_collection import uncollected
+from weft.host.garbage_collection import count_as_old, uncollected
 
 NOT_OFFERED: Final = frozenset({"__future__", "typing", "weft.ops.refusal"})
 """Modules whose names an `__init__` imports for its own use."""
@@ -70,6 +70,7 @@ def lazy(
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         namespace[name] = value  # so that Python asks once
+        count_as_old()
         return value
 
     namespace["__lazy__"] = modules  # for tools/package_stubs.py

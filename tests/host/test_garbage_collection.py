@@ -5,7 +5,9 @@ from __future__ import annotations
 import dis
 import gc
 import os
+import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 
@@ -118,3 +120,29 @@ def test_compiling_leaves_it_on(tmp_path: Path) -> None:
     with config.override(compile=1, cache=str(tmp_path)):
         assert float((x * 3).sum()) == 105
     assert gc.isenabled()
+
+
+def test_what_an_import_makes_counts_as_old_and_is_collected_in_the_end() -> None:
+    code = """
+    import gc, weakref
+    gc.disable()
+    kept = [[i] for i in range(20_000)]
+    class Node: ...
+    node = Node()
+    node.itself = node
+    gone = weakref.ref(node)
+    from weft.host.garbage_collection import count_as_old
+    count_as_old()
+    assert gc.get_freeze_count() == 0 and len(gc.get_objects(generation=2)) > 20_000
+    assert gc.get_count()[0] < 1_000
+    del node
+    gc.collect(1)
+    assert gone() is not None
+    gc.collect()
+    assert gone() is None
+    gc.freeze()
+    frozen, more = gc.get_freeze_count(), [[i] for i in range(20_000)]
+    count_as_old()
+    assert gc.get_freeze_count() == frozen
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

@@ -21,6 +21,7 @@ from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.stitched_tier import Compiling, Stitched
 from weft.eager.record.run.tier import Interpreted
 from weft.errors import OutOfRangeError
+from weft.library import workspace
 from weft.nn import functional as F
 
 Program = Callable[[int], tuple[Any, ...]]
@@ -219,3 +220,26 @@ def test_no_gradient_flows_through_what_shares_the_memory_of_a_value(tier_of):
         y.tolist()  # it is computed, and history
         (y * y.detach()).sum().backward()
         assert x.grad.tolist() == [12.0] * 3
+
+
+@pytest.mark.parametrize(
+    "call", [F.gelu, lambda x: x @ x.t(), lambda x: x.softmax(-1), lambda x: x[1:] * 2.0]
+)
+def test_the_estimated_time_of_a_list_grows_with_its_sizes(
+    call: Callable[[wf.Tensor], wf.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[float] = []
+    run = workspace.Workspace.run
+
+    def timed(self: workspace.Workspace, first: int, last: int) -> Any:
+        seen.append(self.ns(first, last))
+        return run(self, first, last)
+
+    with stitched():
+        monkeypatch.setattr(workspace.Workspace, "run", timed)
+        for n in (2, 64, 512):
+            x = _drawn(n, 64)
+            call(x).numpy()
+    small, middle, large = seen
+    assert 16 <= middle / small <= 128
+    assert 7 <= large / middle <= 65

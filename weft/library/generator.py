@@ -16,7 +16,16 @@ from weft.library.variant import Code, Number, Template
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import is_hosted, op_of
 from weft.passes.group import Group
-from weft.passes.launch import ERROR, Argument, Buffer, Kernel, Launch, ScalarLoop, Scratch
+from weft.passes.launch import (
+    BYTES_PER_NS,
+    ERROR,
+    Argument,
+    Buffer,
+    Kernel,
+    Launch,
+    ScalarLoop,
+    Scratch,
+)
 
 
 class LibraryGenerator:
@@ -56,7 +65,7 @@ class LibraryGenerator:
         writes = tuple([slot for slot, number in template.buffers if number >= inputs])
         return Launch(
             self._noted(template.code), tuple(args), writes, _number(template.chunks),
-            bytes=20 * template.ns, check=check,
+            bytes=BYTES_PER_NS * template.ns, check=check,
         )  # fmt: skip
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:

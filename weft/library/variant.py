@@ -11,11 +11,13 @@ from weakref import WeakValueDictionary
 
 from weft.codegen.driver import list_layout as layout
 from weft.codegen.target import Target
-from weft.ir.extent import Extent, Extents
+from weft.ir.extent import Extent, Extents, largest
 from weft.ir.node import Value
+from weft.ir.shape import known
 from weft.library.formula import DecidedError, Formula, OfSizes, Tables
-from weft.passes.group import Group
-from weft.passes.launch import ERROR, Kernel, Launch, Scratch
+from weft.ops.declaration import op_of
+from weft.passes.group import Group, nbytes
+from weft.passes.launch import BYTES_PER_NS, ERROR, FLOPS_PER_NS, Kernel, Launch, Scratch
 from weft.runtime.compilation import compiler
 
 
@@ -92,8 +94,8 @@ class Template(NamedTuple):
         slots: the arguments' values, 0 where an address belongs.
         buffers: pairs of a slot and the number of a buffer: the group's inputs, then the results of
             all its nodes, then scratch memory.
-        planned: chunks at the sizes that it was written for, ...
-        ns: ... estimated nanoseconds on one thread at these.
+        work: estimated ticks of the group on one thread, of which ...
+        share: ... this launch takes so many parts of `layout.WHOLE`.
         error: the slot of the error cell's address, -1 if there is none; the next one tells which
             launch reports a fault.
     """
@@ -102,14 +104,21 @@ class Template(NamedTuple):
     slots: tuple[Number, ...]
     buffers: tuple[tuple[int, int], ...]
     chunks: Number
-    planned: int
-    ns: float
+    work: Number
+    share: int
     error: int
+
+    @property
+    def ns(self) -> float:
+        """Estimated nanoseconds on one thread, of a template with numbers for extents."""
+        assert not isinstance(self.work, Place)
+        return self.work * self.share / (layout.WHOLE * layout.TICKS)
 
     def plain(self, values: Sequence[int]) -> Template:
         """The template with numbers for extents: their values, by index."""
         slots = tuple([_plain(x, values) for x in self.slots])
-        return self._replace(slots=slots, chunks=_plain(self.chunks, values))
+        chunks, work = _plain(self.chunks, values), _plain(self.work, values)
+        return self._replace(slots=slots, chunks=chunks, work=work)
 
 
 def _plain(number: Number, values: Sequence[int]) -> int:
@@ -201,10 +210,10 @@ class Variant(OfSizes):
         return found
 
     def _fill(self, launch: Any, template: Template, value: Callable[[Number], int]) -> None:
-        code, slots, buffers, chunks, planned, ns, error = template
+        code, slots, buffers, chunks, work, share, error = template
         places = [(i, value(x)) for i, x in enumerate(slots) if isinstance(x, Place)]
         launch.address, launch.chunks = code.place, value(chunks)
-        launch.planned, launch.ticks = max(planned, 1), int(ns * layout.TICKS)
+        launch.work, launch.share = value(work), share
         add = self._tables.add
         launch.slots, launch.slot_count = add([x if type(x) is int else 0 for x in slots])
         launch.numbers, launch.number_count = add(places)
@@ -222,7 +231,7 @@ class Variant(OfSizes):
         assert self._extents is not None
         launches = [
             (t.code.kernel.name, key_of(t.code.kernel), list(map(_written, t.slots)), t.buffers,
-             _written(t.chunks), t.planned, t.ns, t.error)
+             _written(t.chunks), _written(t.work), t.share, t.error)
             for t in self.templates
         ]  # fmt: skip
         scratch = [(_written(size), each) for size, each in self.scratch]
@@ -242,9 +251,9 @@ def from_data(data: dict[str, Any], code: Callable[[str, Any], Code]) -> Variant
     templates = [
         Template(
             code(name, key), tuple(map(_read, slots)), tuple([(a, b) for a, b in buffers]),
-            _read(chunks), planned, ns, error,
+            _read(chunks), _read(work), share, error,
         )
-        for name, key, slots, buffers, chunks, planned, ns, error in data["launches"]
+        for name, key, slots, buffers, chunks, work, share, error in data["launches"]
     ]  # fmt: skip
     return Variant(templates, [(_read(size), each) for size, each in data["scratch"]], extents)
 
@@ -270,12 +279,25 @@ def variant_of(
     arguments = [x for launch in launches for x in launch.args if isinstance(x, Scratch)]
     scratch = list(dict.fromkeys([x for x in arguments if x is not ERROR]))
     number: dict[Any, int] = {x: i for i, x in enumerate([*values, *scratch])}
-    templates = [_template(launch, number, target) for launch in launches]
+    work = _work(group)
+    templates = [_template(launch, number, work, target) for launch in launches]
     pieces = [(_number(x.size), x.per_thread) for x in scratch]
     return Variant(templates, pieces, extents, only)
 
 
-def _template(launch: Launch, number: dict[Any, int], target: Target) -> Template:
+def _work(group: Group) -> int:
+    """Estimated ticks of a group, by its multiply-adds or by the memory that it touches."""
+    multiplied = 0
+    for node in group.all_nodes:
+        op = op_of(node)
+        if op.facts.work is not None:
+            shapes = [known(v.shape) for v in (*node.inputs, *node.outputs)]
+            multiplied += 2 * op.facts.work.products(*shapes, **{**op.attrs, **node.attrs})
+    moved = sum([nbytes(v) for v in (*group.inputs, *group.outputs)])
+    return largest(multiplied * layout.TICKS // FLOPS_PER_NS, moved * layout.TICKS // BYTES_PER_NS)
+
+
+def _template(launch: Launch, number: dict[Any, int], work: int, target: Target) -> Template:
     slots: list[Number] = []
     buffers: list[tuple[int, int]] = []
     error = -1
@@ -288,12 +310,12 @@ def _template(launch: Launch, number: dict[Any, int], target: Target) -> Templat
             slots.append(_number(argument))
             continue
         slots.append(0)
-    chunks = launch.chunks
-    planned = chunks.value if isinstance(chunks, Extent) else chunks
-    ns = max(float(launch.flops) / 100, float(launch.bytes) / 20)
+    now = work.value if isinstance(work, Extent) else work
+    ns = max(float(launch.flops) / FLOPS_PER_NS, float(launch.bytes) / BYTES_PER_NS)
+    share = round(layout.WHOLE * layout.TICKS * ns / max(now, 1))
     return Template(
-        code_of(launch.kernel, target), tuple(slots), tuple(buffers), _number(chunks), planned, ns,
-        error,
+        code_of(launch.kernel, target), tuple(slots), tuple(buffers), _number(launch.chunks),
+        _number(work), share, error,
     )  # fmt: skip
 
 

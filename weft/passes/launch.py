@@ -61,6 +61,12 @@ Argument = Buffer | int
 """A buffer of the plan, scratch memory, or an integer slot."""
 
 
+FLOPS_PER_NS: Final = 100
+"""Of a thread, for estimates: rather too many, as are ..."""
+BYTES_PER_NS: Final = 20
+"""... the bytes that it reads and writes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Launch:
     """One kernel on given arguments.

@@ -26,9 +26,11 @@ from weft.passes.launch import Generator, Kernel
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
 from weft.passes.zeroed import zeroed
-from weft.runtime.compilation import compiler
+from weft.runtime.compilation import compiler, planner
 from weft.runtime.compilation.cache import digest
+from weft.runtime.compilation.child import Job
 from weft.runtime.compilation.fingerprint import fingerprint
+from weft.runtime.compilation.plan_data import unpacked
 from weft.runtime.executable import Executable
 from weft.runtime.execution import driver
 from weft.runtime.execution.processor import FIRST, Processor
@@ -74,15 +76,18 @@ def finish(
 @uncollected
 def begin(
     step: Step, threads: int, fetches: int | None = None, processor: Processor = FIRST,
-    simplified: bool = False,
+    simplified: bool = False, beside: bool = False,
 ) -> Begun:  # fmt: skip
     """`finish` in two steps: everything but waiting for kernels, which other processes compile.
+
+    Args:
+        beside: whether other processes are to plan it, too.
 
     Raises:
         CompileError: there is no kernel for something.
         NoCompilerError: no compiler process is available.
     """
-    return Begun(_Job(step, threads, fetches, processor, simplified))
+    return Begun(_Job(step, threads, fetches, processor, simplified), beside)
 
 
 def on_state(
@@ -179,6 +184,17 @@ def explained(step: Step, threads: int) -> explanation.Explanation:
     return explanation.Explanation(tuple(stages), blueprint, target)
 
 
+def planned(text: str) -> bytes:
+    """The plan of a step that another process has written.
+
+    Raises:
+        CompileError: there is no kernel for something, or the plan cannot be sent.
+    """
+    step, threads, simplified, target = planner.parsed(text)
+    step = step if simplified else pipeline.optimize(step)
+    return planner.answer(pipeline.plan(step, generator.Generator(target), threads), target)
+
+
 class _Job:
     """What `finish` is given, and the machine that it is for."""
 
@@ -210,19 +226,50 @@ class _Job:
 
 
 class Begun:
-    """A program that is planned, or on disk, and whose kernels may still be compiled."""
+    """A program that is planned, or on disk, and whose kernels may still be compiled.
 
-    def __init__(self, job: _Job) -> None:
+    Args:
+        beside: whether a compiler process plans it, if it can be told what.
+    """
+
+    def __init__(self, job: _Job, beside: bool) -> None:
         self._job = job
         self._key = job.key()
         job.watch.lap("key")
         data = None if self._key is None else compiler.cache().load(self._key)
         self._is_kept = data is not None
+        self._plan = self._asked() if data is None and beside and self._key else None
+        if self._plan is not None:
+            return
         if data is None:
             self._recipe, self._whole = self._planned()
             return
         self._recipe, self._whole = load(data), functools.cache(self._blueprint)
         job.watch.lap("recipe")
+
+    def _asked(self) -> Job | None:
+        """What a compiler process is asked to plan; `None` if it cannot be told."""
+        job = self._job
+        text = planner.request(job.step, job.threads, job.simplified, job.target)
+        if text is None:
+            return None
+        compiler.demand()
+        driver.prestart()
+        asked = Job(f"plan {self._key}", "", "plan", text, job.target)
+        compiler.plan(asked)
+        return asked
+
+    def _take(self, plan: Job) -> None:
+        """Takes what a compiler process has planned; plans here what it could not."""
+        try:
+            data, kernels = unpacked(compiler.planned(plan))
+        except CompileError:
+            self._recipe, self._whole = self._planned()
+        else:
+            texts = {x.key: Kernel(x.name, x.ir) for x in kernels}
+            self._recipe, self._whole = load(data, texts), functools.cache(self._blueprint)
+        self._plan = None
+        self._job.watch.lap("plan")
 
     @uncollected
     def executable(self) -> Executable:
@@ -234,6 +281,8 @@ class Begun:
         """
         job = self._job
         job.watch.go_on()
+        if self._plan is not None:
+            self._take(self._plan)
         try:
             found = job.executable(self._recipe, self._whole)
         except CompileError:

@@ -185,11 +185,16 @@ def _source(source: Source) -> tuple[Any, ...]:
 # -- and back
 
 
-def load(data: bytes) -> Recipe:
-    """The recipe that `dump` wrote."""
+def load(data: bytes, texts: Mapping[str, Kernel] | None = None) -> Recipe:
+    """The recipe that `dump` wrote.
+
+    Args:
+        texts: kernels by their keys, where they are not on disk.
+    """
+    texts = texts or {}
     size = int.from_bytes(data[:_LENGTH], "little")
     head = json.loads(data[_LENGTH : _LENGTH + size])
-    kernels = [Kernel(name, "", key) for name, key in head["kernels"]]
+    kernels = [texts.get(key) or Kernel(name, "", key) for name, key in head["kernels"]]
     places: dict[tuple[int, int, int], Place] = {}
     calls, prelude = (
         tuple([

@@ -56,6 +56,7 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
     met, monkeypatch
 ):
     monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(stitched_tier, "BESIDE", 2)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 5)
     for size, large, before, beside in ((40, 1 << 24, 5, 10), (41, 1, 2, 4)):
         monkeypatch.setattr(stitched_tier, "LARGE", large)
@@ -69,6 +70,7 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
 
 def test_small_training_steps_of_many_calls_run_still_longer_on_library_kernels(met, monkeypatch):
     monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
+    monkeypatch.setattr(stitched_tier, "BESIDE", 2)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 2)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_STEPS", 5)
     monkeypatch.setattr(stitched_tier, "LARGE", 1 << 24)

@@ -30,6 +30,7 @@ that was; of `NO_ROOM`, that there are more launches or slots, or that more memo
 REMEMBERED: Final = 8
 """Choices of a call or an entry, by sizes: layers are alike, and parameters keep their sizes."""
 TICKS: Final = 16  # of estimated time, in a nanosecond
+WHOLE: Final = 1024  # parts of a group's estimated time
 PIECE: Final = 1 << 16
 """Bytes of a chunk of what is copied."""
 
@@ -55,13 +56,13 @@ class Pair(ctypes.Structure):
 class Launch(ctypes.Structure):
     """A launch for many sizes.
 
-    `address` points at the kernel's address; `chunks` is the number of a value, and for `planned`
-    chunks the launch takes `ticks`. Of the slots, `numbers` are values and `buffers` addresses;
-    `error` is that of the error cell's address, or -1.
+    `address` points at the kernel's address; `chunks` and `work` are numbers of values: the launch
+    takes `share` of the work, in parts of `WHOLE`, in ticks. Of the slots, `numbers` are values and
+    `buffers` addresses; `error` is that of the error cell's address, or -1.
     """
 
     _fields_ = [
-        ("address", pointer), ("chunks", i64), ("planned", i64), ("ticks", i64),
+        ("address", pointer), ("chunks", i64), ("work", i64), ("share", i64),
         ("slots", pointer), ("slot_count", i64), ("numbers", pointer), ("number_count", i64),
         ("buffers", pointer), ("buffer_count", i64), ("error", i64),
     ]  # fmt: skip

@@ -11,6 +11,7 @@ from weft.codegen.driver.list_layout import (
     NO_VARIANT,
     OTHER_LAYOUT,
     PIECE,
+    WHOLE,
     Case,
     Choice,
     Chosen,
@@ -312,7 +313,7 @@ def _launch(f: Procedure, w: Ref, launch: Ref, chosen: Ref) -> int:
     call = w["calls"].to(Unit).at(number)
     call["function"], call["args"] = address, slots
     call["begin"], call["end"], call["flags"], call["position"] = 0, chunks.short(), 0, 0
-    ticks = launch["ticks"] * chunks // launch["planned"]
+    ticks = numbers.at(launch["work"]).load() * launch["share"] // WHOLE
     w["ticks"].to(i64).at(number).store(ticks)
     w["total"] = w["total"] + ticks
     origin = w["origins"].to(Origin).at(number)

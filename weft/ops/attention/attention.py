@@ -290,9 +290,9 @@ def _cases() -> Iterator[Case]:
     yield Case((q, draw((2, 4), types.float32, seed=2), v, blind), atol=1e-5)
 
 
-def _products(q: Sizes, k: Sizes, *rest: Sizes, **_: Any) -> float:
+def _products(q: Sizes, k: Sizes, *rest: Sizes, **_: Any) -> int:
     """The approximate work of both matmuls: for each output element, the last two of `rest`."""
-    return 2.0 * k[-2] * (size(rest[-2]) + size(rest[-1]))
+    return 2 * k[-2] * (size(rest[-2]) + size(rest[-1]))
 
 
 attention = defop(
@@ -359,6 +359,10 @@ def _flash_cases() -> Iterator[Case]:
                 yield Case(tuple(arrays), attrs, rtol=1e-5, atol=2e-5)
 
 
+def _flash_products(q: Sizes, k: Sizes, *_: Sizes, **__: Any) -> int:
+    return 2 * size(q) * k[-2]
+
+
 flash_attention = defop(
     "flash_attention",
     inputs="q k v",
@@ -371,7 +375,9 @@ flash_attention = defop(
     lower=Opaque("flash_attention"),
     cases=_flash_cases,
     outputs=2,
-    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
+    facts=Facts(
+        autocast=Autocast.KEPT, batching=Batching.LEADING, work=Work(_flash_products, ns=0.15)
+    ),
 )
 """`attention` by a kernel that never stores the score matrix."""
 
@@ -467,6 +473,10 @@ def _grad_cases() -> Iterator[Case]:
         yield Case(inputs, case.attrs, rtol=1e-5, atol=1e-4, differentiate=small)
 
 
+def _grad_products(g: Sizes, q: Sizes, k: Sizes, *_: Sizes, **__: Any) -> int:
+    return 5 * size(q) * k[-2]
+
+
 flash_attention_grad = defop(
     "flash_attention_grad",
     inputs="g q k v log_sums shared",
@@ -479,7 +489,9 @@ flash_attention_grad = defop(
     lower=Opaque("flash_attention_grad"),
     cases=_grad_cases,
     outputs=3,
-    facts=Facts(autocast=Autocast.KEPT, batching=Batching.LEADING),
+    facts=Facts(
+        autocast=Autocast.KEPT, batching=Batching.LEADING, work=Work(_grad_products, ns=0.15)
+    ),
 )
 """Cotangents of q, k and v, from that of y, the log-sum-exp outputs of `flash_attention`, and for
 each row sum(g * y) minus the cotangent of the log-sum-exp.

@@ -17,6 +17,7 @@ import numpy as np
 from weft.errors import ShapeError
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
+from weft.ir.extent import largest
 from weft.ir.shape import Dims, Shape, compatible, known, show, size
 from weft.ops.convolution.geometry import Geometry, geometry
 from weft.ops.declaration import Array, Case, Opaque, defop
@@ -240,19 +241,19 @@ def _cases(kind: str) -> Iterator[Case]:
 
 
 # Kernel abilities, and the number of multiply-adds: for each position the size of a filter
-def _conv_products(x: Sizes, w: Sizes, y: Sizes, **_: Any) -> float:
-    return 1.0 * size(y) * size(w) / max(w[-1], 1)
+def _conv_products(x: Sizes, w: Sizes, y: Sizes, **_: Any) -> int:
+    return size(y) * size(w) // largest(w[-1], 1)
 
 
-def _grad_input_products(g: Sizes, w: Sizes, x: Sizes, **_: Any) -> float:
+def _grad_input_products(g: Sizes, w: Sizes, x: Sizes, **_: Any) -> int:
     return _conv_products(x, w, g)
 
 
-def _grad_weight_products(x: Sizes, g: Sizes, w: Sizes, **_: Any) -> float:
+def _grad_weight_products(x: Sizes, g: Sizes, w: Sizes, **_: Any) -> int:
     return _conv_products(x, w, g)
 
 
-def _facts(products: Callable[..., float]) -> Facts:
+def _facts(products: Callable[..., int]) -> Facts:
     return Facts(autocast=Autocast.LOW, cancels=True, work=Work(products, ns=0.3))
 
 

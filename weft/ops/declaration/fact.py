@@ -64,14 +64,13 @@ class Ability(Flag):
 
 @dataclass(frozen=True)
 class Work:
-    """The work of an operation: `products(*shapes, **attrs)` counts multiply-adds for concrete
-    shapes.
+    """The work of an operation: `products(*shapes, **attrs)` counts multiply-adds.
 
     `shapes` are those of the inputs, then of the outputs. NumPy takes `ns` nanoseconds for each
     multiply-add.
     """
 
-    products: Callable[..., float]
+    products: Callable[..., int]
     ns: float
 
 

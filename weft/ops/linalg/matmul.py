@@ -102,8 +102,8 @@ def _cases() -> Iterator[Case]:
             yield Case((x, w), {"transpose_x": tx, "transpose_y": ty}, atol=1e-6 + bound)
 
 
-def _products(x: Sizes, w: Sizes, y: Sizes, transpose_x: bool, transpose_y: bool) -> float:
-    return 1.0 * size(y) * x[-2 if transpose_x else -1]
+def _products(x: Sizes, w: Sizes, y: Sizes, transpose_x: bool, transpose_y: bool) -> int:
+    return size(y) * x[-2 if transpose_x else -1]
 
 
 matmul = defop(

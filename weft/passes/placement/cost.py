@@ -12,9 +12,8 @@ from weft.ir.node import Node, Value
 from weft.ir.shape import is_stack, known, size
 from weft.ops.boundary.state import CONSTANT, placeholder, variable
 from weft.ops.declaration import Alias, inner_nodes, op_of
+from weft.passes.launch import BYTES_PER_NS, FLOPS_PER_NS
 
-FLOPS_PER_NS: Final = 100.0
-BYTES_PER_NS: Final = 20.0
 PYTHON_NS: Final = 20_000.0
 """A call of Python in a step."""
 

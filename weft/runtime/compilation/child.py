@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
+
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
@@ -29,11 +31,16 @@ PIPE_BYTES: Final = 1 << 20
 PAGE_BYTES: Final = 4096
 MOST_SENT: Final = 8
 """Jobs that a child has at once; another one that is urgent waits for them, some 20 ms each."""
+PLAN: Final = 1 << 20
+"""The work of a plan, which takes a second: as much as that of many kernels."""
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
 class Job(NamedTuple):
-    """A kernel to compile: its key in the cache, its final symbol, its text."""
+    """A kernel to compile: its key in the cache, its final symbol, its text.
+
+    Without a symbol it is a step to plan, which `weft.runtime.compilation.planner` wrote.
+    """
 
     key: str
     symbol: str
@@ -42,8 +49,15 @@ class Job(NamedTuple):
     target: Target
 
     @property
+    def is_plan(self) -> bool:
+        """Whether it is a step to plan."""
+        return not self.symbol
+
+    @property
     def work(self) -> int:
         """How much there is to do, in bytes of a text that is optimized."""
+        if self.is_plan:
+            return PLAN
         return len(self.ir) // (4 if self.ir.startswith(llvm.QUICK) else 1)
 
 
@@ -60,8 +74,9 @@ def _messages() -> IO[bytes]:
 
 
 def folders() -> list[str]:
-    """Import folders of llvmlite and its dependencies."""
-    return list(dict.fromkeys((llvm.folder(), sysconfig.get_paths()["purelib"])))
+    """Import folders of llvmlite, NumPy and their dependencies."""
+    numpy = str(Path(np.__file__).parents[1])
+    return list(dict.fromkeys((llvm.folder(), sysconfig.get_paths()["purelib"], numpy)))
 
 
 class Child:
@@ -117,15 +132,18 @@ class Child:
             OSError: the process has ended.
         """
         self.jobs.append(job)
-        ir = _NAME.sub(f"@{job.symbol}", job.ir)
         target = job.target
-        texts = target.cpu, target.features, target.processor, ir
+        if job.is_plan:
+            texts = "", "", "", job.ir
+        else:
+            ir = _NAME.sub(f"@{job.symbol}", job.ir)
+            texts = target.cpu, target.features, target.processor, ir
         parts = [text.encode() for text in texts]
         self._input.write(REQUEST.pack(*map(len, parts)) + b"".join(parts))
         self._input.flush()
 
     def receive(self) -> bytes:
-        """The object code of the first job.
+        """The object code or the plan of the first job.
 
         Raises:
             CompileError: LLVM rejected the kernel; the process is fine.
@@ -140,7 +158,8 @@ class Child:
             raise Died(self.process.wait())
         job = self.jobs.pop(0)
         if status:
-            raise CompileError(f"kernel {job.name}: {body.decode(errors='replace')}")
+            what = "" if job.is_plan else f"kernel {job.name}: "
+            raise CompileError(f"{what}{body.decode(errors='replace')}")
         return body
 
     def _read(self, size: int) -> bytes:

@@ -13,7 +13,7 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Set
 from typing import Final
 
 from weft import config
@@ -26,6 +26,7 @@ from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
 from weft.runtime.compilation.child import Child, Died, Job
 from weft.runtime.compilation.notice import tell
+from weft.runtime.compilation.plan_data import Written, unpacked
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
 SHARE: Final = 64 << 10
@@ -93,8 +94,26 @@ class Compiler:
     def feed(self) -> None:
         """See `feed`."""
         with self._lock, contextlib.suppress(NoCompilerError):
-            if self._queue:
+            if self._queue or any([job.is_plan for child in self._children for job in child.jobs]):
                 self._advance(0.0)
+
+    def plan(self, job: Job) -> None:
+        """See `plan`."""
+        with self._lock, contextlib.suppress(NoCompilerError):  # reported to whoever waits for it
+            self._enqueue(job)
+            self._advance(0.0)
+
+    def planned(self, job: Job) -> bytes:
+        """See `planned`."""
+        with self._lock:
+            if job.key not in self._results:
+                self.demand()
+                self._enqueue(job)
+            self._wait({job.key})
+            found = self._results.pop(job.key)
+        if isinstance(found, CompileError):
+            raise found
+        return found
 
     def knows(self, kernel: Kernel, target: Target) -> bool:
         """Whether a kernel needs no compilation."""
@@ -143,12 +162,9 @@ class Compiler:
         self.demand()
         for job in jobs.values():
             self._enqueue(job)
-        self._wanted = jobs.keys()
         try:
-            while not jobs.keys() <= self._results.keys():
-                self._advance(None)
+            self._wait(jobs.keys())
         finally:
-            self._wanted = ()
             results = {key: self._results.pop(key) for key in jobs if key in self._results}
             done = {key: code for key, code in results.items() if isinstance(code, bytes)}
             cache.store(done)  # one bad kernel does not waste the work on the others
@@ -156,6 +172,15 @@ class Compiler:
             if isinstance(result, CompileError):
                 raise result
         return done
+
+    def _wait(self, keys: Set[str]) -> None:
+        """Waits for the results of jobs."""
+        self._wanted = keys
+        try:
+            while not keys <= self._results.keys():
+                self._advance(None)
+        finally:
+            self._wanted = ()
 
     def _enqueue(self, job: Job) -> None:
         at_work = [sent.key for child in self._children for sent in child.jobs]
@@ -198,14 +223,17 @@ class Compiler:
                 break
             self._feed(child, self._queue.pop(key))
 
-    def _urgency(self, key: str) -> tuple[bool, int]:
-        return key in self._wanted, len(self._queue[key].ir)
+    def _urgency(self, key: str) -> tuple[bool, bool, int]:
+        job = self._queue[key]
+        return key in self._wanted, job.is_plan, len(job.ir)
 
     def _take(self, child: Child) -> None:
         """Receives a child's answer, or handles its death."""
         job = child.jobs[0]
         try:
-            self._results[job.key] = child.receive()
+            self._results[job.key] = body = child.receive()
+            if job.is_plan:
+                self._begin_kernels(unpacked(body)[1], job.target)
         except CompileError as error:
             self._results[job.key] = error
         except Died as death:
@@ -223,6 +251,12 @@ class Compiler:
             else:
                 self._retried.add(job.key)
                 self._queue[job.key] = job
+
+    def _begin_kernels(self, kernels: Iterable[Written], target: Target) -> None:
+        """Has the kernels of a plan compiled that are neither linked nor on disk."""
+        for key, kernel in {x.key: Kernel(x.name, x.ir) for x in kernels}.items():
+            if key not in self._linked and not self.cache().holds(key):
+                self._enqueue(_job(key, kernel, target))
 
     def _feed(self, child: Child, job: Job) -> None:
         """Gives a child a job; replaces a child that has ended."""
@@ -390,6 +424,21 @@ def begin(kernel: Kernel, target: Target) -> None:
     Does nothing if it is compiled already. Takes 50 us.
     """
     _compiler.begin(kernel, target)
+
+
+def plan(job: Job) -> None:
+    """Starts planning a step in the background; the kernels of the plan are compiled after it."""
+    _compiler.plan(job)
+
+
+def planned(job: Job) -> bytes:
+    """The plan of a step, as `weft.runtime.finish.planned` gave it.
+
+    Raises:
+        CompileError: it cannot be planned there.
+        NoCompilerError: no compiler process could be started, or all were killed.
+    """
+    return _compiler.planned(job)
 
 
 def feed() -> None:

@@ -39,13 +39,19 @@ def fingerprint(step: Step, threads: int, target: Target) -> str | None:
     Node names and source lines do not count, but names of variables and the order of feeds do; and
     which nodes are on one device, not which.
     """
+    told = content(step)
+    if told is None:
+        return None
+    return digest(compiler_digest(), repr(target), str(threads), told)
+
+
+def content(step: Step) -> str | None:
+    """What tells a step from others; `None` if some part has no text form."""
     feeds = {
         name: f"{i}{' lasting' * (name in step.lasting)} " for i, name in enumerate(step.feeds)
     }
     graph = _nodes(step.graph.nodes, step.graph.outputs, feeds)
-    if graph is None:
-        return None
-    return digest(compiler_digest(), repr(target), str(threads), graph, repr(step.updates))
+    return None if graph is None else digest(graph, repr(step.updates), str(step.repeated))
 
 
 def _nodes(nodes: Sequence[Node], outputs: Sequence[Value], feeds: Mapping[str, str]) -> str | None:

@@ -11,7 +11,7 @@ from weft.passes.blueprint import External as External
 from weft.passes.blueprint import InArena as InArena
 from weft.passes.blueprint import Place as Place
 from weft.passes.control.record import Kind, Steer
-from weft.passes.launch import Kernel
+from weft.passes.launch import BYTES_PER_NS, FLOPS_PER_NS, Kernel
 from weft.transport.shared_call import SharedCall
 
 
@@ -72,7 +72,7 @@ class Call:
 
 def estimate_ns(call: Call) -> float:
     """Estimated time on one thread, rather too low: 100 GFLOP/s and 20 GB/s."""
-    return max(call.flops / 100, call.traffic / 20)
+    return max(call.flops / FLOPS_PER_NS, call.traffic / BYTES_PER_NS)
 
 
 UNKNOWN_ITERATIONS: Final = 16

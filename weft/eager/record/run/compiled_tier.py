@@ -37,6 +37,9 @@ from weft.transport import session
 class Compiled(Tier):
     """A program of its own, on one CPU; its kernels may still be compiled by other processes.
 
+    Args:
+        beside: whether other processes plan it, too.
+
     Raises:
         CompileError: there is no kernel for something.
         NoCompilerError: no compiler process is available.
@@ -46,9 +49,12 @@ class Compiled(Tier):
     """How many there were."""
 
     @uncollected
-    def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
+    def __init__(
+        self, structure: Structure, as_rows: bool, expanded: Expanded, beside: bool = False
+    ) -> None:
         super().__init__(as_rows)
         self.overwrites = True
+        self._beside = beside
         self._rows = expanded.rows
         homes: list[int] = []
         for i, home in enumerate(structure.homes):
@@ -95,7 +101,7 @@ class Compiled(Tier):
     def _begun(self, step: Step, threads: int, device: int) -> Callable[[], Executable]:
         """What gives the program once its kernels are there."""
         make = partial(finish.begin, processor=processor(device)) if device else finish.begin
-        return make(step, threads).executable
+        return make(step, threads, beside=self._beside).executable
 
     @property
     def direct(self) -> Direct | None:

@@ -51,7 +51,7 @@ MOST_OF_SHORT: Final = 32
 """... so many calls: compiling them takes a second or two, and gains 0.2 ms a step or less."""
 COMPILE_SECONDS: Final = 0.05
 """For each call of other types: the program takes over when it should be there, ..."""
-BESIDE: Final = 2
+BESIDE: Final = 8
 """... after at most so many times the runs that there were."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
@@ -292,7 +292,7 @@ class Compiling(Tier):
         """See `Tier`."""
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
-                self._program = _program(structure, self.as_rows)
+                self._program = _program(structure, self.as_rows, beside=True)
                 self._left = _runs_beside(structure, self._runs)
         self._left = max(self._left - 1, 0)
         compute = self._cold.begin(structure, leaves, wanted)
@@ -333,10 +333,15 @@ def compiled(structure: Structure, as_rows: bool) -> Tier:
         return Interpreted(structure, as_rows)
 
 
-def _program(structure: Structure, as_rows: bool) -> Tier:
-    """A program of its own, where the compiler can make one."""
+def _program(structure: Structure, as_rows: bool, beside: bool = False) -> Tier:
+    """A program of its own, where the compiler can make one.
+
+    Args:
+        beside: whether other processes plan it while this one runs something else.
+    """
     expanded = expand(structure, as_rows)
     if needs_interpreter(expanded.graph):
         return Stitched(as_rows, for_good=True)
-    make = OverDevices if len(structure.devices) > 1 else Compiled
-    return make(structure, as_rows, expanded)
+    if len(structure.devices) > 1:
+        return OverDevices(structure, as_rows, expanded)
+    return Compiled(structure, as_rows, expanded, beside)
