@@ -2,7 +2,7 @@
 """The same random numbers and initial weights under TensorFlow 1 and Weft, and a program's losses.
 
 `MADE_VALUES` names a folder: the first run writes the variables before the first run of a session
-that trains, later ones read them, by name. Losses are the scalars that runs which train return.
+that trains, later ones read them, by name. Losses are the scalars that this run and later ones return.
 What a program draws by name is NumPy's numbers, and dropout passes everything: those inside layers,
 cells and datasets are not the same in both.
 """
@@ -66,7 +66,7 @@ class Same:
                 dims = tuple(int(n) for n in shape)
                 self.drawn += 1
                 found = draw(dims, *args, **options).astype(kind.as_numpy_dtype)
-            except (TypeError, ValueError):  # its shape is a tensor
+            except (NotImplementedError, TypeError, ValueError):  # tensors are given
                 return original(shape, *args, dtype=kind, seed=seed, name=name, **options)
             return self.tf.constant(found, name=name)
 
@@ -88,7 +88,7 @@ class Same:
                 print(f"no values of {name}", file=sys.stderr)
 
     def ran(self, run, session, fetches, *args, **options):
-        """Note the scalars of a run that trains."""
+        """Note the scalars of a run, from the first on that trains."""
         key = str(fetches)
         if key not in self.trains:
             self.trains[key] = has_train_op(session.graph, fetches)
@@ -96,7 +96,7 @@ class Same:
             self.begun = True
             self.begin(session)
         found = run(session, fetches, *args, **options)
-        if self.trains[key]:
+        if self.begun:
             given = found if isinstance(found, list | tuple) else [found]
             scalars = [float(x) for x in given if isinstance(x, np.floating)]
             self.losses = [*self.losses, *scalars][:MOST]

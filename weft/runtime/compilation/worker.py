@@ -86,9 +86,9 @@ def _resources_alone() -> Iterator[None]:
     found.files = lambda package: _Folder(sys.modules[package].__path__[0])
     found.as_file = contextlib.nullcontext
     sys.modules["importlib.resources"] = found
-    vars(importlib)["resources"] = found
+    importlib.__dict__["resources"] = found
     yield
-    del sys.modules["importlib.resources"], vars(importlib)["resources"]
+    del sys.modules["importlib.resources"], importlib.__dict__["resources"]
 
 
 def main(folders: list[str]) -> None:
