@@ -1,10 +1,10 @@
 # ruff: noqa: D102
 """The same random numbers and initial weights under TensorFlow 1 and Weft, and a program's losses.
 
-`MADE_VALUES` names a folder: the first run writes the variables before the first run of a session
-that trains, later ones read them, by name. Losses are the scalars that this run and later ones return.
-What a program draws by name is NumPy's numbers, and dropout passes everything: those inside layers,
-cells and datasets are not the same in both.
+`MADE_VALUES` names a folder: the first program writes the variables before its first run of a
+session that trains, later ones read them, by name. Losses are the scalars that this run and those
+after it return. What a program draws by name is NumPy's numbers, and dropout passes everything:
+those inside layers, cells and datasets are not the same in both.
 """
 
 import atexit
