@@ -157,17 +157,21 @@ class Recorded:
 
     Positional arguments are tensors (or arrays, numbers, or `None` if omitted); keywords are
     static: hashable, and part of the program's structure.
+
+    Args:
+        shown: how many of the function's results its callers get.
     """
 
     def __init__(
         self, function: Callable[..., Any], differentiable: bool, rows: bool,
-        autocast: Autocast | None = None,
+        autocast: Autocast | None = None, shown: int | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function)
         self.autocast = autocast or declared(function)
         self.function = function
         self.differentiable = differentiable
         self.rows = rows
+        self._shown = shown
 
     def plan(self, lazies: Sequence[Lazy | None], static: dict[str, Any]) -> Plan:
         """The plan for inputs of these types."""
@@ -224,7 +228,7 @@ class Recorded:
         if plan.single:
             kind = Handle.default if like is None else like.kind
             return recorder.made(kind, trace.now, plan, lazies, frame(1))
-        found = trace.now.record_at(plan, lazies, frame(1))
+        found = trace.now.record_at(plan, lazies, frame(1))[: self._shown]
         if len(found) == 1:
             return wrap(found[0], like)
         return tuple([wrap(y, like) for y in found])
@@ -253,7 +257,7 @@ def _with_gaps(function: Callable[..., Any], present: tuple[bool, ...]) -> Calla
 
 def recorded(
     function: Callable[..., Any] | None = None, *, differentiable: bool = True, rows: bool = False,
-    autocast: Autocast | None = None, looks_up: bool = False,
+    autocast: Autocast | None = None, looks_up: bool = False, shown: int | None = None,
 ) -> Any:  # fmt: skip
     """Turn a function of graph values (`weft.ops`) into one of tensors, recorded as one call.
 
@@ -263,15 +267,17 @@ def recorded(
         autocast: its dtype under mixed precision, if the function does not declare it; by default
             the widest of its inputs' dtypes.
         looks_up: whether it takes indices and a table whose gradient is row-sparse.
+        shown: how many of its results callers get: further ones are there so that its gradient need
+            not compute them again.
     """
     if function is None:
         return functools.partial(
             recorded, differentiable=differentiable, rows=rows, autocast=autocast,
-            looks_up=looks_up,
+            looks_up=looks_up, shown=shown,
         )  # fmt: skip
     if looks_up:
         vars(function)["looks_up"] = True  # also set for plans of a wrapped function
-    return Recorded(function, differentiable, rows, autocast)
+    return Recorded(function, differentiable, rows, autocast, shown)
 
 
 def looks_up(plan: Plan) -> bool:

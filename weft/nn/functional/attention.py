@@ -13,7 +13,7 @@ from weft.ops.attention import multi_head as formulas
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 
-_attention = recorded(formulas.attention)
+_attention = recorded(formulas.attention, shown=1)
 
 
 def scaled_dot_product_attention(
@@ -54,13 +54,16 @@ def scaled_dot_product_attention(
 # multi-head attention
 
 
-_multi_head_attention = recorded(formulas.multi_head_attention)
+_projected_heads = recorded(formulas.projected_heads)
+_masked_attention = recorded(formulas.masked_attention, shown=1)
+_attention_weights = recorded(formulas.attention_weights)
+_joined_heads = recorded(formulas.joined_heads)
 
 
 def multi_head_attention(
     query: Any, key: Any, value: Any, weights: Any, bias: Any, out: Any, extra: Any, masks: Any,
     *, num_heads: int, is_causal: bool, dropout_p: float, add_zero_attn: bool, batch_first: bool,
-    average_attn_weights: bool, static: tuple[Any, Any] = (None, None),
+    need_weights: bool, average_attn_weights: bool, static: tuple[Any, Any] = (None, None),
 ) -> tuple[Any, Any]:  # fmt: skip
     """The computation of `nn.MultiheadAttention`; see there.
 
@@ -76,11 +79,19 @@ def multi_head_attention(
     if key is value:
         xs = (query, None, None) if query is key else (query, key, None)
     counter = next_counter() if dropout_p > 0 else None
-    return _multi_head_attention(
-        *xs, *weights, bias, *out, *extra, *masks, counter, *static, heads=num_heads,
-        causal=bool(is_causal), rate=float(dropout_p), zeros=bool(add_zero_attn),
-        batch_first=bool(batch_first), average=bool(average_attn_weights),
-    )  # fmt: skip
+    zeros, batch_first, single = bool(add_zero_attn), bool(batch_first), len(dims_of(query)) == 2
+    q, k, v = _projected_heads(
+        *xs, *weights, bias, *extra, *static, heads=num_heads, zeros=zeros, batch_first=batch_first
+    )
+    how: dict[str, Any] = {
+        "more": (extra[0] is not None) + zeros, "causal": bool(is_causal), "rate": float(dropout_p)
+    }  # fmt: skip
+    y = _masked_attention(q, k, v, *masks, counter, **how)
+    y = _joined_heads(y, *out, single=single, batch_first=batch_first)
+    if not need_weights:
+        return y, None
+    average = bool(average_attn_weights)
+    return y, _attention_weights(q, k, *masks, counter, **how, average=average, single=single)
 
 
 def _check(
@@ -190,12 +201,12 @@ def multi_head_attention_forward(
         )
     causal = is_causal and bias_k is None and not add_zero_attn
     separate = (None, q_proj_weight, k_proj_weight, v_proj_weight)
-    y, weights = multi_head_attention(
+    return multi_head_attention(
         query, key, value,
         separate if use_separate_proj_weight else (in_proj_weight, None, None, None),
         in_proj_bias, (out_proj_weight, out_proj_bias), (bias_k, bias_v),
         (None if causal else attn_mask, key_padding_mask), num_heads=num_heads, is_causal=causal,
         dropout_p=dropout_p if training else 0.0, add_zero_attn=add_zero_attn, batch_first=False,
-        average_attn_weights=average_attn_weights, static=(static_k, static_v),
+        need_weights=need_weights, average_attn_weights=average_attn_weights,
+        static=(static_k, static_v),
     )  # fmt: skip
-    return y, weights if need_weights else None

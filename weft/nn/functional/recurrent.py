@@ -11,7 +11,7 @@ from weft.ops.declaration import catalogue
 from weft.ops.sequence import recurrent_layer as layer
 
 rnn: Final[Recorded] = recorded(layer.rnn)
-lstm: Final[Recorded] = recorded(layer.lstm)
+lstm: Final[Recorded] = recorded(layer.lstm, shown=3)
 gru: Final[Recorded] = recorded(layer.gru)
 rnn_cell: Final[Recorded] = recorded(layer.rnn_cell)
 lstm_cell: Final[Recorded] = recorded(layer.lstm_cell)

@@ -117,13 +117,13 @@ class MultiheadAttention(Layer):
             )
         extra_keys = self.bias_k is not None or self.add_zero_attn
         causal = is_causal and not extra_keys
-        y, weights = multi_head_attention(
+        return multi_head_attention(
             query, key, value,
             (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight),
             self.in_proj_bias, (self.out_proj.weight, self.out_proj.bias),
             (self.bias_k, self.bias_v), (None if causal else attn_mask, key_padding_mask),
             num_heads=self.num_heads, is_causal=causal,
             dropout_p=self.dropout if self.training else 0.0, add_zero_attn=self.add_zero_attn,
-            batch_first=self.batch_first, average_attn_weights=average_attn_weights,
+            batch_first=self.batch_first, need_weights=need_weights,
+            average_attn_weights=average_attn_weights,
         )  # fmt: skip
-        return y, weights if need_weights else None

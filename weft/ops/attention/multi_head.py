@@ -44,19 +44,23 @@ def _dropped(weights: Value, counter: Value | None, rate: float) -> Value:
 def _attended(
     q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
     *, causal: bool, scale: float | None, rate: float,
-) -> Value:  # fmt: skip
+) -> tuple[Value, ...]:  # fmt: skip
+    """What the queries find, and the log-sum-exp of their scores if the operation computes it."""
     if counter is None:
         masks = () if mask is None else (mask,)
-        return catalogue.attention(q, k, v, *masks, causal=causal, scale=scale)
-    return catalogue.matmul(_dropped(_weights(q, k, mask, causal, scale), counter, rate), v)
+        return catalogue.attention.all(q, k, v, *masks, causal=causal, scale=scale)
+    return (catalogue.matmul(_dropped(_weights(q, k, mask, causal, scale), counter, rate), v),)
 
 
 @autocasting(Autocast.LOW)
 def attention(
     q: Value, k: Value, v: Value, mask: Value | None, counter: Value | None,
     *, causal: bool, scale: float | None, rate: float, repeats: int,
-) -> Value:  # fmt: skip
-    """`softmax(q @ k.T * scale + mask) @ v`; each key head serves `repeats` query heads."""
+) -> tuple[Value, ...]:  # fmt: skip
+    """`softmax(q @ k.T * scale + mask) @ v`; each key head serves `repeats` query heads.
+
+    Without dropout a second result follows, which the gradient reads.
+    """
     if repeats > 1:
         k, v = (_repeated(x, repeats) for x in (k, v))
     if mask is not None and mask.dtype is not types.bool_ and mask.dtype is not q.dtype:
@@ -168,32 +172,56 @@ def _mask_of(
 
 
 @autocasting(Autocast.LOW)
-def multi_head_attention(
+def projected_heads(
     x: Value, key: Value | None, value: Value | None,
     packed: Value | None, wq: Value | None, wk: Value | None, wv: Value | None,
-    bias: Value | None, out_weight: Value, out_bias: Value | None,
-    bias_k: Value | None, bias_v: Value | None,
-    mask: Value | None, padding: Value | None, counter: Value | None,
+    bias: Value | None, bias_k: Value | None, bias_v: Value | None,
     static_k: Value | None, static_v: Value | None,
-    *, heads: int, causal: bool, rate: float, zeros: bool, batch_first: bool, average: bool,
-) -> tuple[Value, Value]:  # fmt: skip
-    """The result, and the weights, averaged over the heads or not."""
-    single = len(known(x.shape)) == 2
+    *, heads: int, zeros: bool, batch_first: bool,
+) -> tuple[Value, Value, Value]:  # fmt: skip
+    """Queries, keys and values (N, heads, L, E / heads)."""
     given = [_rows(v, batch_first) for v in (x, key, value) if v is not None]
     q, k, v = _projected(given, (packed, wq, wk, wv), bias)
     k = k if static_k is None else _rows_of_heads(static_k, heads)
     v = v if static_v is None else _rows_of_heads(static_v, heads)
     k, v = _extended(k, bias_k, zeros), _extended(v, bias_v, zeros)
-    n, length, width = known(q.shape)
-    q, k, v = (_heads(part, heads) for part in (q, k, v))
-    more = (bias_k is not None) + zeros
-    whole = _mask_of(mask, padding, heads, more, q.dtype)
-    y = _attended(q, k, v, whole, counter, causal=causal, scale=None, rate=rate)
-    y = catalogue.reshape(catalogue.transpose(y, perm=(0, 2, 1, 3)), shape=(n, length, width))
-    y = _product(y, out_weight, out_bias)
-    # Computed only if they are read.
+    return _heads(q, heads), _heads(k, heads), _heads(v, heads)
+
+
+@autocasting(Autocast.LOW)
+def masked_attention(
+    q: Value, k: Value, v: Value, mask: Value | None, padding: Value | None,
+    counter: Value | None, *, more: int, causal: bool, rate: float,
+) -> tuple[Value, ...]:  # fmt: skip
+    """What queries find, and what its gradient reads: see `attention`.
+
+    Args:
+        more: keys that no mask hides, at the end.
+    """
+    whole = _mask_of(mask, padding, known(q.shape)[1], more, q.dtype)
+    return _attended(q, k, v, whole, counter, causal=causal, scale=None, rate=rate)
+
+
+@autocasting(Autocast.LOW)
+def attention_weights(
+    q: Value, k: Value, mask: Value | None, padding: Value | None, counter: Value | None,
+    *, more: int, causal: bool, rate: float, average: bool, single: bool,
+) -> Value:  # fmt: skip
+    """The weights (N, L, S), averaged over the heads, or of each."""
+    whole = _mask_of(mask, padding, known(q.shape)[1], more, q.dtype)
     weights = _dropped(_weights(q, k, whole, causal, None), counter, rate)
     weights = catalogue.mean(weights, axes=(1,)) if average else weights
+    return catalogue.squeeze(weights, axes=(0,)) if single else weights
+
+
+@autocasting(Autocast.LOW)
+def joined_heads(
+    y: Value, weight: Value, bias: Value | None, *, single: bool, batch_first: bool
+) -> Value:
+    """The output projection of what the queries of all heads found."""
+    n, heads, length, width = known(y.shape)
+    rows = catalogue.transpose(y, perm=(0, 2, 1, 3))
+    y = _product(catalogue.reshape(rows, shape=(n, length, heads * width)), weight, bias)
     if single:
-        return catalogue.squeeze(y, axes=(0,)), catalogue.squeeze(weights, axes=(0,))
-    return (y if batch_first else catalogue.transpose(y, perm=(1, 0, 2))), weights
+        return catalogue.squeeze(y, axes=(0,))
+    return y if batch_first else catalogue.transpose(y, perm=(1, 0, 2))

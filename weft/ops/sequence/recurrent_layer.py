@@ -151,8 +151,10 @@ def rnn(
 def lstm(
     x: Value, h: Value | None, c: Value | None, w_ih: Value, w_hh: Value, b_ih: Value | None,
     b_hh: Value | None, w_hr: Value | None, *, reverse: bool, batch_first: bool,
-) -> tuple[Value, Value, Value]:  # fmt: skip
+) -> tuple[Value, ...]:  # fmt: skip
     """Long short-term memory: all states h, the last one, and the last c.
+
+    Results may follow that the gradient reads.
 
     Source: Hochreiter and Schmidhuber (1997); with `w_hr`, Sak et al. (2014).
     """
@@ -167,15 +169,16 @@ def lstm(
 
 def _lstm_sequence(
     z: Value, h: Value, c: Value, w: Value, reverse: bool, batch_first: bool
-) -> tuple[Value, Value, Value]:
+) -> tuple[Value, ...]:
     """Run by one operation for all steps; half precision is computed in float32."""
     dtype, xs = z.dtype, [z, w, h, c]
     if dtype in HALVES:
         xs = [catalogue.cast(v, dtype=float32) for v in xs]
-    y, cells, _ = catalogue.lstm_sequence.all(*xs, reverse=reverse, batch_first=batch_first)
-    last = (_last(v, reverse, batch_first) for v in (y, cells))
-    found = [v if v.dtype is dtype else catalogue.cast(v, dtype=dtype) for v in (y, *last)]
-    return found[0], found[1], found[2]
+    y, cells, gates = catalogue.lstm_sequence.all(*xs, reverse=reverse, batch_first=batch_first)
+    found = [y, *[_last(v, reverse, batch_first) for v in (y, cells)]]
+    if dtype in HALVES:
+        return *[catalogue.cast(v, dtype=dtype) for v in found], y, cells, gates
+    return *found, cells, gates
 
 
 @autocasting(Autocast.LOW)

@@ -14,7 +14,7 @@ from weft.eager.record.pending.state import computing, trace
 from weft.eager.record.recognition.program_cache import learn, recurring
 from weft.eager.record.recognition.structure import Structure, needed, structure_of
 from weft.eager.record.recognition.traced_call import CapturedState
-from weft.eager.record.run import shortcut
+from weft.eager.record.run import kept_result, shortcut
 from weft.eager.record.run.first_step import made_once
 from weft.eager.record.run.interruption import release, without_interrupted
 from weft.eager.record.run.recovery import blame, recover, recover_interrupted
@@ -51,10 +51,14 @@ def flush(wanted: Lazy | None = None) -> None:
 
 
 def _compute_pending(pending: Pending, wanted: Lazy | None) -> None:
-    if _is_call(pending.records) or not _compute_again(pending.records, wanted):
-        outputs = _due(pending.records)
-        if outputs:
-            compute(outputs, as_rows=True, wanted=wanted)
+    held = [] if trace.now.depth else kept_result.hold(pending.records, wanted)
+    try:
+        if _is_call(pending.records) or not _compute_again(pending.records, wanted):
+            outputs = _due(pending.records)
+            if outputs:
+                compute(outputs, as_rows=True, wanted=wanted)
+    finally:
+        kept_result.release(held)
 
 
 def _due(records: Iterable[Record]) -> list[Lazy]:
@@ -176,6 +180,7 @@ def _recurring(outputs: Sequence[Lazy]) -> Structure | None:
 def _remaining(outputs: Sequence[Lazy], partial: bool) -> Structure:
     """The structure to compute now, once what should be a program before it has been computed."""
     structure = structure_of(outputs)
+    kept_result.note(structure)
     made = made_once(structure)
     if made:
         compute(made, partial=partial)
