@@ -92,9 +92,9 @@ class Same:
         key = str(fetches)
         if key not in self.trains:
             self.trains[key] = has_train_op(session.graph, fetches)
-        if self.trains[key] and not self.begun:
-            self.begun = True
+        if self.trains[key] and not self.begun:  # what `begin` runs does not train
             self.begin(session)
+            self.begun = True
         found = run(session, fetches, *args, **options)
         if self.begun:
             given = found if isinstance(found, list | tuple) else [found]
