@@ -181,7 +181,7 @@ def start(threads: int) -> None:
 
 
 WORK: dict[str, Callable[[int], None]] = {
-    "softmax": softmax, "perceptron": perceptron, "eager": eager, "record": record,
+    "softmax": softmax, "perceptron": perceptron, "eager": eager, "recording": record,
     "decoder": decoder, "products": products, "chain": chain,
     "convs": convs, "graphs": graphs, "data": pipelines, "checkpoint": checkpoints,
     "trainer": trainers,

@@ -149,7 +149,7 @@ LEFT = {
     "tf1/indexing/lookup.py:clipped": NODES,
     "tf1/indexing/order.py:_of_blocks": NUMBERS,
     "tf1/keras/callbacks/monitors.py:Better.__call__": NUMBERS,
-    "tf1/keras/fit/reach.py:needs_only": NUMBERS,
+    "tf1/keras/engine/reach.py:needs_only": NUMBERS,
     "tf1/keras/fit/steps.py:Steps._figures": NUMBERS,
     "tf1/keras/layers/convolution_transpose.py:ConvolutionTranspose._size": NUMBERS,
     "tf1/keras/optimizers/optimizer.py:Optimizer._rate": VARIABLES,
@@ -182,6 +182,8 @@ LEFT = {
     "tf1/train/monitored/supervisor.py:Supervisor._speed": NUMBERS,
     "tf1/variable/partitioner.py:min_max_variable_partitioner": NUMBERS,
     "tf1/variable/partitioner.py:variable_axis_size_partitioner": NUMBERS,
+    "tf1/keras/utils.py:Progbar._line": NUMBERS,
+    "tf1/keras/utils.py:Progbar.update": NUMBERS,
     "tf1/variable/store.py:_counts": NUMBERS,
 }
 

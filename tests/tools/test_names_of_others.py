@@ -11,12 +11,14 @@ from tools.compat.page import TITLES, pages
 from weft.errors import ArgumentError, ConfigError
 from weft.mirror import table
 from weft.mirror.mirror import found, has
+from weft.mirror.supplied.flat import flatten_dense_tensors, unflatten_dense_tensors
+from weft.mirror.tensorflow_version import version_for
 from weft.mirror.uses import uses
 
 OPTIONAL = ("tqdm",)
 OF_TENSORFLOW = (  # names that its listing leaves out: not public, aliases, or by nobody's promise
     "tensorflow.compat", "tensorflow.contrib", "tensorflow.examples", "tensorflow.python",
-    "tensorflow.keras.saving", "tensorflow.flags", "tensorflow.app.flags",
+    "tensorflow.keras.saving", "tensorflow.flags", "tensorflow.app.flags", "tensorflow._api",
 )  # fmt: skip
 
 
@@ -186,3 +188,35 @@ def test_types_of_cuda_tensors_are_of_no_tensor():
     assert not isinstance(wf.ones(1), kind) and kind.is_cuda and not wf.FloatTensor.is_cuda
     with pytest.raises(ConfigError, match=r"cuda\.FloatTensor: there is no CUDA device"):
         kind(2)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tensorflow.contrib.keras.api.keras.layers.Dense",
+        "tensorflow.python.keras.engine.training.Model",
+        "tensorflow.python.keras.layers.core.Dense",
+        "tensorflow.python.keras.utils.generic_utils.Progbar",
+        "tensorflow._api.v1.keras.models.Model",
+        "tensorflow.keras.__version__",
+    ],
+)
+def test_inner_names_of_keras_lead_to_the_public_ones(name):
+    assert has(name)
+
+
+def test_a_program_that_switches_eager_execution_off_is_for_version_2(tmp_path):
+    script = tmp_path / "program.py"
+    for text, version in (
+        ("tf.compat.v1.disable_eager_execution()\ntf.keras.Model", 2),
+        ("tf.compat.v1.placeholder('float32')", 1),
+    ):
+        script.write_text(f"import tensorflow as tf\n{text}\n")
+        assert version_for(str(script), False) == version
+
+
+def test_tensors_are_joined_and_taken_apart_again():
+    tensors = [wf.ones(2, 3), wf.tensor(2.0), wf.zeros(0)]
+    flat = flatten_dense_tensors(tensors)
+    parts = unflatten_dense_tensors(flat * 2, tensors)
+    assert flat.shape == (7,) and [p.tolist() for p in parts] == [[[2.0] * 3] * 2, 4.0, []]

@@ -120,3 +120,50 @@ def test_what_needs_values_is_refused_or_wrapped() -> None:
     assert concrete(wf.ones(1), None).tolist() == [2.0]
     with pytest.raises(TraceError, match="have names"):
         fx.symbolic_trace(lambda *x: x[0])
+
+
+def functions(library: Any) -> Any:
+    def f(x, y, scale=2.0):  # type: ignore[no-untyped-def]
+        a = library.cat([library.tanh(x), y]).sum()
+        b = library.nn.functional.relu(library.cat([library.tanh(y), x]).sum(), inplace=False)
+        return (-a + b.view(1, -1) * scale, a[..., None], x.shape, library.stack([x, y]))
+
+    return f
+
+
+def test_the_text_of_a_graph_is_pytorchs() -> None:
+    codes = {n: HALVES[n].symbolic_trace(functions(t)).code for n, t in
+             (("torch", torch), ("weft", wf))}  # fmt: skip
+    assert codes["weft"] == codes["torch"]
+    space: dict[str, Any] = {"torch": wf}
+    exec(codes["weft"].strip(), space)
+    x, y = wf.ones(2), wf.arange(2.0)
+    ours = fx.symbolic_trace(functions(wf))(x, y)
+    assert space["forward"](None, x, y)[0].tolist() == ours[0].tolist()
+
+
+def rewriting(t: Any) -> tuple[Any, Any]:
+    """A pattern, and what takes its place."""
+    return lambda p, q: t.cat([t.tanh(p), q]).sum(), lambda p, q: t.cat([p, q]).amax() - 1
+
+
+def test_parts_of_a_graph_are_replaced() -> None:
+    texts, values = [], []
+    for name, t in (("torch", torch), ("weft", wf)):
+        traced = HALVES[name].symbolic_trace(functions(t))
+        assert len(HALVES[name].replace_pattern(traced, *rewriting(t))) == 2
+        texts.append(sorted(traced.code.split()))
+        values.append(traced(t.ones(2), t.ones(2) * 3)[0].tolist())
+    assert texts[0] == texts[1] and values[0] == values[1]
+
+
+def test_calls_are_added_to_a_graph_by_proxies(capsys: Any) -> None:
+    graph = fx.Graph()
+    x = fx.Proxy(graph.placeholder("x"))
+    graph.output((wf.tanh(x) + 1).node)
+    assert fx.GraphModule({}, graph)(wf.zeros(1)).tolist() == [1.0]
+    with pytest.raises(TraceError):
+        bool(x)
+    graph.print_tabular()
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].split() == ["opcode", "name", "target", "args", "kwargs"] and len(shown) == 6

@@ -334,9 +334,19 @@ def test_a_bar_on_a_terminal():
     bar = c.ProgressBar(0.0, Console(file=out, width=120, force_terminal=True))
 
     class Slow(Classifier):
+        def __init__(self):
+            super().__init__()
+            self.right = wf.torchmetrics.Accuracy(task="multiclass", num_classes=2)
+
         def on_train_batch_end(self, outputs, batch, batch_idx):
             time.sleep(0.001)
 
-    quiet(callbacks=bar).fit(Slow(), batches(3))
+        def validation_step(self, batch, batch_idx):
+            self.right.update(wf.zeros(4, dtype=wf.int64), wf.zeros(4, dtype=wf.int64))
+            self.log("right", self.right, on_step=True, on_epoch=True, prog_bar=True)
+
+    trainer = quiet(callbacks=bar, max_epochs=2)  # metrics are reset before the second epoch
+    trainer.fit(Slow(), batches(3), batches(1))
+    assert trainer.callback_metrics["right_epoch"] == 1.0
     assert "3/3" in out.getvalue() and "loss 0." in out.getvalue() and "/s" in out.getvalue()
     assert bar._bar is None

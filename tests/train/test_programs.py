@@ -238,6 +238,7 @@ def test_data_modules_have_hyperparameters_and_move_batches(tmp_path):
         (lambda: quiet(devices=2), "expected devices 1"),
         (lambda: quiet(accelerator="gpu"), "expected accelerator 'cpu'"),
         (lambda: quiet(strategy="horses"), "expected strategy of"),
+        (lambda: quiet().fit(wf.train.Module(), []), "expected configure_optimizers in Module"),
         (lambda: c.ModelCheckpoint(save_top_k=2), "expected save_top_k of -1, 0 or 1"),
         (lambda: c.ModelCheckpoint(every_n_epochs=1, every_n_train_steps=1), "expected one of"),
         (lambda: c.LambdaCallback(on_lunch=print), "expected names of a callback's methods"),

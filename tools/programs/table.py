@@ -1,6 +1,7 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
-The second folder is that of the programs of `later.json`, the third that of `drawn.json`.
+The second folder is that of the programs of `later.json`, the third that of `drawn.json`, the
+fourth that of `unseen.json`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def further(name: str, folder: Path | None) -> list[str]:
     if not found:
         return []
     assert folder is not None
-    theirs = results(folder, "torch")
+    theirs = results(folder, "torch") | results(folder, "tensorflow")
     rows = [(p, f"{p['repository']}/{p['script']}") for p in programs(name)]
     run = sum([found.get(key, {}).get("code") == 0 for _, key in rows])
     peer = sum([theirs.get(key, {}).get("code") == 0 for _, key in rows])
@@ -83,7 +84,9 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-def page(folder: Path, added: Path | None = None, drawn: Path | None = None) -> str:
+def page(
+    folder: Path, added: Path | None = None, drawn: Path | None = None, unseen: Path | None = None
+) -> str:  # fmt: skip
     """The text of the page."""
     weft, values = results(folder, "weft"), results(folder, "values")
     times = results(folder, "steps")
@@ -113,10 +116,10 @@ def page(folder: Path, added: Path | None = None, drawn: Path | None = None) -> 
             *lines, "",
             "| kind | program | the original | Weft | losses | steps |",
             "|---|---|---|---|---|---|", *rows, "",
-            *further("later", added), *further("drawn", drawn),
+            *further("later", added), *further("drawn", drawn), *further("unseen", unseen),
         ]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(*map(Path, sys.argv[1:4])))
+    PAGE.write_text(page(*map(Path, sys.argv[1:5])))

@@ -38,8 +38,10 @@ def _rows(file: str) -> list[str]:
 
 ALIASES: Final = {
     "pytorch_lightning": "lightning.pytorch", "lightning_fabric": "lightning.fabric",
-    "tensorflow.python.keras": "tensorflow.keras",
-    "tensorflow.compat.v1": "tensorflow",
+    "tensorflow.python.keras": "tensorflow.keras", "tensorflow.contrib.keras": "tensorflow.keras",
+    "tensorflow.contrib.keras.api.keras": "tensorflow.keras",
+    "tensorflow.contrib.keras.python.keras": "tensorflow.keras",
+    "tensorflow.compat.v1": "tensorflow", "tensorflow._api.v1": "tensorflow",
 }  # fmt: skip
 """Modules with the names of another, and those below with the names of the others below."""
 

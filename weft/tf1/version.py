@@ -4,6 +4,8 @@ from typing import Final
 
 VERSION: Final = "1.15.5"
 VERSION_2: Final = "2.15.1"
+KERAS_VERSION: Final = "2.2.4-tf"
+KERAS_VERSION_2: Final = "2.15.0"
 """What programs for TensorFlow 2 are told."""
 
 

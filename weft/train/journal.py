@@ -199,7 +199,7 @@ class Journal:
             for e in results.entries.values():
                 if not e.prog_bar:
                     continue
-                if e.on_step and e.last is not None:
+                if e.on_step and e.is_told:
                     found[e.step_name] = e.step_figure()
                 if e.on_epoch and e.epoch_name in self._figures:
                     found[e.epoch_name] = self._figures[e.epoch_name]

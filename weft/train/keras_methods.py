@@ -27,6 +27,7 @@ class KerasMethods:
     """
 
     trainer_class: ClassVar[type[Trainer]] = Trainer
+    history_class: ClassVar[type[Any]] = History
     history: History | None = None
     _trainer: Trainer | None = None
 
@@ -171,7 +172,8 @@ class KerasMethods:
         each = list(given) if isinstance(given, list | tuple) else [given] if given else []
         own = [c for c in each if isinstance(c, Callback) and not isinstance(c, History)]
         others = [c for c in each if c not in own]
-        history = next((c for c in others if isinstance(c, History)), None) or History()
+        kinds = (History, self.history_class)
+        history = next((c for c in others if isinstance(c, kinds)), None) or self.history_class()
         kept = [c for c in others if c is not history]
         return history, [*own, Listeners([*kept, history], self, params)]
 

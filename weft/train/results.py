@@ -93,6 +93,11 @@ class Entry:
         """The name of the epoch's value."""
         return f"{self.name}_epoch" if self.on_step and self.on_epoch else self.name
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there is a last value: a metric has none after its reset."""
+        return self.last.updates > 0 if isinstance(self.last, METRICS) else self.last is not None
+
     def step_figure(self) -> Any:
         """The last value, read."""
         value = self.last

@@ -326,6 +326,11 @@ class Runs(Journal):
         """Create optimizers, step and loop; a trainer that has run before continues its counts."""
         self.should_stop = False
         configure = self.module.configure_optimizers
+        if configure is not None and not defines(self.module, "configure_optimizers", Module):
+            raise ArgumentError.here(
+                f"fit: expected configure_optimizers in {type(self.module).__name__}, which has "
+                "none; let it return None to train without an optimizer"
+            )
         self.optimization = optimizers_of(None if configure is None else configure())
         self.optimization.count_with(self.progress.count)
         self._step = Step(self, self.module, Module)

@@ -283,3 +283,75 @@ def test_words_and_labels():
     assert pad([[1, 2, 3], [4]], 2, truncating="post", padding="post").tolist() == [[1, 2], [4, 0]]
     assert keras.utils.to_categorical([[1], [0]]).tolist() == [[0, 1], [1, 0]]
     np.testing.assert_allclose(keras.utils.normalize(np.array([[3.0, 4.0]])), [[0.6, 0.8]])
+
+
+def test_generators_have_arguments_in_their_own_order():
+    x = np.arange(24, dtype=np.float32).reshape(12, 2)
+    y = x.sum(1, keepdims=True)
+
+    def batches():
+        while True:
+            yield from ((x[i : i + 4], y[i : i + 4]) for i in range(0, 12, 4))
+
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse")
+    model.set_weights([np.ones((2, 1)), np.zeros(1)])
+    history = model.fit_generator(batches(), 3, 2, 0, validation_data=(x, y))
+    assert isinstance(history, keras.callbacks.History)
+    assert history.epoch == [0, 1] and max(history.history["val_loss"]) < 1e-9
+    assert model.evaluate_generator(batches(), 3) < 1e-9
+    np.testing.assert_allclose(model.predict_generator(generator=batches(), steps=3), y, rtol=1e-5)
+
+
+def test_an_optimizer_of_a_program_adds_its_own_updates():
+    class Following(keras.optimizers.Optimizer):
+        def __init__(self, inner, pairs):
+            super().__init__(name="Following")
+            self.inner, self.pairs = inner, pairs
+
+        def get_updates(self, params, loss):
+            return [*self.inner.get_updates(params=params, loss=loss), *self.pairs]
+
+    model = keras.Sequential([keras.layers.Dense(1, use_bias=False, input_shape=(1,))])
+    (w,) = model.weights
+    kept = tf.Variable([[0.0]])
+    keras.backend.get_session().run([kept.initializer])
+    model.compile(Following(keras.optimizers.SGD(0.5), [(kept, w * 2.0)]), "mse")
+    model.set_weights([np.ones((1, 1))])
+    model.train_on_batch(np.ones((1, 1)), np.zeros((1, 1)))
+    assert model.get_weights()[0].item() == 0.0 and keras.backend.get_value(kept).item() in (0.0, 2)
+
+
+def test_a_loop_of_a_program_tells_callbacks_and_shows_progress(capsys):
+    seen = []
+    told = keras.callbacks.LambdaCallback(on_epoch_end=lambda n, logs: seen.append((n, logs)))
+    history = keras.callbacks.History()
+    each = keras.callbacks.CallbackList([told])
+    each.append(history)
+    each.set_model("model")
+    each.on_train_begin()
+    each.on_epoch_end(3, logs={"loss": 0.5})
+    each.on_batch_begin(1)
+    assert seen == [(3, {"loss": 0.5})] and history.history == {"loss": [0.5]}
+    assert [c.model for c in each] == ["model", "model"]
+    with pytest.raises(AttributeError):
+        each.on_nothing()
+    bar = keras.utils.Progbar(2, width=4)
+    bar.add(1, [("loss", 1.0)])
+    bar.add(1, [("loss", 3.0)])
+    assert "2/2 [====]" in (out := capsys.readouterr().out) and "loss: 2.0000" in out
+
+
+def test_states_updates_and_losses_of_a_model():
+    x = keras.Input(batch_shape=(2, 3, 1))
+    h = keras.layers.BatchNormalization()(keras.layers.SimpleRNN(2, stateful=True)(x))
+    y = keras.layers.Dense(1, kernel_regularizer="l2", activity_regularizer="l1")(h)
+    model = keras.Model(x, y)
+    model.compile("sgd", loss="mse")
+    first = model.predict(np.ones((2, 3, 1)), batch_size=2)
+    assert not np.array_equal(model.predict(np.ones((2, 3, 1)), batch_size=2), first)
+    model.reset_states()
+    np.testing.assert_array_equal(model.predict(np.ones((2, 3, 1)), batch_size=2), first)
+    assert model.loss == "mse" and not model.get_updates_for(None)
+    assert len(model.get_updates_for(x)) == len(model.updates) > 0
+    assert len(model.get_losses_for(None)) == 1 and len(model.losses) >= 1

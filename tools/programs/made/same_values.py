@@ -36,7 +36,7 @@ class Same:
 
     def __init__(self, torch):
         self.torch, self.rng = torch, np.random.default_rng(0)
-        self.made, self.losses = 0, []
+        self.made, self.losses, self.waiting = 0, [], []
         random.seed(0)
         np.random.seed(0)
 
@@ -68,7 +68,8 @@ class Same:
     def normal(self, mean=0.0, std=1.0, size=None, **options):
         given = [x for x in (mean, std) if isinstance(x, self.torch.Tensor)]
         shape = self.torch.broadcast_tensors(*given)[0].shape if given else size
-        return self.tensor(self.gauss(tuple(shape))) * std + mean
+        found = self.tensor(self.gauss(tuple(shape))) * std + mean
+        return found.requires_grad_(options.get("requires_grad", False))
 
     def randint(self, low, high=None, size=None, dtype=None, **options):
         if isinstance(high, tuple | list):
@@ -136,10 +137,18 @@ class Same:
 
     def begin(self, optimizer):
         """Write or read the parameters of a new optimizer."""
-        file = FOLDER / f"{self.made}.npz"
+        ours = [p for group in optimizer.param_groups for p in group["params"]]
         self.made += 1
         self.rng = np.random.default_rng(self.made)
-        ours = [p for group in optimizer.param_groups for p in group["params"]]
+        file = FOLDER / f"{self.made - 1}.npz"
+        lazy = self.torch.nn.parameter.is_lazy
+        if any(lazy(p) for p in ours):  # the shapes are known when the model has been called
+            self.waiting.append((file, ours))
+        else:
+            self.exchange(file, ours)
+
+    def exchange(self, file, ours):
+        """Write parameters to a file, or read them."""
         if FIRST:
             np.savez(file, *[p.detach().numpy() for p in ours])
         elif file.exists():
@@ -152,6 +161,18 @@ class Same:
         """See optimizers that are made, and losses."""
         torch = self.torch
         made, backward = torch.optim.Optimizer.__init__, torch.Tensor.backward
+        called = torch.nn.Module.__call__
+
+        @functools.wraps(called)
+        def call(module, *args, **options):
+            waiting = self.waiting if any(True for _ in module.parameters()) else []
+            if waiting:
+                self.waiting = []
+                with torch.no_grad():
+                    called(module, *args, **options)
+            for file, ours in waiting:
+                self.exchange(file, ours)
+            return called(module, *args, **options)
 
         @functools.wraps(made)
         def begin(optimizer, *args, **options):
@@ -165,6 +186,7 @@ class Same:
             return backward(x, *args, **options)
 
         torch.optim.Optimizer.__init__, torch.Tensor.backward = begin, watched
+        torch.nn.Module.__call__ = call
         atexit.register(lambda: LOSSES.write_text(json.dumps(self.losses)))
 
 

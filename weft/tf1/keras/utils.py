@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,9 +19,9 @@ from weft.tf1.keras.storage.serialization import (
 )  # fmt: skip
 
 __all__ = [
-    "CustomObjectScope", "Sequence", "custom_object_scope", "get_custom_objects", "get_file",
-    "normalize",
-    "plot_model", "register_keras_serializable", "serialize_keras_object", "to_categorical",
+    "CustomObjectScope", "Progbar", "Sequence", "custom_object_scope", "get_custom_objects",
+    "get_file", "normalize", "plot_model", "register_keras_serializable",
+    "serialize_keras_object", "to_categorical",
 ]  # fmt: skip
 
 CustomObjectScope = custom_object_scope
@@ -105,6 +106,64 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> Any:
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
     return x / np.expand_dims(norms, axis)
+
+
+class Progbar:
+    """A line of progress, for loops that a program writes itself.
+
+    Args:
+        target: the number of steps; None if it is not known.
+        width: of the bar, in characters.
+        verbose: 1 shows a bar, 2 the last line alone, 0 nothing.
+        interval: the least seconds between two lines.
+        stateful_metrics: names of values that are shown as they are, not as means.
+        unit_name: what a step is called.
+    """
+
+    def __init__(
+        self, target: int | None, width: int = 30, verbose: int = 1, interval: float = 0.05,
+        stateful_metrics: Any = None, unit_name: str = "step",
+    ) -> None:  # fmt: skip
+        self.target, self.width, self.verbose, self.interval = target, width, verbose, interval
+        self.stateful_metrics, self.unit_name = set(stateful_metrics or ()), unit_name
+        self._sums: dict[str, tuple[float, float]] = {}  # by name: sum, and number of steps
+        self._seen, self._start, self._shown = 0, time.time(), 0.0
+
+    def update(self, current: int, values: Any = None, finalize: bool | None = None) -> None:
+        """Show the progress after `current` steps.
+
+        Args:
+            values: pairs of a name and its value in the last steps.
+            finalize: whether this is the last line; by default at the target.
+        """
+        steps = current - self._seen
+        for name, value in values or ():
+            total, count = self._sums.get(name, (0.0, 0.0))
+            kept = name in self.stateful_metrics
+            self._sums[name] = (value, 1) if kept else (total + value * steps, count + steps)
+        self._seen = current
+        now, last = time.time(), self.target is not None and current >= self.target
+        last = last if finalize is None else finalize
+        if not last and (self.verbose != 1 or now - self._shown < self.interval):
+            return
+        self._shown = now
+        if self.verbose:
+            is_terminal = self.verbose == 1 and sys.stdout.isatty()
+            end = "\n" if last or not is_terminal else ""
+            print(("\r" if is_terminal else "") + self._line(now - self._start), end=end)
+
+    def add(self, n: int, values: Any = None) -> None:
+        """Show the progress after `n` more steps."""
+        self.update(self._seen + n, values)
+
+    def _line(self, seconds: float) -> str:
+        counted = f"{self._seen}/{self.target or 'Unknown'}"
+        if self.target:
+            full = min(self.width, self.width * self._seen // self.target)
+            counted += f" [{'=' * full}{'.' * (self.width - full)}]"
+        means = [f"{n}: {total / max(count, 1):.4f}" for n, (total, count) in self._sums.items()]
+        rate = f"{seconds:.0f}s {seconds / max(self._seen, 1) * 1e3:.0f}ms/{self.unit_name}"
+        return " - ".join([counted, rate, *means])
 
 
 class Sequence:

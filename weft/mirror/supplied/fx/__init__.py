@@ -11,6 +11,7 @@ from weft.mirror.supplied.fx.interpreter import Interpreter as Interpreter
 from weft.mirror.supplied.fx.node import Node as Node
 from weft.mirror.supplied.fx.node import map_arg as map_arg
 from weft.mirror.supplied.fx.proxy import Proxy as Proxy
+from weft.mirror.supplied.fx.subgraph_rewriter import replace_pattern as replace_pattern
 from weft.mirror.supplied.fx.tracer import Tracer as Tracer
 from weft.mirror.supplied.fx.tracer import symbolic_trace as symbolic_trace
 from weft.mirror.supplied.fx.tracer import wrap as wrap

@@ -187,6 +187,18 @@ class Graph:
                 raise RuntimeError(f"lint: {node} uses {late[0]}, which is not before it")
             seen.add(node)
 
+    def print_tabular(self) -> None:
+        """Print a line for each node: what it does, its name, and its arguments."""
+        rows: list[tuple[str, ...]] = [
+            ("opcode", "name", "target", "args", "kwargs"),
+            *[(n.op, n.name, shown(n.target), str(n.args), str(n.kwargs)) for n in self.nodes],
+        ]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        rows.insert(1, tuple(["-" * width for width in widths]))
+        for row in rows:
+            cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+            print("  ".join(cells).rstrip())
+
     def __str__(self) -> str:
         lines = [f"{n} = {n.op}[{shown(n.target)}]({n.args}, {n.kwargs})" for n in self.nodes]
         return "\n    ".join(["graph():", *lines])

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from weft.eager.tensor.tensor import Tensor
+from weft.mirror.supplied.fx.code import code_of
 from weft.mirror.supplied.fx.graph import Graph
 from weft.mirror.supplied.fx.interpreter import Interpreter
 from weft.mirror.supplied.fx.node import INPUT
@@ -88,6 +89,20 @@ class GraphModule(Module):
     def graph(self, g: Graph) -> None:
         object.__setattr__(self, "_graph", g)
         g.owning_module = self
+
+    @property
+    def code(self) -> str:
+        """The Python text of `forward`."""
+        return code_of(self._graph.nodes)
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """The Python text of the class, which is also printed."""
+        lines = self.code.strip().splitlines()
+        text = "\n".join([f"class {type(self).__name__}(torch.nn.Module):", *[
+            f"    {line}".rstrip() for line in lines]])  # fmt: skip
+        if print_output:
+            print(text)
+        return text
 
     def recompile(self) -> None:
         """Has no effect: the graph is run as it is."""

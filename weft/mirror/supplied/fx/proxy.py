@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from weft.eager.tensor.tensor import Tensor
 from weft.ir.node import PACKAGE
-from weft.mirror.supplied.fx.node import Node
+from weft.mirror.supplied.fx.node import Node, Target, map_aggregate
 
-__all__ = ["Attribute", "Proxy", "TraceError"]
+__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError"]
 
 _frame: Final = sys._getframe  # pyright: ignore[reportPrivateUsage]
 _HERE: Final = str(Path(__file__).parent)
@@ -49,8 +49,8 @@ class Proxy:
         tracer: what traces.
     """
 
-    def __init__(self, node: Node, tracer: Any) -> None:
-        self.node, self.tracer = node, tracer
+    def __init__(self, node: Node, tracer: Any = None) -> None:
+        self.node, self.tracer = node, tracer or GraphAppendingTracer(node.graph)
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -108,6 +108,38 @@ for _name in OPERATORS:
     setattr(Proxy, f"__{_name}__", _operator(_name, False))
 for _name in REFLECTED:
     setattr(Proxy, f"__r{_name}__", _operator(_name, True))
+
+
+class GraphAppendingTracer:
+    """Lets what is done with proxies become nodes of a graph that is there.
+
+    Args:
+        graph: where nodes are inserted.
+    """
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def proxy(self, node: Node) -> Proxy:
+        """The proxy of a node."""
+        return Proxy(node, self)
+
+    def create_proxy(self, kind: str, target: Target, args: Any, kwargs: Any) -> Proxy:
+        """Insert a node for a call on these values, and give its proxy."""
+        given = [map_aggregate(x, _node_of) for x in (tuple(args), dict(kwargs or {}))]
+        return self.proxy(self.graph.create_node(kind, target, *given))
+
+    def iter(self, obj: Proxy) -> Iterator[Any]:
+        """Refused: it is not known how many entries there are."""
+        raise TraceError(f"{obj.node}: a traced value cannot be iterated over")
+
+    def to_bool(self, obj: Proxy) -> bool:
+        """Refused: which branch is taken is not known."""
+        raise TraceError(f"{obj.node}: a traced value cannot decide which branch is taken")
+
+
+def _node_of(x: Any) -> Any:
+    return x.node if isinstance(x, Proxy) else x
 
 
 class Attribute(Proxy):

@@ -5,6 +5,5 @@ from weft.tf1.keras.callbacks.callback import *
 from weft.tf1.keras.callbacks.learning_rate import *
 from weft.tf1.keras.callbacks.loggers import *
 from weft.tf1.keras.callbacks.monitors import *
-from weft.train.supervised import History as History
 
 _exports.gather(globals())

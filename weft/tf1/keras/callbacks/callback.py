@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-__all__ = ["Callback", "LambdaCallback", "TerminateOnNaN"]
+__all__ = ["Callback", "CallbackList", "History", "LambdaCallback", "TerminateOnNaN"]
 
 Logs = dict[str, Any]
 
@@ -82,6 +82,84 @@ class Callback:
 
     def on_predict_end(self, logs: Logs | None = None) -> None:
         """At the end of predictions."""
+
+
+class History(Callback):
+    """The metrics of all epochs, which `fit` returns.
+
+    Attributes:
+        history: for each name, a list with one number per epoch.
+        epoch: the numbers of the epochs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.history: dict[str, list[Any]] = {}
+        self.epoch: list[int] = []
+
+    def set_model(self, model: Any) -> None:
+        """Set the model, which starts a new run."""
+        self.model = model
+        self.history, self.epoch = {}, []
+
+    def on_epoch_end(self, epoch: int, logs: Logs | None = None) -> None:
+        """Store an epoch's metrics."""
+        self.epoch.append(epoch)
+        for name, value in (logs or {}).items():
+            self.history.setdefault(name, []).append(value)
+
+
+class CallbackList:
+    """Callbacks that are told of events together, for loops that a program writes itself.
+
+    Its methods are those of `Callback`.
+
+    Args:
+        callbacks: the callbacks, in order.
+        queue_length: accepted.
+
+    Attributes:
+        callbacks: those of now.
+    """
+
+    def __init__(self, callbacks: Any = None, queue_length: int = 10) -> None:
+        del queue_length
+        self.callbacks: list[Any] = list(callbacks or [])
+        self.params: dict[str, Any] = {}
+        self.model: Any = None
+
+    def append(self, callback: Any) -> None:
+        """Add a callback."""
+        self.callbacks.append(callback)
+
+    def set_params(self, params: dict[str, Any]) -> None:
+        """Pass the arguments of `fit` to each."""
+        self.params = params
+        self._tell("set_params", params)
+
+    def set_model(self, model: Any) -> None:
+        """Pass the model to each."""
+        self.model = model
+        self._tell("set_model", model)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.callbacks)
+
+    def _tell(self, event: str, *args: Any) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+    def __getattr__(self, event: str) -> Callable[..., None]:
+        if not event.startswith("on_") or not hasattr(Callback, event):
+            raise AttributeError(f"{type(self).__name__} has no attribute {event!r}")
+
+        numbers = int("epoch" in event or "batch" in event)
+
+        def tell(*args: Any, logs: Logs | None = None) -> None:
+            given = args[numbers] if len(args) > numbers else logs
+            self._tell(event, *args[:numbers], given or {})
+
+        return tell
 
 
 class LambdaCallback(Callback):

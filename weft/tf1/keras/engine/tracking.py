@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.host.nested import NESTED
 from weft.tf1.framework.graph import acts_in_order, fail
+from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.reach import needs_only
 
 _SIMPLE = (type(None), int, float, str)  # most options, which are no layers
 _PLAIN = ("_inner", "inbound_nodes", "history")
@@ -178,6 +180,14 @@ class Tracked:
         """The operations that training steps run."""
         return [x for layer in self.submodules() for x in layer.own_updates()]
 
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """The updates that depend on these inputs, or with `None` those that depend on none."""
+        return _that_need(self.updates, inputs)
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """The losses that depend on these inputs, or with `None` those that depend on none."""
+        return _that_need(self.losses, inputs)
+
     def own_updates(self) -> list[Any]:
         """The updates of this layer alone; none if it is frozen."""
         return self._updates if self.trainable or getattr(self, "stateful", False) else []
@@ -190,6 +200,13 @@ class Tracked:
 def _tracked_in(value: Any) -> list[Any]:
     """The layers that an attribute is or contains, in lists and dictionaries."""
     return [x for x in NESTED.leaves(value) if isinstance(x, Tracked)]
+
+
+def _that_need(elements: Sequence[Any], inputs: Any) -> list[Any]:
+    if inputs is None:
+        return [x for x in elements if needs_only(x, ())]
+    given = nest.flatten(inputs)
+    return [x for x in elements if needs_only(x, given) and not needs_only(x, ())]
 
 
 def _distinct(items: list[Any]) -> list[Any]:

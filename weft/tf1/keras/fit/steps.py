@@ -11,9 +11,9 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras import losses
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state, mask_of
+from weft.tf1.keras.engine.reach import needs_only
 from weft.tf1.keras.fit.compiled import Output
 from weft.tf1.keras.fit.feeding import Batch
-from weft.tf1.keras.fit.reach import needs_only
 from weft.tf1.keras.metrics import Mean
 
 Ranks = tuple[tuple[int, bool], ...] | None
@@ -125,16 +125,9 @@ class Steps:
 
     def _update(self, total: Any) -> Any:
         """The operation that updates weights, and the layers' updates."""
-        gradients = self._optimizer.get_gradients(total, self._trainable)
-        if not any(g is not None for g in gradients):
-            raise fail(
-                ArgumentError,
-                f"fit: expected a loss that depends on trainable weights of {self._model.name}, "
-                f"got none among {[v.name for v in self._trainable]}",
-            )
-        pairs = [(g, v) for g, v in zip(gradients, self._trainable, strict=True) if g is not None]
-        step = self._optimizer.apply_gradients(pairs)
-        return tf.group(step, *self._updates)
+        updates = self._optimizer.get_updates(loss=total, params=self._trainable)
+        each = [tf.assign(*u) if isinstance(u, tuple) else u for u in updates]
+        return tf.group(*each, *self._updates)
 
     def _figures(self, ranks: Ranks) -> tuple[list[Any], list[Any], list[Any], Any]:
         """Feeds, fetched metrics, metric updates, and the loss."""

@@ -9,6 +9,7 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import optimizers
+from weft.tf1.keras.callbacks.callback import History
 from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.network import Network
 from weft.tf1.keras.fit.compiled import outputs_of
@@ -37,6 +38,7 @@ class Training(Network, KerasMethods):
     """
 
     trainer_class = KerasTrainer
+    history_class = History
 
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name, **options)
@@ -87,7 +89,7 @@ class Training(Network, KerasMethods):
             "loss": loss, "metrics": metrics, "loss_weights": loss_weights,
             "weighted_metrics": weighted_metrics,
         }  # fmt: skip
-        self._steps = None
+        self.loss, self._steps = loss, None
         if self.outputs is not None and loss is not None:
             _ = self.steps  # errors are raised here
 
@@ -138,6 +140,12 @@ class Training(Network, KerasMethods):
         """The metrics, as objects."""
         return list(self.steps.metrics)
 
+    def reset_states(self) -> None:
+        """Reset the states of stateful layers to zeros."""
+        for layer in self.submodules():
+            if layer is not self and getattr(layer, "stateful", False):
+                layer.reset_states()
+
     def reset_metrics(self) -> None:
         """Reset the metrics."""
         self.steps.reset()
@@ -160,7 +168,39 @@ class Training(Network, KerasMethods):
         """The outputs for all rows, as arrays."""
         return super().predict(*args, **_without(options))
 
-    fit_generator, evaluate_generator, predict_generator = fit, evaluate, predict
+    def fit_generator(
+        self, generator: Any, steps_per_epoch: int | None = None, epochs: int = 1,
+        verbose: Any = 1, callbacks: Any = None, validation_data: Any = None,
+        validation_steps: int | None = None, validation_freq: int = 1,
+        class_weight: Mapping[Any, Any] | None = None, max_queue_size: int = 10, workers: int = 1,
+        use_multiprocessing: bool = False, shuffle: bool = True, initial_epoch: int = 0,
+    ) -> Any:  # fmt: skip
+        """`fit` for a generator or a `Sequence`, with another order of arguments."""
+        del max_queue_size, workers, use_multiprocessing
+        return self.fit(
+            generator, epochs=epochs, verbose=verbose, callbacks=callbacks,
+            validation_data=validation_data, shuffle=shuffle, class_weight=class_weight,
+            initial_epoch=initial_epoch, steps_per_epoch=steps_per_epoch,
+            validation_steps=validation_steps, validation_freq=validation_freq,
+        )  # fmt: skip
+
+    def evaluate_generator(
+        self, generator: Any, steps: int | None = None, callbacks: Any = None,
+        max_queue_size: int = 10, workers: int = 1, use_multiprocessing: bool = False,
+        verbose: Any = 0,
+    ) -> Any:  # fmt: skip
+        """`evaluate` for a generator or a `Sequence`, with another order of arguments."""
+        del max_queue_size, workers, use_multiprocessing
+        return self.evaluate(generator, steps=steps, callbacks=callbacks, verbose=verbose)
+
+    def predict_generator(
+        self, generator: Any, steps: int | None = None, callbacks: Any = None,
+        max_queue_size: int = 10, workers: int = 1, use_multiprocessing: bool = False,
+        verbose: Any = 0,
+    ) -> Any:  # fmt: skip
+        """`predict` for a generator or a `Sequence`, with another order of arguments."""
+        del max_queue_size, workers, use_multiprocessing
+        return self.predict(generator, steps=steps, callbacks=callbacks, verbose=verbose)
 
     def train_on_batch(
         self, x: Any, y: Any = None, sample_weight: Any = None, class_weight: Any = None,

@@ -35,7 +35,9 @@ class Optimizer(Base):
     lazy: ClassVar[bool] = False
     """Whether rows without a gradient are left alone."""
 
-    def __init__(self, name: str, rates: Mapping[str, Any], **options: Any) -> None:
+    def __init__(
+        self, name: str, rates: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:  # fmt: skip
         super().__init__(False, name)
         unknown = sorted(options.keys() - {"lr", "decay", *_CLIPS})
         if unknown:
@@ -43,7 +45,7 @@ class Optimizer(Base):
                 ArgumentError,
                 f"{name}: expected as options lr, decay, clipnorm, clipvalue, got {unknown}",
             )
-        self._first: dict[str, Any] = {**rates, "decay": options.get("decay", 0.0)}
+        self._first: dict[str, Any] = {**(rates or {}), "decay": options.get("decay", 0.0)}
         if options.get("lr") is not None:
             self._first["learning_rate"] = options["lr"]
         self.clips = {n: options[n] for n in _CLIPS if options.get(n) is not None}
@@ -151,6 +153,10 @@ class Optimizer(Base):
         """Gradients of a loss, clipped."""
         return [self._clipped(g) for g in tf.gradients(loss, list(params))]
 
+    def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """What a step does: operations, or pairs of a variable and its new value."""
+        return _updates(self, loss, params)
+
     def _clipped(self, g: Any) -> Any:
         if g is None or not self.clips:
             return g
@@ -252,6 +258,10 @@ class WrappedOptimizer:
         """Gradients of a loss."""
         return tf.gradients(loss, list(params))
 
+    def get_updates(self, loss: Any, params: Sequence[Any]) -> list[Any]:
+        """The operation of a step."""
+        return _updates(self, loss, params)
+
     def apply_gradients(self, grads_and_vars: Any) -> Any:
         """An operation that updates each variable by its gradient."""
         found = self.optimizer.apply_gradients(grads_and_vars)
@@ -267,3 +277,20 @@ class WrappedOptimizer:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["optimizer"], name)
+
+
+def _updates(optimizer: Any, loss: Any, params: Sequence[Any]) -> list[Any]:
+    """The operation that applies the gradients of a loss, in a list.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = optimizer.get_gradients(loss, params)
+    pairs = [(g, v) for g, v in zip(found, params, strict=True) if g is not None]
+    if not pairs:
+        raise fail(
+            ArgumentError,
+            f"fit: expected a loss that depends on trainable weights, got none among "
+            f"{[v.name for v in params]}",
+        )
+    return [optimizer.apply_gradients(pairs)]
