@@ -29,7 +29,7 @@ LEFT = {
     "jax/scipy/sparse/linalg.py:bicgstab": GIVEN,
     "jax/scipy/sparse/linalg.py:cg": GIVEN,
     "jax/numpy/joining.py:block": NUMBERS,
-    "jax/numpy/statistic.py:histogram": "chooses edges from the least and the largest element",
+    "jax/numpy/statistic.py:histogram_bin_edges": "chooses edges from the least and the largest element",
     "jax/random/draw.py:categorical": "adds drawn numbers, of a shape that options decide",
     "jax/scipy/optimize.py:minimize": "a line search that reads values of the user's function",
     "eager/functions/creation/arange.py:arange": NUMBERS,

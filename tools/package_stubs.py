@@ -18,7 +18,7 @@ from tools.imports import modules
 from tools.stubs import write
 from weft import Tensor
 
-MADE: Final = ("weft.jax.lax", "weft.jax.numpy.api")
+MADE: Final = ("weft.jax.lax.api", "weft.jax.numpy.api")
 """Packages with names that no statement defines."""
 HEAD: Final = '"""Made by `python -m tools.package_stubs`."""\n\n'
 

@@ -1,9 +1,13 @@
 """`jit`: what is traced once, what retraces, and what is checked at each call."""
 
+import gc
+import weakref
+
 import numpy as np
 
 import weft as wf
 from weft import func
+from weft.eager.record.pending.state import trace
 
 
 def numbers(n):
@@ -89,5 +93,38 @@ def test_jit_of_a_method():
         def __call__(self, x):
             return x * self.w
 
+        @func.jit(static_argnums=(0, 2))  # as in JAX, the instance is argument 0
+        def repeated(self, x, n):
+            return sum([x * self.w] * n)
+
     assert Model(2.0)(wf.tensor(3.0)).item() == 6.0
     assert Model(5.0)(wf.tensor(3.0)).item() == 15.0
+    assert Model(5.0).repeated(wf.tensor(3.0), 2).item() == 30.0
+
+
+def test_jit_of_the_same_function_shares_its_traces():
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x * 2.0
+
+    assert [func.jit(f)(wf.tensor(n)).item() for n in (1.0, 2.0)] == [2.0, 4.0]
+    assert len(traced) == 1
+    found = weakref.ref(f)
+    traced.clear()
+    del f
+    gc.collect()
+    assert found() is None
+
+
+def test_steps_with_loops_are_programs_of_their_own():
+    @func.jit
+    def step(x):
+        return func.scan(lambda carry, y: (carry + y, carry), x, wf.ones(3))[0]
+
+    x = wf.tensor(0.0)
+    for _ in range(4):
+        x = step(x)
+        assert len(trace.now.pending) == 1
+    assert x.item() == 12.0

@@ -233,3 +233,43 @@ def test_traced_values_in_lists_are_joined():
     expected = np.block([[np.eye(2), np.zeros((2, 1))], [np.ones((1, 2)), 5.0]])
     expected[0] = [1, 2, 1]
     np.testing.assert_array_equal(jax.jit(f)(jnp.eye(2)), expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "wanted"),
+    [
+        (lambda x: jnp.unique(x, size=3), [[3, 1, 3, 2, 9]], [1, 2, 3]),
+        (lambda x: jnp.unique(x, size=3, fill_value=-1), [[2, 1, 1]], [1, 2, -1]),
+        (lambda x: jnp.unique(x, False, True, size=3)[1], [[3, 1, 3]], [1, 0, 1]),
+        (lambda x: jnp.unique(x, False, False, True, size=3)[1], [[3, 1, 3]], [1, 2, 0]),
+        (lambda x, n: jnp.repeat(x, n, total_repeat_length=5), [[7, 8], [1, 2]], [7, 8, 8, 8, 8]),
+        (lambda x, n: jnp.roll(x, n), [[1, 2, 3], -1], [2, 3, 1]),
+        (lambda x, n: jnp.roll(x, n, (0, 1)), [[[1, 2], [3, 4]], [1, 1]], [[4, 3], [2, 1]]),
+        (lambda x, q: jnp.percentile(x, q), [[1.0, 2.0, 3.0], 75], 2.5),
+        (lambda x, y: jnp.lexsort((x, y)), [[2, 1, 0], [1, 1, 0]], [2, 1, 0]),
+        (lambda x: jnp.bitwise_count(x), [[-3, 255]], [2, 8]),
+        (lambda x: jnp.insert(x, 1, 9), [[1, 2]], [1, 9, 2]),
+        (lambda x: jnp.insert(x, 1, x[:, 0], axis=1), [[[1, 2], [3, 4]]], [[1, 1, 2], [3, 3, 4]]),
+        (lambda x: x[jnp.tril_indices_from(x)], [[[1, 2], [3, 4]]], [1, 3, 4]),
+    ],
+)
+def test_functions_of_values_are_traced(function, args, wanted):
+    args = [jnp.array(x) for x in args]
+    many = [jnp.stack([x, x]) for x in args]
+    assert function(*args).tolist() == jax.jit(function)(*args).tolist() == wanted
+    assert jax.vmap(function)(*many).tolist() == [wanted, wanted]
+
+
+def test_what_needs_values_says_so():
+    with pytest.raises(TypeError, match=r"jax.numpy.packbits: reads values.*pure_callback"):
+        jax.jit(jnp.packbits)(jnp.array([1, 0]))
+    with pytest.raises(TypeError, match=r"jax.numpy.nonzero without size: reads values"):
+        jax.vmap(jnp.nonzero)(jnp.ones((2, 3)))
+
+
+def test_numbers_that_examples_share_stay_numbers():
+    def repeated(x, sizes):
+        return jnp.concatenate([x] * sizes["n"])
+
+    x = jnp.ones((2, 3))
+    assert jax.vmap(repeated, (0, None))(x, {"n": 2}).shape == (2, 6)

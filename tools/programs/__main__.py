@@ -32,7 +32,7 @@ KINDS = {
     "tensorflow": (
         "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
     ),
-    "jax": ("jax",),
+    "jax": ("jax", "jax2"),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 
@@ -88,7 +88,7 @@ def run(
     where = prepared(program, checkout(program, folder), work)
     env = dict(os.environ) | program.get("environment", {})
     own = env.get("PYTHONPATH", "") if "PYTHONPATH" in program.get("environment", {}) else ""
-    paths = [str(HERE / "made"), *([str(work)] if own else [])]
+    paths = [str(HERE / "made"), *([str(work / own)] if own else [])]
     if framework == "weft":
         paths.append(str(HERE.parent.parent))
     env |= {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "WANDB_MODE": "offline"}
@@ -155,6 +155,8 @@ def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
 def longer(program: Mapping[str, Any]) -> dict[str, Any]:
     """A program whose steps are not cut: its own changes of what cuts them, and many epochs."""
+    if program["kind"] in KINDS["jax"]:
+        return dict(program) | {"patch": [*program.get("patch", ()), *program.get("longer", ())]}
     cut = {key: program[key] for key in ("arguments", "patch") if key in program}
     text = json.dumps(cut, ensure_ascii=False)
     for before, after in program.get("longer", ()):
@@ -172,11 +174,12 @@ def timed(
 
     Weft begins with an empty code cache each time. If the library takes more than the limit for
     the steps, both are given as many steps as it makes in that time. What takes more than a minute
-    is run once.
+    is run once. Programs for JAX are run to their end; the list says how many steps they make.
     """
     name = re.sub(r"\W+", "-", f"{program['repository']}-{program['script']}")
     program = longer(program)
-    peer = "tensorflow" if program["kind"] in KINDS["tensorflow"] else "torch"
+    peer = next((k for k in ("tensorflow", "jax") if program["kind"] in KINDS[k]), "torch")
+    steps = program.get("steps", steps)
     file = folder / f"times-{name}.json"
     found: dict[str, list[dict[str, Any]]] = {peer: [], "weft": []}
     stops: dict[str, str] = {}
@@ -189,7 +192,7 @@ def timed(
             asked = {"MADE_STEPS": str(steps), "MADE_SECONDS": str(limit), "MADE_TIMED": peer}
             asked |= {"MADE_TIMES": str(file), "WEFT_CACHE": str(cache)}
             done = run(program, framework, folder, asked)
-            if not file.exists():
+            if not file.exists() or (peer == "jax" and done["code"]):
                 stops[framework] = done["stop"] or "no steps"
                 break
             results.append(json.loads(file.read_text()))
@@ -243,7 +246,7 @@ def main() -> None:
         wanted = [p for p in wanted if p["kind"] in KINDS[given.framework]]
     if given.steps:
         timed_kinds = (*KINDS["torch"], *KINDS["tensorflow"])
-        wanted = [p for p in wanted if p["kind"] in timed_kinds]
+        wanted = [p for p in wanted if p["kind"] in timed_kinds or "steps" in p]
         for result in (timed(p, folder, rounds=given.rounds) for p in wanted):
             write(folder / "steps.json", result)
             print(result[result["peer"]], result["weft"], result["steps"], end=" ")

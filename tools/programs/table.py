@@ -21,6 +21,7 @@ KINDS = {
     "lightning2": "Lightning, second draw", "TensorFlow 1": "TensorFlow 1", "tf.keras": "tf.keras",
     "TensorFlow 1, second draw": "TensorFlow 1, second draw",
     "tf.keras, second draw": "tf.keras, second draw", "jax": "JAX",
+    "jax2": "JAX, second draw",
 }  # fmt: skip
 
 

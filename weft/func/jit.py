@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from types import FunctionType
+from typing import Any, Final, NamedTuple
 
 from weft.eager.record.call.plan import Plan
 from weft.eager.record.pending.global_mark import changes
@@ -20,7 +22,8 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import TracerError
 from weft.func.function import Arguments, Function, finished, take_apart, trace_function
 from weft.func.ranks.axis import sizes
-from weft.ir.node import TensorType
+from weft.ir.node import Node, TensorType
+from weft.ops.declaration.family import REGION, family_of, inner_nodes
 from weft.ops.refusal import REFUSABLE, check_function, refuse
 
 
@@ -33,6 +36,7 @@ class _Entry:
     traced: Traced
     modes: dict[Any, bool]  # the modules that it calls, with their training modes
     types: tuple[TensorType, ...]  # of the arguments; their identities are part of its key
+    loops: bool  # whether it has loops or branches
     last: CapturedState | None = None
     seen: object | None = None  # `changes.modes` when they were last checked
 
@@ -66,7 +70,13 @@ def _traced(function: Function, apart: Arguments) -> _Entry:
         now.called = outer
     owners = tuple([(x, x.owner) for x in traced.captured])
     types = tuple([x.type for x in apart.lazies])
-    return _Entry(subgraph_plan(traced.function), owners, traced, modes, types)
+    loops = _has_loops(traced.function.nodes)
+    return _Entry(subgraph_plan(traced.function), owners, traced, modes, types, loops)
+
+
+def _has_loops(nodes: Sequence[Node]) -> bool:
+    """Whether loops or branches are among nodes, or in functions that these call."""
+    return any([family_of(n).family == REGION or _has_loops(inner_nodes(n)) for n in nodes])
 
 
 class _Last(NamedTuple):
@@ -84,6 +94,17 @@ def _mode() -> Hashable:
     return now.grad_mode, now.autocast, get_default_dtype(), sizes()
 
 
+_Entries = dict[Any, list[_Entry]]  # of a signature, one per set of modes
+_traces: Final = weakref.WeakKeyDictionary[Function, dict[Any, _Entries]]()
+
+
+def _entries_of(function: Function, positions: frozenset[int], names: frozenset[str]) -> _Entries:
+    """The traces of a function, which all of its `jit` share: a loop may say `jit(f)(x)`."""
+    if not isinstance(function, FunctionType):  # other callables may be equal, and yet differ
+        return {}
+    return _traces.setdefault(function, {}).setdefault((positions, names), {})
+
+
 class Jitted:
     """A function that is traced at its first call with each signature.
 
@@ -99,7 +120,7 @@ class Jitted:
         self.function = function
         self._positions = frozenset(positions)
         self._names = frozenset(names)
-        self._entries: dict[Any, list[_Entry]] = {}  # of a signature, one per set of modes
+        self._entries = _entries_of(function, self._positions, self._names)
         self._method: Jitted | None = None
         self._last: _Last | None = None
 
@@ -123,6 +144,8 @@ class Jitted:
                 record.captured = captured
             if trace.now.anomaly:
                 check_gradients(found, only=False)
+            if entry.loops and not trace.now.depth and not any([y.tracked for y in found]):
+                trace.now.limit = 0  # steps with loops are planned one by one, not many as one
             return finished(entry.traced, found, tensors)
         except REFUSABLE as error:
             return refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
@@ -188,12 +211,11 @@ class Jitted:
         return whole
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Bind as a method: the instance is a static argument."""
+        """Bind as a method: the instance is argument 0, and static."""
         if instance is None:
             return self
         if self._method is None:
-            positions = [0, *[i + 1 for i in self._positions]]
-            self._method = Jitted(self.function, positions, list(self._names))
+            self._method = Jitted(self.function, [0, *self._positions], list(self._names))
         return functools.partial(self._method, instance)
 
 
@@ -206,7 +228,8 @@ def jit(
     """Trace `fun` once for each signature of its arguments, then call it as one node.
 
     Arguments may be nested. Tensors, arrays and numbers in them are traced. Strings and booleans
-    are static, and so are the arguments named by `static_argnums` and `static_argnames`.
+    are static, and so are the arguments named by `static_argnums` and `static_argnames`. Those of a
+    method are counted with the instance, which is argument 0 and always static.
 
     >>> import weft as wf
     >>> @jit

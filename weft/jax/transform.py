@@ -27,10 +27,14 @@ __all__ = [
 Function = Callable[..., Any]
 
 
-def arrays(structure: Any) -> Any:
-    """A pytree with numbers and NumPy's arrays as arrays."""
+def arrays(structure: Any, of: Callable[[Any], Any] = as_array) -> Any:
+    """A pytree with numbers and NumPy's arrays as arrays.
+
+    Args:
+        of: what makes a leaf an array; `taken` leaves numbers as they are.
+    """
     leaves, tree = flatten(structure)
-    found = [x if isinstance(x, Array) else as_array(x) for x in leaves]
+    found = [x if isinstance(x, Array) else of(x) for x in leaves]
     return structure if all(map(_same, found, leaves)) else tree.build(found)
 
 
@@ -327,8 +331,10 @@ def vmap(
 
     @functools.wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        each = axes if isinstance(axes, tuple) else (axes,) * len(args)
+        shared = [i for i, a in enumerate(each) if a is None]  # in these, numbers stay numbers
+        args = tuple([arrays(x, taken if i in shared else as_array) for i, x in enumerate(args)])
         if axis_size is not None:  # as that of one more argument
-            each = axes if isinstance(axes, tuple) else (axes,) * len(args)
             sized = func.vmap(
                 lambda _, *xs: whole(*xs, **kwargs),
                 (0, *each),
@@ -336,8 +342,8 @@ def vmap(
                 "different",
                 axis_name=axis_name,
             )
-            return sized(_numpy.arange(axis_size), *arrays(args))
-        return inner(*arrays(args), **arrays(kwargs))
+            return sized(_numpy.arange(axis_size), *args)
+        return inner(*args, **arrays(kwargs))
 
     return mapped
 

@@ -12,6 +12,7 @@ from weft.eager.functions.indexing import gather
 from weft.eager.functions.sort import order
 from weft.eager.tensor.argument import axes_of
 from weft.eager.tensor.dispatch import record, recorded, wrap
+from weft.eager.tensor.handle import Handle
 from weft.ir.dtype import bool_, int64
 from weft.numpy.convert import alike, array_like, floats, hosted, typed
 from weft.numpy.cumulative import counted
@@ -221,6 +222,8 @@ def quantile(
 
 def percentile(a: Any, q: Any, axis: Any = None, *, keepdims: bool = False) -> ndarray:
     """`quantile`, with `q` in percent."""
+    if isinstance(q, Handle):
+        return quantile(a, floats(q) / 100, axis, keepdims=keepdims)
     parts = np.asarray(q) / 100
     return quantile(a, parts if parts.ndim else float(parts), axis, keepdims=keepdims)
 

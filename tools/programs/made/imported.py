@@ -5,7 +5,7 @@ import functools
 import importlib
 import sys
 
-PARTS = {"torch": ("distributions", "optim", "utils.data"), "tensorflow": ()}
+PARTS = {"torch": ("distributions", "optim", "utils.data"), "tensorflow": (), "jax": ()}
 
 
 def when_imported(function, framework="torch"):

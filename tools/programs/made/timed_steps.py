@@ -3,7 +3,8 @@
 `MADE_STEPS` is their number, `MADE_SECONDS` a limit of processor time, and `MADE_TIMES` the file
 for the result. Time begins when the first optimizer is made and ends when the parameters of the
 last step are there: compiling and the work of compiler processes are in it, imports are not. No
-other step is read, which would make another one of it. The program ends there.
+other step is read, which would make another one of it. The program ends there. JAX has no optimizer
+to watch: time is that of the whole program from the import of JAX, and the list says its steps.
 """
 
 import atexit
@@ -71,7 +72,11 @@ class Timed:
         if self.steps and not self.done and threading.current_thread() is threading.main_thread():
             self.done = True
             now = used() - self.begun if now is None else now
-            found = {"steps": self.steps, "first": round(self.first, 2), "processor": round(now, 2)}
+            found = {
+                "steps": self.steps,
+                "first": round(self.first or now, 2),
+                "processor": round(now, 2),
+            }
             TIMES.write_text(json.dumps(found))
 
 
@@ -169,7 +174,16 @@ class TensorFlowTimed(Timed):
         return found
 
 
-if os.environ["MADE_TIMED"] == "tensorflow":
-    when_imported(TensorFlowTimed, "tensorflow")
-else:
-    when_imported(TorchTimed)
+class JaxTimed(Timed):
+    """Measures a program from here to its end."""
+
+    def __init__(self, jax):
+        super().__init__()
+        for module, name in (("numpy", "sin"), ("random", "key"), ("lax", "add"), ("nn", "relu")):
+            getattr(importlib.import_module(f"jax.{module}"), name)
+        _ = jax.jit
+        self.begun, self.steps = used(), STEPS
+
+
+KINDS = {"tensorflow": TensorFlowTimed, "torch": TorchTimed, "jax": JaxTimed}
+when_imported(KINDS[os.environ["MADE_TIMED"]], os.environ["MADE_TIMED"])

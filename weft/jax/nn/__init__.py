@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from weft import exports as _exports
-from weft.jax.nn.activation import *
 
-_exports.gather(globals(), "initializers")
-_exports.lazy(globals(), {"weft.jax.nn": ("initializers",)})
+_exports.lazy_whole(globals(), "weft.jax.nn.api")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import weft.numpy as _plain
+from weft.errors import TracerError
 from weft.jax.array import Array, jaxed, strong
 from weft.jax.numpy import creation, kind
 
@@ -36,11 +37,24 @@ def axes_of(axis: Any, rank: int) -> Any:
     return tuple(range(rank)) if axis is None else axis
 
 
-def values_of(x: Any) -> Any:
-    """Arrays, also in lists and tuples, as NumPy's."""
+def values_of(x: Any, name: str) -> Any:
+    """Arrays, also in lists and tuples, as NumPy's.
+
+    Raises:
+        TracerError: a traced function has no values, and the function of this name needs some.
+    """
     if isinstance(x, Array):
-        return x.array
-    return type(x)(map(values_of, x)) if type(x) in (list, tuple) else x
+        try:
+            return x.array
+        except TracerError:
+            raise TracerError.here(_UNREAD.format(name)) from None
+    return type(x)([values_of(y, name) for y in x]) if type(x) in (list, tuple) else x
+
+
+_UNREAD: Final = (
+    "jax.numpy.{}: reads values, which arguments of a function that is traced (by jit, vmap or "
+    "grad) do not have; call it outside, or through jax.pure_callback"
+)
 
 
 def dtype_promoted(*xs: Any) -> list[Any]:

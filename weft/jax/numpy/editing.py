@@ -30,7 +30,7 @@ def delete(
     without_effect("delete", assume_unique_indices=assume_unique_indices)
     x = array_of(arr)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
-    kept = np.delete(np.arange(x.shape[axis]), values_of(obj))
+    kept = np.delete(np.arange(x.shape[axis]), values_of(obj, "delete"))
     return given(plain.take(x, kept, axis))
 
 
@@ -39,7 +39,18 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     """The array with entries inserted along an axis."""
     x = array_of(arr)
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
-    return given(np.insert(values_of(x), values_of(taken(obj)), values_of(array_of(values)), axis))
+    places = values_of(taken(obj), "insert")
+    count, rank, added = x.shape[axis], x.ndim, array_of(values)
+    added = added.reshape((*[1] * (rank - added.ndim), *added.shape))
+    if np.ndim(places) == 0:  # then the first axis of the values has the entries
+        added = plain.moveaxis(added, 0, axis)
+        times = added.shape[axis]
+    else:
+        times = len(np.insert(np.arange(count), places, -1)) - count
+    dims = tuple([times if i == axis % rank else n for i, n in enumerate(x.shape)])
+    added = plain.astype(plain.broadcast_to(added, dims), x.dtype)
+    order = np.insert(np.arange(count), places, np.arange(count, count + times))
+    return given(plain.take(plain.concat([x, added], axis=axis), order, axis))
 
 
 @public
@@ -87,8 +98,9 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy with values where a mask is true; `inplace` must be False."""
     if inplace:
         raise NotImplementedError("JAX arrays are immutable, must use inplace=False")
-    found = np.array(values_of(array_of(arr)))
-    np.place(found, values_of(array_of(mask)), values_of(array_of(vals)))
+    found, chosen, new = [values_of(array_of(x), "place") for x in (arr, mask, vals)]
+    found = np.array(found)
+    np.place(found, chosen, new)
     return of_array(found)
 
 

@@ -22,6 +22,9 @@ plain: Any = _plain
 __all__: list[str] = []
 
 _found = recorded(search.first_nonzero, differentiable=False)
+_distinct = recorded(search.first_distinct, differentiable=False)
+_repeated = recorded(search.repeated, differentiable=False)
+_turned = recorded(search.turned)
 _same = recorded(real.isclose, differentiable=False)
 
 # Choices
@@ -54,7 +57,7 @@ def nonzero(a: Any, *, size: Any = None, fill_value: Any = None) -> Any:
     """
     x = array_of(a)
     if size is None:
-        return given(plain.nonzero(x))
+        return given(np.nonzero(values_of(x, "nonzero without size")))
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value or 0,) * x.ndim
     found = given(_found(x, size=int(size), fills=tuple([int(f or 0) for f in fills])))
     return found if isinstance(found, tuple) else (found,)
@@ -78,18 +81,31 @@ def unique(
     axis: int | None = None, *, equal_nan: bool = True, size: int | None = None,
     fill_value: Any = None, sorted: bool = True,
 ) -> Any:  # fmt: skip
-    """The distinct values, sorted; they are read, so the function cannot be traced."""
+    """The distinct values, sorted; the first `size` of them, if it is given."""
     without_effect("unique", sorted=sorted)
     wanted: Any = (return_index, return_inverse, return_counts, axis)
-    if equal_nan:
-        found = given(plain.unique(array_of(ar), *wanted))
-    else:
-        found = given(np.unique(values_of(array_of(ar)), *wanted, equal_nan=False))
+    if size is not None and axis is None:
+        x = array_of(ar)
+        first, index, inverse, counts, count = _distinct(plain.ravel(x), size=int(size))
+        if fill_value is not None:
+            first = where_of(creation.arange(size) < given(count), given(first), fill_value)
+        parts = (index, given(inverse).reshape(x.shape), counts)
+        kept = [y for y, is_wanted in zip(parts, wanted, strict=False) if is_wanted]
+        return given((first, *kept)) if kept else given(first)
+    name = "unique without size" if size is None else "unique with axis"
+    found = given(np.unique(values_of(array_of(ar), name), *wanted, equal_nan=equal_nan))
     if size is None:
         return found
     parts = found if isinstance(found, tuple) else (found,)
     first = _filled(parts[0], size, parts[0].min() if fill_value is None else fill_value)
     return (first, *parts[1:]) if isinstance(found, tuple) else first
+
+
+@public
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The distinct values of two arrays; the first `size` of them, if it is given."""
+    both = concatenate([plain.ravel(x) for x in dtype_promoted(ar1, ar2)])
+    return unique(both, size=size, fill_value=fill_value)
 
 
 @public
@@ -197,10 +213,31 @@ def repeat(
     out_sharding: Any = None,
 ) -> Array:  # fmt: skip
     """Elements repeated along an axis."""
-    refuse_given("repeat", total_repeat_length=total_repeat_length, out_sharding=out_sharding)
+    refuse_given("repeat", out_sharding=out_sharding)
+    if total_repeat_length is not None:
+        x = array_of(a)
+        x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+        counts = plain.broadcast_to(plain.ravel(array_of(repeats)), (x.shape[axis],))
+        return given(plain.take(x, _repeated(counts, total=int(total_repeat_length)), axis))
     counts = repeats if isinstance(repeats, int) else np.asarray(repeats)
     counts = int(counts) if isinstance(counts, np.ndarray) and counts.size == 1 else counts
     return given(plain.repeat(array_of(a), counts, axis=axis))
+
+
+@public
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Elements moved along axes, with wrap-around."""
+    x = array_of(a)
+    if not isinstance(shift, Array):
+        by = shift.tolist() if isinstance(shift, np.ndarray | np.generic) else shift
+        return given(plain.roll(x, by, axis))
+    moved, axes = (plain.ravel(x), 0) if axis is None else (x, axis)
+    axes = tuple(axes) if isinstance(axes, tuple | list) else (axes,)
+    by = plain.broadcast_to(plain.ravel(array_of(shift)), (len(axes),))
+    found = _turned(
+        moved, *[by[i] for i in range(len(axes))], axes=tuple([i % moved.ndim for i in axes])
+    )
+    return given(found).reshape(x.shape)
 
 
 @public

@@ -10,6 +10,7 @@ from weft import exports as _exports
 from weft import linalg as _torch
 from weft.eager.tensor.dispatch import recorded as _recorded
 from weft.errors import ArgumentError as _ArgumentError
+from weft.errors import ShapeError as _ShapeError
 from weft.jax.array import given as _given
 from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.common import floating_of as _floating_of
@@ -17,11 +18,23 @@ from weft.jax.numpy.kind import promoted as _promoted
 from weft.numpy import linalg as _linalg
 from weft.ops.linalg import iterative as _iterative
 from weft.ops.linalg import matrix as _matrix
+from weft.ops.linalg import solution as _solution
 
-__all__ = ["cholesky", "eigh", "eigvals", "eigvalsh", "lstsq", "qr", "tensorinv", "tensorsolve"]
+__all__ = [
+    "cholesky",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "lstsq",
+    "qr",
+    "solve",
+    "tensorinv",
+    "tensorsolve",
+]
 
 _symmetric = _recorded(_matrix.symmetric)
 _residuals = _recorded(_iterative.residuals)
+_solve = _recorded(_solution.solve)
 
 
 def _read(x: Any, symmetrize_input: bool) -> Any:
@@ -69,6 +82,20 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """`x` such that `tensordot(a, x, x.ndim)` is `b`."""
     x, y = _promoted(_floating_of(a), b)
     return _given(_torch.tensorsolve(x, y, axes))
+
+
+def solve(a: Any, b: Any) -> Any:
+    """Solve `a @ x == b`, for a vector or matrices; infinite if `a` is singular.
+
+    Raises:
+        ShapeError: no square matrices, or another number of rows.
+    """
+    x, y = _promoted(_floating_of(a), _floating_of(b))
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise _ShapeError.here(f"solve: expected square matrices, got shape {x.shape}")
+    if not y.ndim or y.shape[-1 if y.ndim == 1 else -2] != x.shape[-1]:
+        raise _ShapeError.here(f"solve: expected {x.shape[-1]} rows, got shape {y.shape}")
+    return _given(_solve(x, y, vector=y.ndim == 1, possible=False))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> Any:

@@ -13,13 +13,14 @@ import weft.numpy as _plain
 from weft import special
 from weft.eager.functions.elementwise import integer
 from weft.eager.tensor.dispatch import recorded
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.func.vmap import vmap
 from weft.jax.array import Array, given, jaxed, of_array
 from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
 from weft.jax.numpy.reduction import all
+from weft.ops.elementwise import bits
 from weft.ops.indexing import search
 
 plain: Any = _plain
@@ -141,6 +142,49 @@ _unraveled = recorded(search.unraveled, differentiable=False)
 _raveled = recorded(search.raveled, differentiable=False)
 
 
+@public
+def tril_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of a matrix's lower triangle."""
+    rows, columns = array_of(arr).shape[-2:]
+    return given(np.tril_indices(rows, k, columns))
+
+
+@public
+def triu_indices_from(arr: Any, k: int = 0) -> Any:
+    """The indices of a matrix's upper triangle."""
+    rows, columns = array_of(arr).shape[-2:]
+    return given(np.triu_indices(rows, k, columns))
+
+
+@public
+def diag_indices_from(arr: Any) -> Any:
+    """The indices of the diagonal of an array with equal axes."""
+    x = array_of(arr)
+    if len(set(x.shape)) != 1 or x.ndim < 2:
+        raise ShapeError.here(f"diag_indices_from: expected 2 or more equal axes, got {x.shape}")
+    return given(np.diag_indices(x.shape[0], x.ndim))
+
+
+@public
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """The indices that sort by the last key, then by the one before it, and so on."""
+    found = [array_of(x) for x in keys]
+    return given(_lexical(*found, axis=axis % found[0].ndim))
+
+
+_lexical = recorded(search.lexical_order, differentiable=False)
+
+
+@public
+def argpartition(a: Any, kth: int, axis: int | None = -1) -> Array:
+    """Indices that put the `kth` element in its place: those that sort the array."""
+    x = array_of(a)
+    x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+    if not -x.shape[axis] <= kth < x.shape[axis]:
+        raise OutOfRangeError.here(f"argpartition: kth={kth} is outside {x.shape[axis]} elements")
+    return given(plain.argsort(x, axis=axis)).astype(int)
+
+
 class _Grid:
     def __init__(self, dense: bool) -> None:
         self.dense = dense
@@ -164,19 +208,21 @@ def _by_numpy(name: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         for option in ("size", "fill_value", "out_sharding"):
             kwargs.pop(option, None) if kwargs.get(option) is None else None
-        found = function(*map(values_of, args), **{k: values_of(v) for k, v in kwargs.items()})
+        found = function(
+            *[values_of(x, name) for x in args],
+            **{k: values_of(v, name) for k, v in kwargs.items()},
+        )
         return given(tuple(found) if type(found) is list else found)
 
     return run
 
 
 for _name in (
-    "argpartition", "array_repr", "array_str", "bartlett", "bitwise_count", "blackman",
-    "compress", "diag_indices", "diag_indices_from", "einsum_path", "extract", "fromfile",
-    "fromiter", "fromstring", "hamming", "hanning", "histogram2d", "histogram_bin_edges",
-    "histogramdd", "intersect1d", "ix_", "kaiser", "lexsort", "load", "mask_indices", "packbits",
+    "array_repr", "array_str", "bartlett", "blackman", "compress", "diag_indices", "einsum_path",
+    "extract", "fromfile", "fromiter", "fromstring", "hamming", "hanning", "histogram2d",
+    "histogramdd", "intersect1d", "ix_", "kaiser", "load", "mask_indices", "packbits",
     "poly", "polydiv", "save", "savez", "setdiff1d", "setxor1d", "sort_complex", "spacing",
-    "tril_indices_from", "trim_zeros", "triu_indices_from", "union1d", "unpackbits", "frexp",
+    "trim_zeros", "unpackbits", "frexp",
 ):  # fmt: skip
     globals()[_name] = _by_numpy(_name)
     __all__ += [_name]
@@ -196,6 +242,27 @@ __all__.append("ComplexWarning")
 
 
 # Of functions of tensors
+
+
+@public
+def bitwise_count(x: Any, /) -> Array:
+    """How many bits are 1, of absolute values."""
+    x = array_of(x)
+    return given(_bit_count(plain.abs(x) if x.dtype.kind == "i" else x))
+
+
+_bit_count = recorded(bits.bit_count, differentiable=False)
+
+
+@public
+def array_equiv(a1: Any, a2: Any) -> Array:
+    """Whether two arrays are equal when broadcast."""
+    x, y = dtype_promoted(a1, a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return creation.array(False)
+    return all(given(plain.equal(x, y)))
 
 
 @public
@@ -276,7 +343,7 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 @public
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial; they are read, so the function cannot be traced."""
-    p = values_of(array_of(p))
+    p = values_of(array_of(p), "roots")
     if not strip_zeros and p.size and p[0] == 0:
         raise ArgumentError.here("roots: strip_zeros=False: expected p[0] != 0")
     return of_array(np.roots(p).astype(complex))

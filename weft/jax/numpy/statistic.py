@@ -60,16 +60,22 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Array:
 
 
 @public
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """The edges of a histogram's bins."""
+    without_effect("histogram_bin_edges", weights=weights)
+    if not isinstance(bins, int):
+        return floating_of(bins)
+    x = plain.ravel(floating_of(a))
+    low, high = (x.min(), x.max()) if range is None else range
+    return creation.linspace(low, high, bins + 1)
+
+
+@public
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: Any = None
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges."""
-    x = plain.ravel(floating_of(a))
-    if isinstance(bins, int):
-        low, high = (x.min(), x.max()) if range is None else range
-        edges = creation.linspace(low, high, bins + 1)
-    else:
-        edges = floating_of(bins)
+    x, edges = plain.ravel(floating_of(a)), histogram_bin_edges(a, bins, range)
     w = None if weights is None else plain.ravel(floating_of(weights))
     return _histogram(x, edges, w, density=bool(density)), edges
 

@@ -3,7 +3,5 @@
 from __future__ import annotations
 
 from weft import exports as _exports
-from weft.jax.random.distribution import *
-from weft.jax.random.draw import *
 
-_exports.gather(globals())
+_exports.lazy_whole(globals(), "weft.jax.random.api")

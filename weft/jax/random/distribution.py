@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from weft.eager.functions import api
 from weft.eager.tensor.dispatch import recorded
 from weft.ir.dtype import float32
-from weft.jax.array import Array, canonical
+from weft.jax.array import Array, canonical, given
 from weft.jax.host import hosted
-from weft.jax.nn.activation import softmax
 from weft.jax.numpy import api as _numpy
 from weft.jax.random.draw import (
     checked,
@@ -92,7 +92,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Arr
     """Dirichlet numbers."""
     alpha = jnp.asarray(alpha, floating(dtype, "dirichlet"))
     dims = alpha.shape[:-1] if shape is None else shape_of(shape)
-    return softmax(loggamma(key, alpha, (*dims, alpha.shape[-1]), dtype), -1)
+    return given(api.softmax(loggamma(key, alpha, (*dims, alpha.shape[-1]), dtype), -1))
 
 
 def t(key: Any, df: Any, shape: Any = (), dtype: Any = None) -> Array:

@@ -6,16 +6,20 @@ import io
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.pending.mode import no_grad
 from weft.eager.tensor.handle import Handle
+from weft.host.deferred import Deferred
 from weft.host.nested import NESTED
 from weft.ir.shape import known
+
+if TYPE_CHECKING:
+    from rich import console
+    from rich import table as rich_table
+else:
+    console, rich_table = Deferred("rich.console"), Deferred("rich.table")
 
 __all__ = ["Summary", "summary"]
 
@@ -79,9 +83,9 @@ class Summary:
         """The bytes of all parameters and buffers."""
         return sum(row.bytes for row in self.rows)
 
-    def table(self) -> Table:
+    def table(self) -> rich_table.Table:
         """The table, for `rich`."""
-        table = Table(title=self.rows[0].kind, show_footer=True)
+        table = rich_table.Table(title=self.rows[0].kind, show_footer=True)
         table.add_column("layer", "total", overflow="fold")
         table.add_column("output shape", overflow="fold")
         table.add_column("parameters", f"{self.parameters:,}", justify="right")
@@ -97,7 +101,7 @@ class Summary:
 
     def __str__(self) -> str:
         text = io.StringIO()
-        Console(file=text, width=100).print(self.table())
+        console.Console(file=text, width=100).print(self.table())
         return text.getvalue()
 
     def __repr__(self) -> str:
@@ -153,7 +157,7 @@ def summary(
         seen.call(model, tuple(map(_tensor, inputs)), kwargs)
     table = Summary(tuple(_rows(model, seen)), seen.leaf_bytes, depth)
     if show:
-        Console().print(table.table())
+        console.Console().print(table.table())
     return table
 
 

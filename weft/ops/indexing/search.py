@@ -1,4 +1,4 @@
-"""Insertion positions of values in sorted rows; positions of what is not zero."""
+"""Positions: of values in sorted rows, of what is not zero, distinct, repeated or moved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.indexing.scatter import scatter_set
-from weft.ops.indexing.sort import comes_before
+from weft.ops.indexing.sort import argsort, comes_before
 from weft.ops.linalg.matrix import dims
 from weft.ops.shape.creation import full, iota
 
@@ -72,3 +72,61 @@ def raveled(*parts: Value, sizes: tuple[int, ...]) -> Value:
     for part, n in zip(parts[1:], sizes[1:], strict=True):
         found = found * constant_of(n, found.dtype) + part
     return found
+
+
+def first_distinct(x: Value, *, size: int) -> tuple[Value, Value, Value, Value, Value]:
+    """The first distinct elements of a vector in order.
+
+    Args:
+        size: how many; the smallest stands for those that there are not.
+
+    Returns:
+        The elements; where each first occurs; which distinct element each element is; how often
+        each occurs, 0 for those that there are not; how many there are.
+    """
+    (count,) = dims(x)
+    ordered, order = catalogue.sort.all(x, axis=0)
+    left = catalogue.slice(ordered, begin=(0,), end=(max(count - 1, 0),))
+    right = catalogue.slice(ordered, begin=(min(1, count),), end=(count,))
+    begins = full((min(1, count),), True, types.bool_)
+    new = catalogue.concatenate(begins, catalogue.not_equal(left, right), axis=0)
+    (places,) = first_nonzero(new, size=size, fills=(0,))
+    (ends,) = first_nonzero(new, size=size + 1, fills=(count,))
+    rank = catalogue.cumsum(catalogue.cast(new, dtype=types.int32), axis=0) - 1
+    lengths = catalogue.slice(ends, begin=(1,), end=(size + 1,))
+    lengths = lengths - catalogue.slice(ends, begin=(0,), end=(size,))
+    return (
+        catalogue.gather(ordered, places, axis=0), catalogue.gather(order, places, axis=0),
+        scatter_set(full((count,), 0, types.int32), order, rank), lengths,
+        catalogue.sum(catalogue.cast(new, dtype=types.int32)),
+    )  # fmt: skip
+
+
+def repeated(counts: Value, *, total: int) -> Value:
+    """Which element stands at each of `total` places if elements are repeated so often.
+
+    The last one fills what is left.
+    """
+    ends = catalogue.cumsum(counts, axis=0)
+    places = catalogue.searchsorted(ends, iota(shape=(total,), dtype=counts.dtype), side="right")
+    last = constant_of(max(dims(counts)[0] - 1, 0), types.int32)
+    return catalogue.minimum(catalogue.cast(places, dtype=types.int32), last)
+
+
+def turned(x: Value, *shifts: Value, axes: tuple[int, ...]) -> Value:
+    """Elements moved along axes by computed shifts, with wrap-around."""
+    for shift, axis in zip(shifts, axes, strict=True):
+        size = dims(x)[axis]
+        places = iota(shape=(size,), dtype=shift.dtype) - shift
+        within = catalogue.remainder(places, constant_of(max(size, 1), shift.dtype))
+        x = catalogue.gather(x, within, axis=axis)
+    return x
+
+
+def lexical_order(*keys: Value, axis: int) -> Value:
+    """The int32 indices that sort by the last key, then by the one before it, and so on."""
+    order = argsort(keys[0], axis=axis)
+    for key in keys[1:]:
+        inner = argsort(catalogue.take_along_axis(key, order, axis=axis), axis=axis)
+        order = catalogue.take_along_axis(order, inner, axis=axis)
+    return order

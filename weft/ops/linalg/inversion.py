@@ -86,6 +86,11 @@ def _solution(a: Value, b: Value, run: Any) -> Value:
         to_b = _solution(T(a), g[0], run)
         return [-mm(to_b, T(y[0])), to_b]
 
+    if run is _solve_where_possible and dims(a)[-2:] == (1, 1) == (1, dims(b)[-2]):
+        none = catalogue.equal(
+            a, constant(0, a.dtype)
+        )  # filters of one measurement solve this in loops
+        return catalogue.select(none, constant(np.inf, a.dtype), b / a)
     lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
     a, b = (
         x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))

@@ -1,0 +1,3 @@
+"""Made by `python -m tools.package_stubs`."""
+
+from weft.jax.random.api import *
