@@ -129,13 +129,8 @@ EXCEPTIONS = {
 }
 for name in (
     "empty",
-    "empty_like",
     "full",
     "full_like",
-    "ones",
-    "ones_like",
-    "zeros",
-    "zeros_like",
 ):
     EXCEPTIONS[f"eager/functions/creation/constructor.py:{name}(pin_memory)"] = ONE_KIND
 CREATION = {
@@ -144,7 +139,7 @@ CREATION = {
     "creation/window.py": " ".join(
         f"{name}_window" for name in ("bartlett", "blackman", "hamming", "hann", "kaiser")
     ),
-    "random/generator.py": "normal rand rand_like randint randint_like randn randn_like randperm",
+    "random/generator.py": "normal rand randint randint_like randn randperm",
 }
 EXCEPTIONS |= {f"fft.py:{name}(pin_memory)": ONE_KIND for name in ("fftfreq", "rfftfreq")}
 for file, names in CREATION.items():

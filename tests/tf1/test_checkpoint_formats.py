@@ -11,9 +11,8 @@ import pytest
 import weft.tf1 as tf
 from tests.tf1.tensorflow_files import GOLDEN, content, unpack
 from weft.errors import ArgumentError, DataError, DTypeError
-from weft.formats.tensorflow.bundle import Bundle, write_bundle
+from weft.formats.tensorflow.bundle import Bundle, slice_key, write_bundle
 from weft.formats.tensorflow.first_version import FirstVersion
-from weft.formats.tensorflow.slice_key import slice_key
 from weft.formats.tensorflow.table import read_table, table_bytes
 
 VALUES = {

@@ -181,6 +181,18 @@ class Node(_Fields):
         return f"<Node {self.name}: {self.op}>"
 
 
+def _operator(name: str):
+    """Python's operator for an operation, and its form for a value on the right."""
+
+    def operator(self: Value, other: Any) -> Value:
+        return HOOKS.operator(name, self, other)
+
+    def reflected(self: Value, other: Any) -> Value:
+        return HOOKS.operator(name, other, self)
+
+    return operator, reflected
+
+
 class Value:
     """An edge: output `index` of `node`, with its type. Arithmetic on it adds nodes."""
 
@@ -215,46 +227,15 @@ class Value:
     def __repr__(self) -> str:
         return f"<Value {self.name} {self.dtype} {show(self.shape)}>"
 
-    def __add__(self, other: Any) -> Value:
-        return HOOKS.operator("add", self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return HOOKS.operator("add", other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        return HOOKS.operator("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return HOOKS.operator("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return HOOKS.operator("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return HOOKS.operator("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return HOOKS.operator("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return HOOKS.operator("divide", other, self)
-
-    def __floordiv__(self, other: Any) -> Value:
-        return HOOKS.operator("floor_divide", self, other)
-
-    def __mod__(self, other: Any) -> Value:
-        return HOOKS.operator("remainder", self, other)
-
-    def __pow__(self, other: Any) -> Value:
-        return HOOKS.operator("power", self, other)
+    __add__, __radd__ = _operator("add")
+    __sub__, __rsub__ = _operator("subtract")
+    __mul__, __rmul__ = _operator("multiply")
+    __truediv__, __rtruediv__ = _operator("divide")
+    __floordiv__, __mod__ = _operator("floor_divide")[0], _operator("remainder")[0]
+    __pow__, __matmul__ = _operator("power")[0], _operator("matmul")[0]
+    __getitem__ = _operator("subscript")[0]
 
     def __neg__(self) -> Value:
         return HOOKS.operator("negative", self)
-
-    def __matmul__(self, other: Any) -> Value:
-        return HOOKS.operator("matmul", self, other)
-
-    def __getitem__(self, key: Any) -> Value:
-        return HOOKS.operator("subscript", self, key)
 
     __iter__ = None  # without it Python would iterate by subscripts forever

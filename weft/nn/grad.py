@@ -1,11 +1,17 @@
-"""Gradients of convolutions as functions: by the input and by the weight."""
+"""Gradients of convolutions as functions: by the input and by the weight.
+
+>>> import weft as wf
+>>> from weft.nn.grad import conv1d_input
+>>> conv1d_input((1, 1, 4), wf.ones(1, 1, 2), wf.ones(1, 1, 3)).tolist()
+[[[1.0, 2.0, 2.0, 1.0]]]
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from weft.documentation import arguments_of
+from weft.documentation import arguments_of, named
 from weft.eager.functions.creation.constructor import zeros
 from weft.eager.record.pending.mode import Setting
 from weft.eager.tensor.autograd.autograd import grad
@@ -31,71 +37,44 @@ def _by(
         return grad(y, x, grad_output, create_graph=again)[0]
 
 
-def conv1d_input(
-    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv1d` by an input of shape `input_size`.
+def _by_input(spatial: int):
+    def by_input(
+        input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1,
+    ) -> Any:  # fmt: skip
+        """The gradient of a convolution by an input of shape `input_size`.
 
-    Args:
-        input_size: the input's shape.
-        weight: the weight.
-        grad_output: the gradient by the result.
-        stride, padding, dilation, groups: those of the convolution.
+        Args:
+            input_size: the input's shape.
+            weight: the weight.
+            grad_output: the gradient by the result.
+            stride, padding, dilation, groups: those of the convolution.
+        """
+        options = (stride, padding, dilation, groups)
+        return _by(spatial, True, input_size, weight, grad_output, *options)
 
-    >>> import weft as wf
-    >>> from weft.nn.grad import conv1d_input
-    >>> conv1d_input((1, 1, 4), wf.ones(1, 1, 2), wf.ones(1, 1, 3)).tolist()
-    [[[1.0, 2.0, 2.0, 1.0]]]
-    """
-    return _by(1, True, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-@arguments_of(conv1d_input)
-def conv1d_weight(
-    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv1d` by a weight of shape `weight_size`.
-
-    Args:
-        input: the input.
-        weight_size: the weight's shape.
-    """
-    return _by(1, False, weight_size, input, grad_output, stride, padding, dilation, groups)
+    return named(f"conv{spatial}d_input", by_input.__doc__)(by_input)
 
 
-@arguments_of(conv1d_input)
-def conv2d_input(
-    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv2d` by an input of shape `input_size`."""
-    return _by(2, True, input_size, weight, grad_output, stride, padding, dilation, groups)
+conv1d_input, conv2d_input, conv3d_input = map(_by_input, (1, 2, 3))
 
 
-@arguments_of(conv1d_weight)
-def conv2d_weight(
-    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv2d` by a weight of shape `weight_size`."""
-    return _by(2, False, weight_size, input, grad_output, stride, padding, dilation, groups)
+def _by_weight(spatial: int):
+    @arguments_of(conv1d_input)
+    def by_weight(
+        input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1,
+    ) -> Any:  # fmt: skip
+        """The gradient of a convolution by a weight of shape `weight_size`.
+
+        Args:
+            input: the input.
+            weight_size: the weight's shape.
+        """
+        options = (stride, padding, dilation, groups)
+        return _by(spatial, False, weight_size, input, grad_output, *options)
+
+    return named(f"conv{spatial}d_weight", by_weight.__doc__)(by_weight)
 
 
-@arguments_of(conv1d_input)
-def conv3d_input(
-    input_size: Sequence[int], weight: Any, grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv3d` by an input of shape `input_size`."""
-    return _by(3, True, input_size, weight, grad_output, stride, padding, dilation, groups)
-
-
-@arguments_of(conv1d_weight)
-def conv3d_weight(
-    input: Any, weight_size: Sequence[int], grad_output: Any, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """The gradient of `conv3d` by a weight of shape `weight_size`."""
-    return _by(3, False, weight_size, input, grad_output, stride, padding, dilation, groups)
+conv1d_weight, conv2d_weight, conv3d_weight = map(_by_weight, (1, 2, 3))

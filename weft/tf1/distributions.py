@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar, Final
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.errors import ArgumentError
 from weft.ops.random import density
 from weft.tf1.framework.graph import emit, fail
@@ -40,10 +41,7 @@ class Distribution:
         self.name, self.parameters = name, parameters
         self._batch = batch  # a tensor of the batch's shape
 
-    @property
-    def batch_shape(self) -> Any:
-        """The static shape of the batch."""
-        return self._batch.shape
+    batch_shape = Reads[Any]("_batch.shape", "The static shape of the batch.")
 
     event_shape: Any = property(lambda self: tf.TensorShape([]), doc="The shape of one value.")
 

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from weft.documentation import Reads
 from weft.eager.functions.api import device
 from weft.errors import ArgumentError
 
@@ -30,10 +31,7 @@ class Strategy:
         """Where steps are made."""
         return device("cpu")
 
-    @property
-    def global_rank(self) -> int:
-        """The rank of this process."""
-        return self.rank
+    global_rank = Reads[int]("rank", "The rank of this process.")
 
     @property
     def is_global_zero(self) -> bool:

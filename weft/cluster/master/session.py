@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 
 from weft.cluster.links import Link
-from weft.cluster.master.counter import with_own_counters
 from weft.cluster.master.flight import Flight
 from weft.cluster.master.program import ClusterProgram, OwnProgram
 from weft.cluster.route import routes, task_of
@@ -26,7 +25,8 @@ from weft.cluster.worker.program import digests_of, registration
 from weft.cluster.worker.store import told
 from weft.cluster.worker.worker import Worker
 from weft.errors import AbortedError, ClosedError, UnavailableError
-from weft.ir.node import Node
+from weft.ir.graph import Graph, rewrite
+from weft.ir.node import Node, Value
 from weft.ops.boundary.state import counter, variable
 from weft.ops.declaration import op_of
 from weft.ops.resource.spec import ResourceSpec
@@ -256,3 +256,23 @@ class MasterSession(ClusterSession):
             flights = list(self._flights)
         for flight in flights:
             flight.abort(error)
+
+
+def with_own_counters(step: Step, prefix: str) -> Step:
+    """The step with the keys of its counters after a prefix, so that a session has its own."""
+    keys = {
+        str(n.attrs["key"])
+        for n in step.graph.nodes
+        if op_of(n) is variable and n.attrs.get("counter")
+    }
+    if not keys:
+        return step
+
+    def rule(node: Node, out: Graph) -> tuple[Value, ...] | None:
+        if op_of(node) is not variable or node.attrs["key"] not in keys:
+            return None
+        new = node.with_attrs({**node.attrs, "key": prefix + node.attrs["key"]})
+        return out.append(new).outputs
+
+    updates = tuple([prefix + key if key in keys else key for key in step.updates])
+    return replace(step, graph=rewrite(step.graph, rule), updates=updates)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from weft.collectives.agreement import check_same
 from weft.collectives.process_group import member
 from weft.distributed.device_mesh import DeviceMesh
 from weft.distributed.fsdp.module import FSDPModule
-from weft.distributed.fsdp.neighbor import neighbors
 from weft.distributed.fsdp.policy import MixedPrecisionPolicy, OffloadPolicy
 from weft.distributed.fsdp.unit import Unit
 from weft.distributed.tensor.placement import Replicate, Shard
@@ -19,6 +19,7 @@ from weft.nn.module.module import Module
 from weft.nn.parallel.alike import make_alike
 from weft.nn.parallel.state import register_state_hooks
 from weft.nn.parameter import Parameter, is_lazy
+from weft.transport import session
 from weft.transport.group import Group
 
 M = TypeVar("M", bound=Module | Sequence[Module])
@@ -198,3 +199,27 @@ def _dim(path: str, p: Parameter, placement: object) -> int:
 def _sharded_class(original: type[Module]) -> type[Module]:
     fields = {"__module__": original.__module__, "__doc__": original.__doc__}
     return type(f"FSDP{original.__name__}", (FSDPModule, original), fields)
+
+
+_made: Final[weakref.WeakKeyDictionary[Group, dict[int, Group]]] = weakref.WeakKeyDictionary()
+
+
+def neighbors(group: Group, count: int) -> Group:
+    """This rank's group of `count` consecutive ranks; all ranks call it.
+
+    Raises:
+        ArgumentError: `count` does not divide the size of the group.
+    """
+    if count < 1 or group.size % count:
+        raise ArgumentError.here(
+            f"fully_shard: expected reshard_after_forward to be a bool or a number that divides "
+            f"{group.size}, the number of ranks, got {count}"
+        )
+    made = _made.setdefault(group, {})
+    if count not in made:
+        joined = session.current()
+        assert joined is not None
+        starts = range(0, group.size, count)
+        groups = [joined.new_group(group.ranks[at : at + count]) for at in starts]
+        made[count] = groups[group.index // count]
+    return made[count]

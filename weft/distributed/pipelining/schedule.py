@@ -8,11 +8,13 @@ from typing import Any
 
 from weft.distributed.pipelining import order
 from weft.distributed.pipelining.channel import channels
-from weft.distributed.pipelining.chunk import merge, split
 from weft.distributed.pipelining.order import Pass
 from weft.distributed.pipelining.stage import PipelineStage
+from weft.eager.functions.api import cat
 from weft.eager.record.pending.mode import no_grad
-from weft.errors import ArgumentError
+from weft.eager.tensor.handle import Handle
+from weft.errors import ArgumentError, ShapeError
+from weft.func.tree import flatten
 
 __all__ = ["Schedule1F1B", "ScheduleGPipe", "ScheduleInterleaved1F1B"]
 
@@ -259,3 +261,37 @@ class ScheduleInterleaved1F1B(_Schedule):
     def _order(self) -> list[Pass]:
         group = self._group
         return order.interleaved(group.index, group.size, len(self.stages), self.n_microbatches)
+
+
+def split(x: Any, count: int, what: str) -> list[Any]:
+    """Split all tensors in a structure into `count` equal parts; other values are shared.
+
+    Raises:
+        ShapeError: a tensor has no rows, or `count` does not divide their number.
+    """
+    leaves, tree = flatten(x)
+    columns = [_parts(leaf, count, what) for leaf in leaves]
+    return [tree.build([column[i] for column in columns]) for i in range(count)]
+
+
+def _parts(x: Any, count: int, what: str) -> list[Any]:
+    if not isinstance(x, Handle):
+        return [x] * count
+    tensor: Any = x
+    rows = tensor.shape[0] if tensor.ndim else 0
+    if rows == 0 or rows % count:
+        shape = tuple(tensor.shape)
+        raise ShapeError.here(
+            f"step: {what}: expected a first dimension that the {count} micro-batches divide, got "
+            f"shape {shape}; drop the rest of the data, or pad it"
+        )
+    size = rows // count
+    return [tensor[i * size : (i + 1) * size] for i in range(count)]
+
+
+def merge(parts: Sequence[Any]) -> Any:
+    """Concatenate structures of tensors along the first dimension; scalars become a list."""
+    columns = [flatten(part)[0] for part in parts]
+    tree = flatten(parts[0])[1]
+    rows = zip(*columns, strict=True)
+    return tree.build([cat(row, 0) if row[0].ndim else list(row) for row in rows])

@@ -8,10 +8,12 @@ leaves a note of its error, which all others raise.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import secrets
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from io import FileIO
 from pathlib import Path
@@ -19,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from weft.errors import CheckpointError, DataError
+from weft.errors import CheckpointError, DataError, FileError
 from weft.formats.atomic_file import sync_folder, write_file
 from weft.formats.checkpoint_folder.layout import (
     FAILURE,
@@ -30,7 +32,6 @@ from weft.formats.checkpoint_folder.layout import (
     remove_folder,
     remove_unfinished,
 )
-from weft.formats.checkpoint_folder.lock import lock_folder
 from weft.formats.checkpoint_folder.manifest import Manifest, best_first, write_manifest
 from weft.formats.checkpoint_folder.reader import readable
 from weft.formats.checkpoint_folder.state import check_part
@@ -224,3 +225,38 @@ def _read_note(path: Path, save: str) -> dict[str, str] | None:
         return None
     note: dict[str, str] = json.loads(path.read_bytes())
     return note if note["save"] == save else None
+
+
+_held: weakref.WeakSet[FileIO] = weakref.WeakSet()
+
+
+def lock_folder(folder: Path) -> FileIO:
+    """Makes this process the only writer of a folder, until the file is closed or it ends.
+
+    Raises:
+        FileError: another process writes there.
+        OSError: the folder may not be written to.
+    """
+    file = FileIO(os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666), "r+")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = file.read(20).decode("ascii", "replace").strip() or "unknown"
+        file.close()
+        raise FileError(
+            f"checkpoint: process {owner} writes to {folder} already: expected one writer; "
+            "close it, or save to another folder"
+        ) from None
+    file.truncate(0)
+    file.write(b"%d\n" % os.getpid())
+    _held.add(file)
+    return file
+
+
+def _let_go() -> None:
+    """Drops the lock in a forked child, where it would outlive its parent's."""
+    for file in list(_held):
+        file.close()
+
+
+os.register_at_fork(after_in_child=_let_go)

@@ -28,9 +28,8 @@ from weft.formats.tensorflow.message import (
     entry_bytes,
     read_entry,
 )
-from weft.formats.tensorflow.slice_key import slice_key
-from weft.formats.tensorflow.strings import read_strings
 from weft.formats.tensorflow.table import read_table, table_bytes
+from weft.formats.wire import unpacked_varints
 from weft.ir.dtype import as_dtype
 
 Array = np.ndarray[Any, Any]
@@ -209,3 +208,64 @@ def joined(pieces: Mapping[Slice, Array], shape: tuple[int, ...], dtype: Any, wh
             raise DataError(f"load: {what}: damaged: a piece of shape {piece.shape} at {place}")
         room[...] = piece
     return whole
+
+
+_MOST: Final = 10  # bytes of a number with its header
+
+
+def slice_key(name: str, piece: Slice) -> bytes:
+    """The key of a piece of a partitioned variable: bytes in an order-preserving encoding.
+
+    Source: `OrderedCode` in TensorFlow (`core/lib/strings/ordered_code.h`).
+    """
+    parts = [_unsigned(0), _text(name), _unsigned(len(piece))]
+    for start, length in piece:
+        parts += [_signed(start), _signed(length)]
+    return b"".join(parts)
+
+
+def _text(text: str) -> bytes:
+    return text.encode().replace(b"\0", b"\0\xff") + b"\0\1"  # UTF-8 has no byte 255
+
+
+def _unsigned(value: int) -> bytes:
+    raw = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    return bytes([len(raw)]) + raw
+
+
+def _signed(value: int) -> bytes:
+    """As many leading ones (zeros for a negative number) as there are bytes, then its bits."""
+    bits = (~value if value < 0 else value).bit_length()
+    size = next(n for n in range(1, _MOST + 1) if bits < 7 * n)
+    header = ((1 << size) - 1) << 7 * size
+    return ((value ^ header) & (1 << 8 * size) - 1).to_bytes(size, "big")
+
+
+def read_strings(raw: Array, shape: tuple[int, ...], checksum: int, what: str) -> Array:
+    """An array of `bytes`, from their lengths as varints, a checksum of these, and their bytes.
+
+    In the checksums the lengths are 4 bytes each, or 8 if necessary.
+
+    Raises:
+        DataError: it is damaged.
+    """
+    count = math.prod(shape)
+    if count > len(raw):
+        raise DataError(f"load: {what}: damaged: {count} texts in {len(raw)} bytes")
+    ends = np.flatnonzero(raw < 128)[:count]
+    start = int(ends[-1]) + 1 if count and len(ends) else 0
+    lengths = unpacked_varints(raw[:start].data, what=what)
+    body = raw[start + 4 :]
+    if len(lengths) != count or (lengths < 0).any() or int(lengths.sum()) != len(body):
+        raise DataError(f"load: {what}: damaged: the lengths of its texts")
+    sizes = b"".join([int(n).to_bytes(4 if n < 1 << 32 else 8, "little") for n in lengths])
+    told = raw[start : start + 4].tobytes()
+    if masked(crc32c(sizes)) != int.from_bytes(told, "little"):
+        raise DataError(f"load: {what}: damaged: the lengths of its texts")
+    if masked(crc32c(body, crc32c(sizes + told))) != checksum:
+        raise DataError(f"load: {what}: damaged: its bytes do not match their checksum")
+    found = np.empty(count, object)
+    stops = np.cumsum(lengths)
+    for number, (stop, length) in enumerate(zip(stops.tolist(), lengths.tolist(), strict=True)):
+        found[number] = body[stop - length : stop].tobytes()
+    return found.reshape(shape)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft import ops
 from weft.collectives.reduce_op import ReduceOp
 from weft.errors import ArgumentError
 from weft.horovod.basics import Average
@@ -14,14 +15,16 @@ from weft.horovod.reduction import Adasum, Reduction, reduction_of
 from weft.horovod.tensorflow.aggregation import Aggregation, checked_passes
 from weft.horovod.tensorflow.collective import broadcast_global_variables, reduced
 from weft.horovod.tensorflow.compression import Compression
-from weft.horovod.tensorflow.sparse import reduced_gradients
 from weft.horovod.tensorflow.start import check_start
+from weft.ir.node import Value
+from weft.ops.communication.shard import gather_parts
 from weft.tf1.control.branch import cond
 from weft.tf1.control.dependency import group, identity, with_dependencies
 from weft.tf1.elementwise.arithmetic import equal, floormod
 from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import int64
-from weft.tf1.framework.graph import name_scope
+from weft.tf1.framework.graph import get_default_graph, name_scope
+from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.tensor import Operation
 from weft.tf1.indexing.slicing import where
 from weft.tf1.train.hook.run_hook import SessionRunHook
@@ -247,3 +250,53 @@ class BroadcastGlobalVariablesHook(SessionRunHook):
 
 
 __all__ = ["BroadcastGlobalVariablesHook", "DistributedOptimizer"]
+
+
+def reduced_gradients(
+    gradients: Sequence[Any], shapes: Sequence[Any], how: Reduction, process_set: ProcessSet,
+    sparse_as_dense: bool,
+) -> list[Any]:  # fmt: skip
+    """Reduce gradients over ranks; `IndexedSlices` stay rows if ranks exchange rows.
+
+    Args:
+        shapes: shapes of the variables.
+    """
+    pairs = zip(gradients, shapes, strict=True)
+    by_rows = [
+        not sparse_as_dense and _travels_as_rows(g, shape, how, process_set.size())
+        for g, shape in pairs
+    ]
+    dense = [g for g, rows in zip(gradients, by_rows, strict=True) if not rows]
+    summed = iter(reduced(dense, how, None, process_set) if dense else ())
+    return [
+        _gathered(g, how, process_set) if rows else next(summed)
+        for g, rows in zip(gradients, by_rows, strict=True)
+    ]
+
+
+def _travels_as_rows(g: Any, shape: Any, how: Reduction, ranks: int) -> bool:
+    """Whether ranks exchange rows: if their total number is known and at most the variable's."""
+    if not isinstance(g, IndexedSlices) or how != Reduction(how.op):
+        return False  # scaled or compressed
+    if how.op not in (ReduceOp.AVG, ReduceOp.SUM):
+        return False
+    if not (g.values.shape.is_fully_defined() and g.indices.shape.is_fully_defined()):
+        return False
+    return (g.indices.shape.num_elements() or 0) * ranks <= (shape.as_list()[0] or 0)
+
+
+def _gathered(g: IndexedSlices, how: Reduction, process_set: ProcessSet) -> IndexedSlices:
+    """All ranks' rows in rank order; divided by the number of ranks for an average."""
+    size, number = process_set.size(), process_set.group.number
+    rows, *rest = [int(d or 0) for d in g.values.shape.as_list()]
+    shapes = ((rows * size,), (rows * size, *rest))
+
+    def build(indices: Value, values: Value) -> tuple[Value, ...]:
+        places, summed, _ = gather_parts.all(indices, values, shapes=shapes, group=number)
+        mean = how.op is ReduceOp.AVG
+        return places, summed / ops.declaration.constant_of(size, summed.dtype) if mean else summed
+
+    inputs = [g.indices, g.values]
+    with name_scope(None, "HorovodAllgather", inputs) as scope:
+        op = get_default_graph().emit("HorovodAllgather", inputs, build, name=scope)
+    return IndexedSlices(op.outputs[1], op.outputs[0], g.dense_shape)

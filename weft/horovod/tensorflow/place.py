@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import named
 from weft.horovod import basics
 from weft.horovod.process_set import by_number
 from weft.tf1.control.py_func import host_function
@@ -20,22 +21,22 @@ def _told(kind: str, tell: Callable[[], int], name: str | None) -> Tensor:
     return host_function(kind, work, [], ["int32"], [[]], name).outputs[0]
 
 
-def rank_op(name: str | None = None) -> Tensor:
-    """A tensor with this process's rank.
+def _of_this_process(title: str, kind: str, tell: Callable[[], int], what: str):
+    @named(title, f"A tensor with {what}.\n\nArgs:\n    name: of the operation.")
+    def place(name: str | None = None) -> Tensor:
+        return _told(kind, tell, name)
 
-    Args:
-        name: of the operation.
-    """
-    return _told("HorovodRank", basics.rank, name)
+    return place
 
 
-def local_rank_op(name: str | None = None) -> Tensor:
-    """A tensor with this process's rank on its machine.
-
-    Args:
-        name: of the operation.
-    """
-    return _told("HorovodLocalRank", basics.local_rank, name)
+rank_op = _of_this_process("rank_op", "HorovodRank", basics.rank, "this process's rank")
+local_rank_op = _of_this_process(
+    "local_rank_op", "HorovodLocalRank", basics.local_rank, "this process's rank on its machine"
+)
+local_size_op = _of_this_process(
+    "local_size_op", "HorovodLocalSize", basics.local_size,
+    "the number of processes on this machine",
+)  # fmt: skip
 
 
 def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
@@ -46,15 +47,6 @@ def size_op(process_set_id: int = 0, name: str | None = None) -> Tensor:
         name: of the operation.
     """
     return _told("HorovodSize", lambda: by_number(process_set_id).size(), name)
-
-
-def local_size_op(name: str | None = None) -> Tensor:
-    """A tensor with the number of processes on this machine.
-
-    Args:
-        name: of the operation.
-    """
-    return _told("HorovodLocalSize", basics.local_size, name)
 
 
 def process_set_included_op(process_set_id: int = 0, name: str | None = None) -> Tensor:

@@ -10,7 +10,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.layout import check_image, sizes_of
+from weft.nn.functional.layout import check_image, of_rank, sizes_of
 from weft.ops.convolution.correlation import correlate, spread
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
@@ -97,53 +97,34 @@ def _pads(
     return tuple([(p, p) for p in sizes_of(f"{name}: padding", padding, len(window))])
 
 
-def conv1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Cross-correlation of (N, C, L) or (C, L) with weights (out, C / groups, k).
+def _conv_in(spatial: int):
+    @of_rank(spatial)
+    def conv(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1,
+    ) -> Any:  # fmt: skip
+        """Cross-correlation of {image} with weights (out, C / groups, {window}).
 
-    Args:
-        input: (N, C, spatial...) or (C, spatial...).
-        weight: (out, C / groups, window...).
-        bias: (out).
-        stride: the steps of the window; one number stands for all dimensions.
-        padding: how many zeros are added at both ends of each spatial dimension; or `"same"`, which
-            keeps the sizes (with stride 1), or `"valid"`, which adds none.
-        dilation: the steps within the window.
-        groups: the number of groups that the channels are divided into; outputs of a group are
-            computed from its inputs only.
+        Args:
+            input: (N, C, spatial...) or (C, spatial...).
+            weight: (out, C / groups, window...).
+            bias: (out).
+            stride: the steps of the window; one number stands for all dimensions.
+            padding: how many zeros are added at both ends of each spatial dimension; or `"same"`,
+                which keeps the sizes (with stride 1), or `"valid"`, which adds none.
+            dilation: the steps within the window.
+            groups: the number of groups that the channels are divided into; outputs of a group are
+                computed from its inputs only.
 
-    Raises:
-        ShapeError: shapes that do not fit.
-    """
-    return convolve(1, input, weight, bias, stride, padding, dilation, groups)
+        Raises:
+            ShapeError: shapes that do not fit.
+        """
+        return convolve(spatial, input, weight, bias, stride, padding, dilation, groups)
 
-
-@arguments_of(conv1d)
-def conv2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Cross-correlation of (N, C, H, W) or (C, H, W) with weights (out, C / groups, kh, kw).
-
-    Raises:
-        ShapeError: shapes that do not fit.
-    """
-    return convolve(2, input, weight, bias, stride, padding, dilation, groups)
+    return conv
 
 
-@arguments_of(conv1d)
-def conv3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
-    """Cross-correlation of (N, C, D, H, W) or (C, D, H, W) with weights of 3 window dimensions.
-
-    Raises:
-        ShapeError: shapes that do not fit.
-    """
-    return convolve(3, input, weight, bias, stride, padding, dilation, groups)
+conv1d, conv2d, conv3d = map(_conv_in, (1, 2, 3))
 
 
 @channels_last
@@ -184,34 +165,24 @@ def transpose(
     return _TRANSPOSE[spatial](input, weight, bias, **static, groups=int(groups))
 
 
-@arguments_of(conv1d)
-def conv_transpose1d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of `conv1d`: (N, C, L) with weights (C, out / groups, k).
+def _conv_transpose_in(spatial: int):
+    @arguments_of(conv1d)
+    @of_rank(spatial)
+    def conv_transpose(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
+    ) -> Any:  # fmt: skip
+        """The transpose of `conv{rank}`: {image} with weights (C, out / groups, {window}).
 
-    Args:
-        weight: (C, out / groups, window...).
-        padding: how much is cut off at both ends of each spatial dimension.
-        output_padding: how much larger the output is at the end of each spatial dimension.
-    """
-    return transpose(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+        Args:
+            weight: (C, out / groups, window...).
+            padding: how much is cut off at both ends of each spatial dimension.
+            output_padding: how much larger the output is at the end of each spatial dimension.
+        """
+        sizes = (stride, padding, output_padding)
+        return transpose(spatial, input, weight, bias, *sizes, groups, dilation)
 
-
-@arguments_of(conv_transpose1d)
-def conv_transpose2d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of `conv2d`: (N, C, H, W) with weights (C, out / groups, kh, kw)."""
-    return transpose(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return conv_transpose
 
 
-@arguments_of(conv_transpose1d)
-def conv_transpose3d(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
-    """The transpose of `conv3d`: (N, C, D, H, W) with weights of 3 window dimensions."""
-    return transpose(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+conv_transpose1d, conv_transpose2d, conv_transpose3d = map(_conv_transpose_in, (1, 2, 3))

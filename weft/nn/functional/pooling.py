@@ -11,7 +11,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known, show
-from weft.nn.functional.layout import check_image, sizes_of
+from weft.nn.functional.layout import check_image, of_rank, sizes_of
 from weft.ops.declaration import catalogue
 from weft.ops.pooling import pooling as nodes
 from weft.ops.shape.layout import batched, channels_last, to_last
@@ -107,67 +107,47 @@ def _check_positive(name: str, sizes: tuple[int, ...]) -> None:
         raise ShapeError.here(f"{name}: expected numbers from 1, got {sizes}")
 
 
-def max_pool(
-    spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-    ceil_mode: bool, return_indices: bool,
-) -> Any:  # fmt: skip
-    """Max pooling with any number of spatial dimensions."""
-    name = f"max_pool{spatial}d"
-    windows = Windows(name, input, spatial, kernel_size, stride, padding)
-    steps = sizes_of(f"{name}: dilation", dilation, spatial)
-    _check_positive(f"{name}: dilation", steps)
-    dtype = lazy_of(input).type.dtype
-    if dtype.is_integer:
-        wide = wrap(cast(lazy_of(input), float64))
-        pooled = max_pool(
-            spatial, wide, kernel_size, stride, padding, dilation, ceil_mode, return_indices
-        )
-        return (pooled[0].to(dtype), pooled[1]) if return_indices else pooled.to(dtype)
-    return _max_pool(
-        input, **windows.static, padding=windows.padding, indices=bool(return_indices),
-        dilation=steps, ceil=bool(ceil_mode),
-    )  # fmt: skip
+def _max_pool_in(spatial: int):
+    @of_rank(spatial)
+    def max_pool(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        """Max pooling of {image}, optionally with indices.
+
+        Args:
+            input: (N, C, spatial...) or (C, spatial...).
+            kernel_size: the size of the windows; one number stands for all dimensions.
+            stride: the steps of the windows, by default `kernel_size`.
+            padding: how much is added at both ends of each dimension, at most half of
+                `kernel_size`; it never is the maximum.
+            dilation: the steps within a window.
+            ceil_mode: also windows that begin inside and end outside.
+            return_indices: also return where the maxima are: their pixels' numbers in the channel,
+                row by row.
+        """
+        name = f"max_pool{spatial}d"
+        windows = Windows(name, input, spatial, kernel_size, stride, padding)
+        steps = sizes_of(f"{name}: dilation", dilation, spatial)
+        _check_positive(f"{name}: dilation", steps)
+        dtype = lazy_of(input).type.dtype
+        if dtype.is_integer:
+            wide = wrap(cast(lazy_of(input), float64))
+            same = (kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+            pooled = max_pool(wide, *same)
+            return (pooled[0].to(dtype), pooled[1]) if return_indices else pooled.to(dtype)
+        return _max_pool(
+            input, **windows.static, padding=windows.padding, indices=bool(return_indices),
+            dilation=steps, ceil=bool(ceil_mode),
+        )  # fmt: skip
+
+    return max_pool
 
 
-def max_pool1d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Max pooling of (N, C, L) or (C, L), optionally with indices.
-
-    Args:
-        input: (N, C, spatial...) or (C, spatial...).
-        kernel_size: the size of the windows; one number stands for all dimensions.
-        stride: the steps of the windows, by default `kernel_size`.
-        padding: how much is added at both ends of each dimension, at most half of `kernel_size`; it
-            never is the maximum.
-        dilation: the steps within a window.
-        ceil_mode: also windows that begin inside and end outside.
-        return_indices: also return where the maxima are: their pixels' numbers in the channel, row
-            by row.
-    """
-    return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+max_pool1d, max_pool2d, max_pool3d = map(_max_pool_in, (1, 2, 3))
 
 
-@arguments_of(max_pool1d)
-def max_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Max pooling of (N, C, H, W), optionally with indices."""
-    return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@arguments_of(max_pool1d)
-def max_pool3d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-    ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Max pooling of (N, C, D, H, W), optionally with indices."""
-    return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-def avg_pool(
+def _average(
     spatial: int, input: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None = None,
 ) -> Any:  # fmt: skip
@@ -194,69 +174,51 @@ def avg_pool1d(
             `kernel_size`.
         count_include_pad: the added zeros count in the mean.
     """
-    return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    return _average(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@arguments_of(avg_pool1d)
-def avg_pool2d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Any:  # fmt: skip
-    """Average pooling of (N, C, H, W) or (C, H, W).
+def _avg_pool_in(spatial: int):
+    @arguments_of(avg_pool1d)
+    @of_rank(spatial)
+    def avg_pool(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        ceil_mode: bool = False, count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Any:  # fmt: skip
+        """Average pooling of {image}.
 
-    Args:
-        divisor_override: what sums are divided by, instead of the number of elements.
-    """
-    return avg_pool(
-        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+        Args:
+            divisor_override: what sums are divided by, instead of the number of elements.
+        """
+        return _average(
+            spatial, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
+            divisor_override,
+        )  # fmt: skip
 
-
-@arguments_of(avg_pool2d)
-def avg_pool3d(
-    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Any:  # fmt: skip
-    """Average pooling of (N, C, D, H, W) or (C, D, H, W)."""
-    return avg_pool(
-        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return avg_pool
 
 
-def lp_pool(
-    spatial: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
-) -> Any:
-    """Norm pooling with any number of spatial dimensions."""
-    windows = Windows(f"lp_pool{spatial}d", input, spatial, kernel_size, stride)
-    return _lp_pool(input, **windows.static, p=float(norm_type), ceil=bool(ceil_mode))
+avg_pool2d, avg_pool3d = map(_avg_pool_in, (2, 3))
 
 
-@arguments_of(max_pool1d)
-def lp_pool1d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Any:
-    """The `norm_type`-norm of each window of (N, C, L) or (C, L).
+def _lp_pool_in(spatial: int):
+    @arguments_of(max_pool1d)
+    @of_rank(spatial)
+    def lp_pool(
+        input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Any:
+        """The `norm_type`-norm of each window of {image}.
 
-    Args:
-        norm_type: the exponent of the norm.
-    """
-    return lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+        Args:
+            norm_type: the exponent of the norm.
+        """
+        windows = Windows(f"lp_pool{spatial}d", input, spatial, kernel_size, stride)
+        return _lp_pool(input, **windows.static, p=float(norm_type), ceil=bool(ceil_mode))
 
-
-@arguments_of(lp_pool1d)
-def lp_pool2d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Any:
-    """The `norm_type`-norm of each window of (N, C, H, W) or (C, H, W)."""
-    return lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+    return lp_pool
 
 
-@arguments_of(lp_pool1d)
-def lp_pool3d(
-    input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
-) -> Any:
-    """The `norm_type`-norm of each window of (N, C, D, H, W) or (C, D, H, W)."""
-    return lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+lp_pool1d, lp_pool2d, lp_pool3d = map(_lp_pool_in, (1, 2, 3))
 
 
 def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int, ...]:
@@ -270,64 +232,48 @@ def _output(name: str, input: Any, spatial: int, output_size: Any) -> tuple[int,
     return tuple([d if s is None else int(s) for s, d in zip(sizes, own, strict=True)])
 
 
-def adaptive_avg_pool(spatial: int, input: Any, output_size: Any) -> Any:
-    """Average pooling to the requested sizes."""
-    name = f"adaptive_avg_pool{spatial}d"
-    output = _output(name, input, spatial, output_size)
-    _check_filled(name, dims_of(input), -spatial)
-    return _adaptive_avg_pool(input, spatial=spatial, output=output)
+def _adaptive_avg_pool_in(spatial: int):
+    @of_rank(spatial)
+    def adaptive_avg_pool(input: Any, output_size: Any) -> Any:
+        """Average pooling of {image} to the requested sizes.
+
+        Args:
+            input: (N, C, spatial...) or (C, spatial...).
+            output_size: the output's spatial sizes; one number stands for all, and `None` keeps
+                the input's.
+        """
+        name = f"adaptive_avg_pool{spatial}d"
+        output = _output(name, input, spatial, output_size)
+        _check_filled(name, dims_of(input), -spatial)
+        return _adaptive_avg_pool(input, spatial=spatial, output=output)
+
+    return adaptive_avg_pool
 
 
-def adaptive_avg_pool1d(input: Any, output_size: Any) -> Any:
-    """Average pooling of (N, C, L) to (N, C, output_size).
-
-    Args:
-        input: (N, C, spatial...) or (C, spatial...).
-        output_size: the output's spatial sizes; one number stands for all, and `None` keeps the
-            input's.
-    """
-    return adaptive_avg_pool(1, input, output_size)
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(
+    _adaptive_avg_pool_in, (1, 2, 3)
+)
 
 
-@arguments_of(adaptive_avg_pool1d)
-def adaptive_avg_pool2d(input: Any, output_size: Any) -> Any:
-    """Average pooling of (N, C, H, W) to (N, C, *output_size)."""
-    return adaptive_avg_pool(2, input, output_size)
+def _adaptive_max_pool_in(spatial: int):
+    @arguments_of(adaptive_avg_pool1d, max_pool1d)
+    @of_rank(spatial)
+    def adaptive_max_pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:
+        """Max pooling of {image} to the requested sizes."""
+        name, several = f"adaptive_max_pool{spatial}d", bool(return_indices)
+        output = _output(name, input, spatial, output_size)
+        _check_filled(name, dims_of(input), 1)
+        return _adaptive_max_pool(input, spatial=spatial, output=output, indices=several)
+
+    return adaptive_max_pool
 
 
-@arguments_of(adaptive_avg_pool1d)
-def adaptive_avg_pool3d(input: Any, output_size: Any) -> Any:
-    """Average pooling of (N, C, D, H, W) to (N, C, *output_size)."""
-    return adaptive_avg_pool(3, input, output_size)
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(
+    _adaptive_max_pool_in, (1, 2, 3)
+)
 
 
-def adaptive_max_pool(spatial: int, input: Any, output_size: Any, return_indices: bool) -> Any:
-    """Max pooling to the requested sizes."""
-    name = f"adaptive_max_pool{spatial}d"
-    output = _output(name, input, spatial, output_size)
-    _check_filled(name, dims_of(input), 1)
-    return _adaptive_max_pool(input, spatial=spatial, output=output, indices=bool(return_indices))
-
-
-@arguments_of(adaptive_avg_pool1d, max_pool1d)
-def adaptive_max_pool1d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Max pooling of (N, C, L) to (N, C, output_size)."""
-    return adaptive_max_pool(1, input, output_size, return_indices)
-
-
-@arguments_of(adaptive_avg_pool1d, max_pool1d)
-def adaptive_max_pool2d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Max pooling of (N, C, H, W) to (N, C, *output_size)."""
-    return adaptive_max_pool(2, input, output_size, return_indices)
-
-
-@arguments_of(adaptive_avg_pool1d, max_pool1d)
-def adaptive_max_pool3d(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-    """Max pooling of (N, C, D, H, W) to (N, C, *output_size)."""
-    return adaptive_max_pool(3, input, output_size, return_indices)
-
-
-def max_unpool(
+def unpool(
     spatial: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     output_size: Any,
 ) -> Any:  # fmt: skip
@@ -367,35 +313,24 @@ def _unpooled(
     return size
 
 
-@arguments_of(max_pool1d)
-def max_unpool1d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of `max_pool1d` with `return_indices`: (N, C, L), zeros elsewhere.
+def _max_unpool_in(spatial: int):
+    @arguments_of(max_pool1d)
+    @of_rank(spatial)
+    def max_unpool(
+        input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+        output_size: Any = None,
+    ) -> Any:  # fmt: skip
+        """The inverse of `max_pool{rank}` with `return_indices`: {image}, zeros elsewhere.
 
-    Args:
-        input: maxima, (N, C, spatial...) or (C, spatial...).
-        indices: where they are, of the same shape.
-        padding: that of the pooling.
-        output_size: the spatial sizes, or those of all dimensions, if several fit.
-    """
-    return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+        Args:
+            input: maxima, (N, C, spatial...) or (C, spatial...).
+            indices: where they are, of the same shape.
+            padding: that of the pooling.
+            output_size: the spatial sizes, or those of all dimensions, if several fit.
+        """
+        return unpool(spatial, input, indices, kernel_size, stride, padding, output_size)
 
-
-@arguments_of(max_unpool1d)
-def max_unpool2d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of `max_pool2d` with `return_indices`: (N, C, H, W), zeros elsewhere."""
-    return max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+    return max_unpool
 
 
-@arguments_of(max_unpool1d)
-def max_unpool3d(
-    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-    output_size: Any = None,
-) -> Any:  # fmt: skip
-    """The inverse of `max_pool3d` with `return_indices`: (N, C, D, H, W), zeros elsewhere."""
-    return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+max_unpool1d, max_unpool2d, max_unpool3d = map(_max_unpool_in, (1, 2, 3))

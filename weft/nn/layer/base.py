@@ -31,11 +31,15 @@ class Layer(Module):
 
     `"size, eps=, mode=zeros"` prints `2, eps=0.1`, and a mode other than `zeros` as `mode=reflect`.
     """
+    spatial: ClassVar[int]
     _text: ClassVar[str | None] = None
     """The docstring as it is written."""
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, *, spatial: int | None = None, **options: Any) -> None:
+        """`class Conv2d(_Conv, spatial=2)` sets the number of spatial dimensions."""
         super().__init_subclass__(**options)
+        if spatial is not None:
+            cls.spatial = spatial
         cls._text = cls.__doc__
         if cls.__module__.startswith("weft."):
             _document(cls)

@@ -34,7 +34,6 @@ class _Convolution(Layer):
         bias: whether there is a bias.
     """
 
-    spatial: ClassVar[int]
     transposed: ClassVar[bool] = False
     _shown = (
         "in_channels, out_channels, kernel_size=, stride=, padding=0, dilation=1, "
@@ -137,22 +136,16 @@ class _Conv(_Convolution):
         )  # fmt: skip
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, spatial=1):
     """Cross-correlation of (N, C, L) with learned weights (out, in / groups, k)."""
 
-    spatial = 1
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, spatial=2):
     """Cross-correlation of (N, C, H, W) with learned weights (out, in / groups, kh, kw)."""
 
-    spatial = 2
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, spatial=3):
     """Cross-correlation of (N, C, D, H, W) with learned weights (out, in / groups, kd, kh, kw)."""
-
-    spatial = 3
 
 
 class _ConvTranspose(_Convolution):
@@ -219,19 +212,13 @@ class _ConvTranspose(_Convolution):
         return tuple(extra)
 
 
-class ConvTranspose1d(_ConvTranspose):
+class ConvTranspose1d(_ConvTranspose, spatial=1):
     """The transpose of `Conv1d`: weights (in, out / groups, k)."""
 
-    spatial = 1
 
-
-class ConvTranspose2d(_ConvTranspose):
+class ConvTranspose2d(_ConvTranspose, spatial=2):
     """The transpose of `Conv2d`: weights (in, out / groups, kh, kw)."""
 
-    spatial = 2
 
-
-class ConvTranspose3d(_ConvTranspose):
+class ConvTranspose3d(_ConvTranspose, spatial=3):
     """The transpose of `Conv3d`: weights (in, out / groups, kd, kh, kw)."""
-
-    spatial = 3

@@ -6,6 +6,7 @@ Each node's messages are added in the order of its edges, by one thread.
 
 from __future__ import annotations
 
+from dataclasses import InitVar
 from typing import Any
 
 from weft import ops
@@ -18,7 +19,7 @@ from weft.nn import init
 from weft.nn.functional.activation import relu
 from weft.nn.functional.distance import normalize
 from weft.nn.functional.dropout import dropout
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, options
 from weft.nn.layer.linear import Linear
 from weft.nn.parameter import Parameter
 from weft.ops.declaration.fact import Autocast
@@ -104,6 +105,7 @@ class GCNConv(Layer):
         return y if self.bias is None else y + self.bias
 
 
+@options
 class SAGEConv(Layer):
     """GraphSAGE: `lin_l(aggr of neighbors) + lin_r(x)` (Hamilton, Ying and Leskovec, 2017).
 
@@ -118,27 +120,21 @@ class SAGEConv(Layer):
         bias: whether there is a bias.
     """
 
+    in_channels: int | tuple[int, int]
+    out_channels: int
+    aggr: str = "mean"
+    normalize: bool = False
+    root_weight: InitVar[bool] = True
+    project: InitVar[bool] = False
+    bias: InitVar[bool] = True
     _shown = "in_channels, out_channels, aggr=None"
 
-    def __init__(
-        self,
-        in_channels: int | tuple[int, int],
-        out_channels: int,
-        aggr: str = "mean",
-        normalize: bool = False,
-        root_weight: bool = True,
-        project: bool = False,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        sizes = (in_channels, in_channels) if isinstance(in_channels, int) else in_channels
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.aggr = aggr
-        self.normalize = normalize
-        self.lin = Linear(sizes[0], sizes[0]) if project else None
-        self.lin_l = Linear(sizes[0], out_channels, bias=bias)
-        self.lin_r = Linear(sizes[1], out_channels, bias=False) if root_weight else None
+    def __post_init__(self, root_weight: bool, project: bool, bias: bool) -> None:
+        given = self.in_channels
+        source, target = (given, given) if isinstance(given, int) else given
+        self.lin = Linear(source, source) if project else None
+        self.lin_l = Linear(source, self.out_channels, bias=bias)
+        self.lin_r = Linear(target, self.out_channels, bias=False) if root_weight else None
 
     def forward(self, x: Any, edge_index: Any) -> Any:
         """(nodes, in_channels) to (nodes, out_channels).

@@ -119,6 +119,11 @@ class _Lazy(LazyModuleMixin):
     size: ClassVar[str]  # the attribute with the unknown input size
     waiting: ClassVar[tuple[str, ...]] = ("weight", "bias")  # whose shapes are not known
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A lazy layer becomes the layer that is its last base."""
+        super().__init_subclass__(**options)
+        cls.cls_to_become = cls.__bases__[-1]
+
     def __init__(self, **options: Any) -> None:
         super().__init__(0, **options)
         for name in self.waiting:
@@ -163,7 +168,7 @@ class LazyLinear(_Lazy, Linear):
     ((3, 2), Linear(in_features=4, out_features=2, bias=True))
     """
 
-    size, cls_to_become = "in_features", Linear
+    size = "in_features"
 
     @_without_size(Linear.__init__)
     def __init__(self, **options: Any) -> None:
@@ -196,19 +201,13 @@ class _LazyConv(_LazyConvolution):
 class LazyConv1d(_LazyConv, Conv1d):  # type: ignore[misc]
     """`Conv1d` that takes `in_channels` from its first input."""
 
-    cls_to_become = Conv1d
-
 
 class LazyConv2d(_LazyConv, Conv2d):  # type: ignore[misc]
     """`Conv2d` that takes `in_channels` from its first input."""
 
-    cls_to_become = Conv2d
-
 
 class LazyConv3d(_LazyConv, Conv3d):  # type: ignore[misc]
     """`Conv3d` that takes `in_channels` from its first input."""
-
-    cls_to_become = Conv3d
 
 
 class _LazyConvTranspose(_LazyConvolution):
@@ -220,19 +219,13 @@ class _LazyConvTranspose(_LazyConvolution):
 class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):  # type: ignore[misc]
     """`ConvTranspose1d` that takes `in_channels` from its first input."""
 
-    cls_to_become = ConvTranspose1d
-
 
 class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):  # type: ignore[misc]
     """`ConvTranspose2d` that takes `in_channels` from its first input."""
 
-    cls_to_become = ConvTranspose2d
-
 
 class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):  # type: ignore[misc]
     """`ConvTranspose3d` that takes `in_channels` from its first input."""
-
-    cls_to_become = ConvTranspose3d
 
 
 class _LazyStatistics(_Lazy):
@@ -252,37 +245,25 @@ class _LazyStatistics(_Lazy):
 class LazyBatchNorm1d(_LazyStatistics, BatchNorm1d):
     """`BatchNorm1d` that takes `num_features` from its first input."""
 
-    cls_to_become = BatchNorm1d
-
 
 class LazyBatchNorm2d(_LazyStatistics, BatchNorm2d):
     """`BatchNorm2d` that takes `num_features` from its first input."""
-
-    cls_to_become = BatchNorm2d
 
 
 class LazyBatchNorm3d(_LazyStatistics, BatchNorm3d):
     """`BatchNorm3d` that takes `num_features` from its first input."""
 
-    cls_to_become = BatchNorm3d
-
 
 class LazyInstanceNorm1d(_LazyStatistics, InstanceNorm1d):
     """`InstanceNorm1d` that takes `num_features` from its first input."""
-
-    cls_to_become = InstanceNorm1d
 
 
 class LazyInstanceNorm2d(_LazyStatistics, InstanceNorm2d):
     """`InstanceNorm2d` that takes `num_features` from its first input."""
 
-    cls_to_become = InstanceNorm2d
-
 
 class LazyInstanceNorm3d(_LazyStatistics, InstanceNorm3d):
     """`InstanceNorm3d` that takes `num_features` from its first input."""
-
-    cls_to_become = InstanceNorm3d
 
 
 _ONE_OR_MANY = (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)

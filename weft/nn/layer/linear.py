@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import InitVar
 from typing import Any
 
 from weft.eager.functions.creation.constructor import empty
 from weft.nn import init
 from weft.nn.functional.linear import bilinear, linear
-from weft.nn.layer.base import Layer
+from weft.nn.layer.base import Layer, options
 from weft.nn.parameter import Parameter
 
 __all__ = ["Bilinear", "Identity", "Linear"]
@@ -25,6 +26,7 @@ class Identity(Layer):
         return input
 
 
+@options
 class Linear(Layer):
     """`y = x @ weight.T + bias`.
 
@@ -34,21 +36,17 @@ class Linear(Layer):
         bias: whether there is a bias.
     """
 
+    in_features: int
+    out_features: int
+    bias: Any = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = "in_features=, out_features=, bias="
 
-    def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.in_features = in_features
-        self.out_features = out_features
-        self.weight = Parameter(empty(out_features, in_features, dtype=dtype, device=device))
-        self.bias = Parameter(empty(out_features, dtype=dtype, device=device)) if bias else None
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        rows, kind = self.out_features, {"dtype": dtype, "device": device}
+        self.weight = Parameter(empty(rows, self.in_features, **kind))
+        self.bias = Parameter(empty(rows, **kind)) if self.bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -63,6 +61,7 @@ class Linear(Layer):
         return linear(input, self.weight, self.bias)
 
 
+@options
 class Bilinear(Layer):
     """`y[k] = x1 @ weight[k] @ x2 + bias[k]`.
 
@@ -73,24 +72,18 @@ class Bilinear(Layer):
         bias: whether there is a bias.
     """
 
+    in1_features: int
+    in2_features: int
+    out_features: int
+    bias: Any = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = "in1_features=, in2_features=, out_features=, bias="
 
-    def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        shape = (out_features, in1_features, in2_features)
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        shape = (self.out_features, self.in1_features, self.in2_features)
         self.weight = Parameter(empty(shape, dtype=dtype, device=device))
-        self.bias = Parameter(empty(out_features, dtype=dtype, device=device)) if bias else None
+        self.bias = Parameter(empty(shape[0], dtype=dtype, device=device)) if self.bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import InitVar
 from typing import Any, ClassVar
 
 from weft.eager.functions.creation.constructor import empty, ones, tensor, zeros
@@ -13,7 +14,7 @@ from weft.ir.node import at_user_line
 from weft.ir.shape import show
 from weft.nn import init
 from weft.nn.functional import normalization as F
-from weft.nn.layer.base import Layer, layer
+from weft.nn.layer.base import Layer, layer, options
 from weft.nn.parameter import Parameter
 from weft.ops.warning import warn
 
@@ -31,9 +32,10 @@ class _Affine(Layer):
         bias: whether there is an offset besides the weight.
     """
 
-    def _make(self, shape: Any, options: dict[str, Any], **there: bool) -> None:
+    def _make(self, shape: Any, kind: dict[str, Any], **there: bool) -> None:
+        vars(self).pop("bias", None)  # the option; from now on the parameter
         for name, made in there.items():
-            self.register_parameter(name, Parameter(empty(shape, **options)) if made else None)
+            self.register_parameter(name, Parameter(empty(shape, **kind)) if made else None)
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
@@ -43,6 +45,7 @@ class _Affine(Layer):
                 fill(parameter)
 
 
+@options
 class _Statistics(_Affine):
     """Running statistics and affine parameters per channel; shared by batch and instance norm.
 
@@ -54,31 +57,24 @@ class _Statistics(_Affine):
         track_running_stats: keep running statistics, which are used in evaluation.
     """
 
+    num_features: int
+    eps: float = 1e-5
+    momentum: float | None = 0.1
+    affine: bool = True
+    track_running_stats: bool = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    bias: Any = True
     _version = 2  # version 2 added num_batches_tracked
     _shown = "num_features, eps=, momentum=, affine=, bias=, track_running_stats="
     ranks: ClassVar[tuple[int, ...]]
 
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float | None = 0.1,
-        affine: bool = True,
-        track_running_stats: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        self.num_features = num_features
-        self.eps = eps
-        self.momentum = momentum
-        self.affine = affine
-        self.track_running_stats = tracked = track_running_stats
-        options = {"dtype": dtype, "device": device}
-        self._make(num_features, options, weight=affine, bias=affine and bias)
-        self.register_buffer("running_mean", zeros(num_features, **options) if tracked else None)
-        self.register_buffer("running_var", ones(num_features, **options) if tracked else None)
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        size, tracked = self.num_features, self.track_running_stats
+        kind = {"dtype": dtype, "device": device}
+        self._make(size, kind, weight=self.affine, bias=self.affine and self.bias)
+        self.register_buffer("running_mean", zeros(size, **kind) if tracked else None)
+        self.register_buffer("running_var", ones(size, **kind) if tracked else None)
         count = tensor(0, dtype=int64) if tracked else None
         self.register_buffer("num_batches_tracked", count)
         self.reset_parameters()
@@ -139,21 +135,10 @@ class BatchNorm3d(_BatchNorm):
     ranks = (5,)
 
 
+@options
 class _InstanceNorm(_Statistics):
-    def __init__(
-        self,
-        num_features: int,
-        eps: float = 1e-5,
-        momentum: float = 0.1,
-        affine: bool = False,
-        track_running_stats: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(
-            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
-        )
+    affine: bool = False
+    track_running_stats: bool = False
 
     def forward(self, input: Any) -> Any:
         """The input's shape; N is optional."""
@@ -199,37 +184,38 @@ class _LastNorm(_Affine):
         elementwise_affine: whether there are a weight and an offset for each element.
     """
 
+    normalized_shape: Any
+    elementwise_affine: bool
     _shown = "normalized_shape, eps=, elementwise_affine=, bias="
 
-    def __init__(self, shape: Any, eps: Any, options: dict[str, Any], **affine: bool) -> None:
-        super().__init__()
+    def _made(self, kind: dict[str, Any], **affine: bool) -> None:
+        shape = self.normalized_shape
         self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        self.eps = eps
-        self.elementwise_affine = affine["weight"]
-        self._make(self.normalized_shape, options, **affine)
+        self._make(self.normalized_shape, kind, **affine)
         self.reset_parameters()
 
 
+@options
 class LayerNorm(_LastNorm):
     """Layer norm: the last dimensions get mean 0 and variance 1, then affine."""
 
-    def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float = 1e-5,
-        elementwise_affine: bool = True,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options, there = {"dtype": dtype, "device": device}, elementwise_affine
-        super().__init__(normalized_shape, eps, options, weight=there, bias=there and bias)
+    normalized_shape: Any
+    eps: float = 1e-5
+    elementwise_affine: bool = True
+    bias: Any = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        there = self.elementwise_affine
+        self._made({"dtype": dtype, "device": device}, weight=there, bias=there and self.bias)
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
+@options
 class RMSNorm(_LastNorm):
     """The last dimensions divided by their root mean square, times a weight.
 
@@ -238,24 +224,22 @@ class RMSNorm(_LastNorm):
         elementwise_affine: whether there is a weight for each element.
     """
 
+    normalized_shape: Any
+    eps: float | None = None
+    elementwise_affine: bool = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
     _shown = "normalized_shape, eps=, elementwise_affine="
 
-    def __init__(
-        self,
-        normalized_shape: Any,
-        eps: float | None = None,
-        elementwise_affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        options = {"dtype": dtype, "device": device}
-        super().__init__(normalized_shape, eps, options, weight=elementwise_affine)
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        self._made({"dtype": dtype, "device": device}, weight=self.elementwise_affine)
 
     def forward(self, input: Any) -> Any:
         """The input's shape."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
 
+@options
 class GroupNorm(_Affine):
     """Group norm: groups of channels of (N, C, ...) get mean 0 and variance 1, then affine.
 
@@ -265,30 +249,24 @@ class GroupNorm(_Affine):
         affine: whether there are a weight and an offset for each channel.
     """
 
+    num_groups: int
+    num_channels: int
+    eps: float = 1e-5
+    affine: bool = True
+    device: InitVar[Any] = None
+    dtype: InitVar[Any] = None
+    bias: Any = True
     _shown = "num_groups, num_channels, eps=, affine=, bias="
 
-    def __init__(
-        self,
-        num_groups: int,
-        num_channels: int,
-        eps: float = 1e-5,
-        affine: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-        bias: bool = True,
-    ) -> None:
-        super().__init__()
-        if num_groups < 1 or num_channels % num_groups:
+    def __post_init__(self, device: Any, dtype: Any) -> None:
+        groups, channels, affine = self.num_groups, self.num_channels, self.affine
+        if groups < 1 or channels % groups:
             raise ShapeError.here(
-                f"GroupNorm: expected a number of groups that divides {num_channels} channels, "
-                f"got {num_groups}"
+                f"GroupNorm: expected a number of groups that divides {channels} channels, "
+                f"got {groups}"
             )
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.affine = affine
-        options = {"dtype": dtype, "device": device}
-        self._make(num_channels, options, weight=affine, bias=affine and bias)
+        kind = {"dtype": dtype, "device": device}
+        self._make(channels, kind, weight=affine, bias=affine and self.bias)
         self.reset_parameters()
 
     def forward(self, input: Any) -> Any:

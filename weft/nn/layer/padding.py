@@ -23,9 +23,12 @@ class _Pad(Layer):
             before it, and so on; negative sizes crop.
     """
 
-    spatial: ClassVar[int]
-    mode: ClassVar[str]
+    mode: ClassVar[str] = "constant"
     _shown = "padding"
+
+    def __init_subclass__(cls, *, mode: str | None = None, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.mode = mode or cls.mode
 
     def __init__(self, padding: Any) -> None:
         super().__init__()
@@ -43,7 +46,6 @@ class _ConstantPad(_Pad):
         value: the constant.
     """
 
-    mode = "constant"
     _shown = "padding=, value="
 
     def __init__(self, padding: Any, value: float) -> None:
@@ -62,100 +64,61 @@ class _ZeroPad(_ConstantPad):
         super().__init__(padding, 0)
 
 
-class ConstantPad1d(_ConstantPad):
+class ConstantPad1d(_ConstantPad, spatial=1):
     """Pads the last dimension with a constant."""
 
-    spatial = 1
 
-
-class ConstantPad2d(_ConstantPad):
+class ConstantPad2d(_ConstantPad, spatial=2):
     """Pads the last 2 dimensions with a constant."""
 
-    spatial = 2
 
-
-class ConstantPad3d(_ConstantPad):
+class ConstantPad3d(_ConstantPad, spatial=3):
     """Pads the last 3 dimensions with a constant."""
 
-    spatial = 3
 
-
-class ZeroPad1d(_ZeroPad):
+class ZeroPad1d(_ZeroPad, spatial=1):
     """Pads the last dimension with zeros."""
 
-    spatial = 1
 
-
-class ZeroPad2d(_ZeroPad):
+class ZeroPad2d(_ZeroPad, spatial=2):
     """Pads the last 2 dimensions with zeros."""
 
-    spatial = 2
 
-
-class ZeroPad3d(_ZeroPad):
+class ZeroPad3d(_ZeroPad, spatial=3):
     """Pads the last 3 dimensions with zeros."""
 
-    spatial = 3
 
-
-class ReflectionPad1d(_Pad):
+class ReflectionPad1d(_Pad, spatial=1, mode="reflect"):
     """Pads the last dimension by reflection."""
 
-    spatial = 1
-    mode = "reflect"
 
-
-class ReflectionPad2d(_Pad):
+class ReflectionPad2d(_Pad, spatial=2, mode="reflect"):
     """Pads the last 2 dimensions by reflection."""
 
-    spatial = 2
-    mode = "reflect"
 
-
-class ReflectionPad3d(_Pad):
+class ReflectionPad3d(_Pad, spatial=3, mode="reflect"):
     """Pads the last 3 dimensions by reflection."""
 
-    spatial = 3
-    mode = "reflect"
 
-
-class ReplicationPad1d(_Pad):
+class ReplicationPad1d(_Pad, spatial=1, mode="replicate"):
     """Pads the last dimension by repeating the edge."""
 
-    spatial = 1
-    mode = "replicate"
 
-
-class ReplicationPad2d(_Pad):
+class ReplicationPad2d(_Pad, spatial=2, mode="replicate"):
     """Pads the last 2 dimensions by repeating the edge."""
 
-    spatial = 2
-    mode = "replicate"
 
-
-class ReplicationPad3d(_Pad):
+class ReplicationPad3d(_Pad, spatial=3, mode="replicate"):
     """Pads the last 3 dimensions by repeating the edge."""
 
-    spatial = 3
-    mode = "replicate"
 
-
-class CircularPad1d(_Pad):
+class CircularPad1d(_Pad, spatial=1, mode="circular"):
     """Pads the last dimension circularly."""
 
-    spatial = 1
-    mode = "circular"
 
-
-class CircularPad2d(_Pad):
+class CircularPad2d(_Pad, spatial=2, mode="circular"):
     """Pads the last 2 dimensions circularly."""
 
-    spatial = 2
-    mode = "circular"
 
-
-class CircularPad3d(_Pad):
+class CircularPad3d(_Pad, spatial=3, mode="circular"):
     """Pads the last 3 dimensions circularly."""
-
-    spatial = 3
-    mode = "circular"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from weft.errors import ArgumentError
 from weft.nn.functional import pooling as F
@@ -19,7 +19,6 @@ __all__ = [
 
 
 class _Pool(Layer):
-    spatial: ClassVar[int]
     kernel_size: Any
     stride: Any
 
@@ -43,21 +42,15 @@ class _MaxPool(_Pool):
 class MaxPool1d(_MaxPool):
     """Max pooling of (N, C, L)."""
 
-    spatial = 1
-
 
 @layer(F.max_pool2d)
 class MaxPool2d(_MaxPool):
     """Max pooling of (N, C, H, W)."""
 
-    spatial = 2
-
 
 @layer(F.max_pool3d)
 class MaxPool3d(_MaxPool):
     """Max pooling of (N, C, D, H, W)."""
-
-    spatial = 3
 
 
 @options
@@ -74,8 +67,6 @@ class _AvgPool(_Pool):
 class AvgPool1d(_AvgPool):
     """Average pooling of (N, C, L)."""
 
-    spatial = 1
-
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("kernel_size", "stride", "padding"):
@@ -87,7 +78,6 @@ class AvgPool2d(_AvgPool):
     """Average pooling of (N, C, H, W)."""
 
     divisor_override: int | None = None
-    spatial = 2
 
 
 @layer(F.avg_pool3d)
@@ -95,12 +85,10 @@ class AvgPool3d(_AvgPool):
     """Average pooling of (N, C, D, H, W)."""
 
     divisor_override: int | None = None
-    spatial = 3
 
 
 @options
 class _LPPool(Layer):
-    spatial: ClassVar[int]
     norm_type: float
     kernel_size: Any
     stride: Any = None
@@ -111,26 +99,19 @@ class _LPPool(Layer):
 class LPPool1d(_LPPool):
     """The `norm_type`-norm of each window of (N, C, L)."""
 
-    spatial = 1
-
 
 @layer(F.lp_pool2d)
 class LPPool2d(_LPPool):
     """The `norm_type`-norm of each window of (N, C, H, W)."""
-
-    spatial = 2
 
 
 @layer(F.lp_pool3d)
 class LPPool3d(_LPPool):
     """The `norm_type`-norm of each window of (N, C, D, H, W)."""
 
-    spatial = 3
-
 
 @options
 class _AdaptiveAvgPool(Layer):
-    spatial: ClassVar[int]
     output_size: Any
 
 
@@ -138,26 +119,19 @@ class _AdaptiveAvgPool(Layer):
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
     """Average pooling of (N, C, L) to (N, C, output_size)."""
 
-    spatial = 1
-
 
 @layer(F.adaptive_avg_pool2d)
 class AdaptiveAvgPool2d(_AdaptiveAvgPool):
     """Average pooling of (N, C, H, W) to (N, C, *output_size)."""
-
-    spatial = 2
 
 
 @layer(F.adaptive_avg_pool3d)
 class AdaptiveAvgPool3d(_AdaptiveAvgPool):
     """Average pooling of (N, C, D, H, W) to (N, C, *output_size)."""
 
-    spatial = 3
-
 
 @options
 class _AdaptiveMaxPool(Layer):
-    spatial: ClassVar[int]
     output_size: Any
     return_indices: bool = False
     _shown = "output_size="
@@ -167,21 +141,15 @@ class _AdaptiveMaxPool(Layer):
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Max pooling of (N, C, L) to (N, C, output_size)."""
 
-    spatial = 1
-
 
 @layer(F.adaptive_max_pool2d)
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Max pooling of (N, C, H, W) to (N, C, *output_size)."""
 
-    spatial = 2
-
 
 @layer(F.adaptive_max_pool3d)
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Max pooling of (N, C, D, H, W) to (N, C, *output_size)."""
-
-    spatial = 3
 
 
 @options
@@ -199,35 +167,28 @@ class _MaxUnpool(_Pool):
 
     def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
         """Maxima and their indices to an image that is 0 elsewhere."""
-        return F.max_unpool(
+        return F.unpool(
             self.spatial, input, indices, self.kernel_size, self.stride, self.padding, output_size
         )
 
 
 @layer(F.max_unpool1d)
-class MaxUnpool1d(_MaxUnpool):
+class MaxUnpool1d(_MaxUnpool, spatial=1):
     """The inverse of `MaxPool1d`, given its indices; other elements are 0."""
-
-    spatial = 1
 
 
 @layer(F.max_unpool2d)
-class MaxUnpool2d(_MaxUnpool):
+class MaxUnpool2d(_MaxUnpool, spatial=2):
     """The inverse of `MaxPool2d`, given its indices; other elements are 0."""
-
-    spatial = 2
 
 
 @layer(F.max_unpool3d)
-class MaxUnpool3d(_MaxUnpool):
+class MaxUnpool3d(_MaxUnpool, spatial=3):
     """The inverse of `MaxPool3d`, given its indices; other elements are 0."""
-
-    spatial = 3
 
 
 @options
 class _FractionalMaxPool(Layer):
-    spatial: ClassVar[int]
     kernel_size: Any
     output_size: Any = None
     output_ratio: Any = None
@@ -250,11 +211,7 @@ class _FractionalMaxPool(Layer):
 class FractionalMaxPool2d(_FractionalMaxPool):
     """Max pooling of (N, C, H, W) with random windows (Graham, 2014)."""
 
-    spatial = 2
-
 
 @layer(fractional_max_pool3d)
 class FractionalMaxPool3d(_FractionalMaxPool):
     """Max pooling of (N, C, D, H, W) with random windows (Graham, 2014)."""
-
-    spatial = 3

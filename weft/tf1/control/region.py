@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from weft import ops
+from weft.documentation import Reads
 from weft.errors import GraphError
 from weft.ir.dtype import uint64
 from weft.ir.graph import current_graph, toposort
@@ -74,10 +75,7 @@ class Region:
         roots = [v.node for v in outputs if v.node in self._span]
         self._order = toposort(graph.ir, roots, self._before)
 
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes that its results need, in order."""
-        return self._order
+    nodes = Reads[Sequence[Node]]("_order", "The nodes that its results need, in order.")
 
     def part(self, places: Sequence[int], outputs: Sequence[Value]) -> Region:
         """The same body restricted to some arguments and to results that need only these."""

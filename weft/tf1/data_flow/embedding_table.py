@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ArgumentError
 from weft.ir.dtype import bool_, float32, int64
 from weft.table import resource as kinds
@@ -64,10 +65,7 @@ class EmbeddingTable:
         self._handle = resource(kinds.KIND, {"table": text}, shared_name, name)
         self._lookups: list[tuple[Tensor, Tensor]] = []
 
-    @property
-    def name(self) -> str:
-        """Of the table."""
-        return self._handle.spec.name
+    name = Reads[str]("_handle.spec.name", "Of the table.")
 
     def lookup(self, ids: Any, insert: bool = True, name: str | None = None) -> Tensor:
         """The rows of ids, float32, (..., width).

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from weft.ir.parser import parse_graph
 from weft.ir.printer import format_graph
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.node_def import NodeDef, Output
+from weft.tf1.framework.parsed import Parsed
 from weft.tf1.framework.tensor_shape import TensorShape
 
 __all__ = ["GraphDef"]
@@ -33,7 +34,7 @@ GRAPH: Final = 10_001
 ARRAY: Final = 10_002
 
 
-class GraphDef:
+class GraphDef(Parsed):
     """Operations as records.
 
     Args:
@@ -101,13 +102,6 @@ class GraphDef:
         except (LookupError, ValueError, TypeError) as error:
             raise DataError.here(f"GraphDef: damaged: {error}") from None
         return len(serialized)
-
-    @classmethod
-    def FromString(cls, serialized: bytes) -> Self:
-        """The graph of a file."""
-        made = cls()
-        made.ParseFromString(serialized)
-        return made
 
     def CopyFrom(self, other: GraphDef) -> None:
         """Take over the records of another."""

@@ -11,6 +11,25 @@ OPERATORS: dict[str, Callable[..., Any]] = {}
 """Implementations of Python's operators, filled in by the operations' modules, a layer above."""
 
 
+def _binary(name: str):
+    """An operator, and its form for a tensor on the right."""
+
+    def operator(self: Any, other: Any) -> Any:
+        return OPERATORS[name](self, other)
+
+    def reflected(self: Any, other: Any) -> Any:
+        return OPERATORS[name](other, self)
+
+    return operator, reflected
+
+
+def _unary(name: str):
+    def operator(self: Any) -> Any:
+        return OPERATORS[name](self)
+
+    return operator
+
+
 class SymbolicArrayError(DTypeError, NotImplementedError):
     """A symbolic tensor was given to NumPy, which needs numbers."""
 
@@ -26,96 +45,25 @@ class Overloads:
             "instead of NumPy's, or run it in a session"
         )
 
-    def __add__(self, other: Any) -> Any:
-        return OPERATORS["add"](self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return OPERATORS["add"](other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return OPERATORS["sub"](self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return OPERATORS["sub"](other, self)
+    __add__, __radd__ = _binary("add")
+    __sub__, __rsub__ = _binary("sub")
+    _multiplied, __rmul__ = _binary("mul")
+    __truediv__, __rtruediv__ = _binary("truediv")
+    __floordiv__, __rfloordiv__ = _binary("floordiv")
+    __mod__, __rmod__ = _binary("mod")
+    __pow__, __rpow__ = _binary("pow")
+    __matmul__, __rmatmul__ = _binary("matmul")
+    __and__, __rand__ = _binary("and")
+    __or__, __ror__ = _binary("or")
+    __xor__, __rxor__ = _binary("xor")
+    __lt__, __gt__ = _binary("less")[0], _binary("greater")[0]
+    __le__, __ge__ = _binary("less_equal")[0], _binary("greater_equal")[0]
+    __getitem__ = _binary("getitem")[0]
+    __neg__, __invert__, __abs__ = map(_unary, ("neg", "invert", "abs"))
 
     def __mul__(self, other: Any) -> Any:
         if hasattr(other, "dense_shape"):
             return NotImplemented  # a sparse tensor multiplies by itself
-        return OPERATORS["mul"](self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return OPERATORS["mul"](other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return OPERATORS["truediv"](self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return OPERATORS["truediv"](other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return OPERATORS["floordiv"](self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return OPERATORS["floordiv"](other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return OPERATORS["mod"](self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return OPERATORS["mod"](other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return OPERATORS["pow"](self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return OPERATORS["pow"](other, self)
-
-    def __matmul__(self, other: Any) -> Any:
-        return OPERATORS["matmul"](self, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return OPERATORS["matmul"](other, self)
-
-    def __and__(self, other: Any) -> Any:
-        return OPERATORS["and"](self, other)
-
-    def __rand__(self, other: Any) -> Any:
-        return OPERATORS["and"](other, self)
-
-    def __or__(self, other: Any) -> Any:
-        return OPERATORS["or"](self, other)
-
-    def __ror__(self, other: Any) -> Any:
-        return OPERATORS["or"](other, self)
-
-    def __xor__(self, other: Any) -> Any:
-        return OPERATORS["xor"](self, other)
-
-    def __rxor__(self, other: Any) -> Any:
-        return OPERATORS["xor"](other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return OPERATORS["less"](self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return OPERATORS["less_equal"](self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return OPERATORS["greater"](self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return OPERATORS["greater_equal"](self, other)
-
-    def __neg__(self) -> Any:
-        return OPERATORS["neg"](self)
-
-    def __invert__(self) -> Any:
-        return OPERATORS["invert"](self)
-
-    def __abs__(self) -> Any:
-        return OPERATORS["abs"](self)
-
-    def __getitem__(self, key: Any) -> Any:
-        return OPERATORS["getitem"](self, key)
+        return self._multiplied(other)
 
     # equality is identity, so that tensors can be keys of a feed_dict

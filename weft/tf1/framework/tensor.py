@@ -224,11 +224,7 @@ class Operation(Overloads):
         self._outputs = list(outputs)
         self._nodes = nodes
 
-    @property
-    def name(self) -> str:
-        """The unique name in the graph."""
-        return self._name
-
+    name = Reads[str]("_name", "The unique name in the graph.")
     type = Reads[str]("_type", "TensorFlow's type name, such as `MatMul`.")
     graph = Reads[Graph]("_graph", "The graph that holds the operation.")
 

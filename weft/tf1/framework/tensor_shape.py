@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import operator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import ShapeError
 from weft.ir.shape import Shape
 from weft.tf1.version import Behavior
 
 __all__ = ["Dimension", "TensorShape"]
+
+
+def _arithmetic(function: Callable[[int, int], int]):
+    """An operator of dimensions: unknown if one of them is."""
+
+    def operation(self: Dimension, other: Any) -> Dimension:
+        a, b = self.value, Dimension(other).value
+        return Dimension(None if a is None or b is None else function(a, b))
+
+    return operation
+
+
+def _comparison(function: Callable[[int, int], bool]) -> Any:
+    """A comparison of dimensions: `None` if one of them is unknown."""
+
+    def compare(self: Dimension, other: Any) -> bool | None:
+        try:
+            a, b = self.value, Dimension(other).value
+        except (TypeError, ValueError):
+            return NotImplemented
+        return None if a is None or b is None else function(a, b)
+
+    return compare
 
 
 class Dimension:
@@ -20,10 +45,7 @@ class Dimension:
     def __init__(self, value: Any) -> None:
         self._value: int | None = value.value if isinstance(value, Dimension) else _index(value)
 
-    @property
-    def value(self) -> int | None:
-        """The size, or `None`."""
-        return self._value
+    value = Reads[int | None]("_value", "The size, or `None`.")
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether the two may be equal."""
@@ -44,60 +66,13 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(other) if self._value is None else self
 
-    def _apply(self, function: Any, other: Any) -> Dimension:
-        other = Dimension(other)
-        if self._value is None or other.value is None:
-            return Dimension(None)
-        return Dimension(function(self._value, other.value))
-
-    def __add__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: a + b, other)
-
-    __radd__ = __add__
-
-    def __mul__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: a * b, other)
-
-    __rmul__ = __mul__
-
-    def __sub__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: a - b, other)
-
-    def __rsub__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: b - a, other)
-
-    def __floordiv__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: a // b, other)
-
-    def __mod__(self, other: Any) -> Dimension:
-        return self._apply(lambda a, b: a % b, other)
-
-    def _compare(self, function: Any, other: Any) -> bool | None:
-        try:
-            other = Dimension(other)
-        except (TypeError, ValueError):
-            return NotImplemented
-        if self._value is None or other.value is None:
-            return None
-        return function(self._value, other.value)
-
-    def __eq__(self, other: object) -> Any:
-        return self._compare(lambda a, b: a == b, other)
-
-    def __ne__(self, other: object) -> Any:
-        return self._compare(lambda a, b: a != b, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._compare(lambda a, b: a < b, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compare(lambda a, b: a <= b, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compare(lambda a, b: a > b, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compare(lambda a, b: a >= b, other)
+    __add__ = __radd__ = _arithmetic(operator.add)
+    __mul__ = __rmul__ = _arithmetic(operator.mul)
+    __sub__, __rsub__ = _arithmetic(operator.sub), _arithmetic(lambda a, b: b - a)
+    __floordiv__, __mod__ = _arithmetic(operator.floordiv), _arithmetic(operator.mod)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
 
     def __hash__(self) -> int:
         return hash(self._value)

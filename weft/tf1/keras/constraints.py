@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.ops.reduction.norm import norms_between
 from weft.tf1.framework.graph import emit
-from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
+from weft.tf1.keras.storage.serialization import Configured, getter, serialize, table_of
 
 __all__ = [
     "Constraint", "MaxNorm", "MinMaxNorm", "NonNeg", "UnitNorm", "deserialize", "get", "max_norm",
@@ -17,21 +16,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Constraint:
+class Constraint(Configured):
     """Base class: `constraint(w)` returns the constrained weights."""
 
     def __call__(self, w: Any) -> Any:
         """The constrained weights."""
         raise NotImplementedError
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Constraint:
-        """A constraint from `get_config`."""
-        return cls(**config)
 
 
 def _between(w: Any, axis: Any, low: float, high: float, rate: float = 1.0) -> Any:
@@ -104,17 +94,4 @@ max_norm, non_neg, unit_norm, min_max_norm = MaxNorm, NonNeg, UnitNorm, MinMaxNo
 NAMES: Final = table_of(globals(), "Constraint")
 
 
-def get(identifier: Any) -> Any:
-    """A constraint by name or configuration; other values as they are.
-
-    Args:
-        identifier: a name, a configuration, a constraint or `None`.
-
-    Raises:
-        UnknownKeyError: the name is unknown.
-    """
-    made = deserialized("constraint", NAMES, identifier)
-    return made() if isinstance(made, type) else made
-
-
-deserialize = get
+get = deserialize = getter("constraint", NAMES)

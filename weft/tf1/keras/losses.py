@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from weft.ir.node import Value
 from weft.ops.loss import classification, regression
 from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.graph_state import snake
-from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
+from weft.tf1.keras.storage.serialization import Configured, getter, serialize, table_of
 
 __all__ = [
     "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
@@ -190,7 +190,7 @@ def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
     return -tf.reduce_sum(tf.nn.l2_normalize(t, axis) * tf.nn.l2_normalize(p, axis), axis=axis)
 
 
-class Loss:
+class Loss(Configured):
     """Base class; a subclass defines `call(y_true, y_pred)`.
 
     Args:
@@ -214,11 +214,6 @@ class Loss:
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"reduction": self.reduction, "name": self.name}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Loss:
-        """A loss from `get_config`."""
-        return cls(**config)
 
 
 class Reduction:
@@ -324,14 +319,4 @@ cosine = cosine_proximity = cosine_similarity
 NAMES: Final = table_of(globals(), "Loss", "Reduction")
 
 
-def get(identifier: Any) -> Any:
-    """A loss by name or configuration; functions and objects as they are.
-
-    Raises:
-        UnknownKeyError: the name is unknown.
-    """
-    made = deserialized("loss", NAMES, identifier)
-    return made() if isinstance(made, type) else made
-
-
-deserialize = get
+get = deserialize = getter("loss", NAMES)

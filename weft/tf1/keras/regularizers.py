@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import weft.tf1 as tf
-from weft.tf1.keras.storage.serialization import deserialized, serialize, table_of
+from weft.tf1.keras.storage.serialization import Configured, deserialized, serialize, table_of
 
 __all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]
 
 
-class Regularizer:
+class Regularizer(Configured):
     """Base class: `regularizer(x)` returns a loss."""
 
     def __call__(self, x: Any) -> Any:
         """The loss of a tensor."""
         raise NotImplementedError
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Regularizer:
-        """A regularizer from `get_config`."""
-        return cls(**config)
 
 
 class L1L2(Regularizer):

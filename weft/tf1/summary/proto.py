@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.formats import wire
 from weft.formats.event import histogram, message, reading
+from weft.tf1.framework.parsed import Parsed
 
 __all__ = ["Event", "Summary"]
 
@@ -108,7 +109,7 @@ class Values(list[Any]):
         return self[-1]
 
 
-class Summary:
+class Summary(Parsed):
     """Values by tag, which a `FileWriter` writes.
 
     Args:
@@ -139,17 +140,6 @@ class Summary:
         found = reading.event(wire.delimited(5, serialized))
         self.value = Values([_value(value) for value in found.values])
         return len(serialized)
-
-    @classmethod
-    def FromString(cls, serialized: bytes) -> Summary:
-        """Decode a summary.
-
-        Raises:
-            DataError: it is not a summary.
-        """
-        made = cls()
-        made.ParseFromString(serialized)
-        return made
 
 
 @dataclass

@@ -10,6 +10,7 @@ import numpy as np
 
 from weft.formats import example as format
 from weft.formats import wire
+from weft.tf1.framework.parsed import Parsed
 
 __all__ = [
     "BytesList", "Example", "Feature", "FeatureList", "FeatureLists", "Features", "FloatList",
@@ -187,7 +188,7 @@ class FeatureLists:
         return self.feature_list.encoded(1, FeatureList.encoded)
 
 
-class Example:
+class Example(Parsed):
     """A record of features.
 
     Args:
@@ -216,22 +217,11 @@ class Example:
         self.features = Features({name: Feature.of(value) for name, value in found.items()})
         return len(serialized)
 
-    @classmethod
-    def FromString(cls, serialized: bytes) -> Example:
-        """Decode an example.
-
-        Raises:
-            DataError: it is not an `Example`; the message says where.
-        """
-        made = cls()
-        made.ParseFromString(serialized)
-        return made
-
     def __repr__(self) -> str:
         return f"Example(features={self.features!r})"
 
 
-class SequenceExample:
+class SequenceExample(Parsed):
     """Features of a whole sequence, and lists with a feature per step.
 
     Args:
@@ -261,14 +251,3 @@ class SequenceExample:
         steps = {n: FeatureList([Feature.of(f) for f in found]) for n, found in lists.items()}
         self.feature_lists = FeatureLists(steps)
         return len(serialized)
-
-    @classmethod
-    def FromString(cls, serialized: bytes) -> SequenceExample:
-        """Decode a sequence.
-
-        Raises:
-            DataError: it is not a `SequenceExample`; the message says where.
-        """
-        made = cls()
-        made.ParseFromString(serialized)
-        return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from weft.documentation import Reads
 from weft.errors import GraphError
 from weft.ops.optimizer.rule import unbiased
 from weft.tf1.control.dependency import group
@@ -51,10 +52,7 @@ class ExponentialMovingAverage:
         self._averages: dict[Any, Variable] = {}
         self._biased: dict[Variable, tuple[Variable, Variable]] = {}
 
-    @property
-    def name(self) -> str:
-        """The prefix of the operations."""
-        return self._name
+    name = Reads[str]("_name", "The prefix of the operations.")
 
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
         """An operation that updates the averages of `var_list` (by default all trainable ones)."""

@@ -13,7 +13,7 @@ from weft import ops
 from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ops.random import scaling
-from weft.tf1 import creation
+from weft.tf1.creation import eye, ones, zeros
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import as_array, constant
 from weft.tf1.framework.dtypes import DType, as_dtype
@@ -87,7 +87,7 @@ class Zeros(Initializer):
         self.dtype = as_dtype(dtype)
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
-        return creation.zeros(shape, kind)
+        return zeros(shape, kind)
 
 
 class Ones(Initializer):
@@ -97,7 +97,7 @@ class Ones(Initializer):
         self.dtype = as_dtype(dtype)
 
     def _fill(self, shape: Any, kind: DType) -> Tensor:
-        return creation.ones(shape, kind)
+        return ones(shape, kind)
 
 
 class Constant(Initializer):
@@ -289,7 +289,7 @@ class Identity(Initializer):
     def _fill(self, shape: Any, kind: DType) -> Tensor:
         if len(shape) != 2:
             raise fail(ShapeError, f"identity: expected a matrix, got shape {list(shape)}")
-        found = creation.eye(int(shape[0]), int(shape[1]), dtype=kind)
+        found = eye(int(shape[0]), int(shape[1]), dtype=kind)
         return found if self.gain == 1.0 else found * self.gain
 
     def _part(self, shape: Any, kind: DType, info: PartitionInfo) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from weft.documentation import Reads
+from weft.documentation import Reads, named
 from weft.errors import DTypeError, GraphError
 from weft.tf1.control import dependency
 from weft.tf1.framework.default_graph import control_dependencies
@@ -17,6 +17,21 @@ from weft.tf1.shaping import arrangement
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["PartitionedVariable"]
+
+
+def _changed(name: str, change: Callable[..., Any], what: str):
+    @named(name, f"""{what}; returns the new parts.
+
+    Args:
+        value, use_locking, name, read_value: as in `assign`.
+    """)  # fmt: skip
+    def changed(
+        self: PartitionedVariable, value: Any, use_locking: bool = False, name: str | None = None,
+        read_value: bool = True,
+    ) -> list[Any]:  # fmt: skip
+        return self.each_part(change, value, use_locking, name, read_value)
+
+    return changed
 
 
 class PartitionedVariable(Overloads):
@@ -138,31 +153,13 @@ class PartitionedVariable(Overloads):
             use_locking, read_value: as in `Variable.assign`.
             name: of each operation.
         """
-        return self._each(Variable.assign, value, use_locking, name, read_value)
+        return self.each_part(Variable.assign, value, use_locking, name, read_value)
 
-    def assign_add(
-        self, value: Any, use_locking: bool = False, name: str | None = None,
-        read_value: bool = True,
-    ) -> list[Any]:  # fmt: skip
-        """Add to each part; returns the new parts.
+    assign_add = _changed("assign_add", Variable.assign_add, "Add to each part")
+    assign_sub = _changed("assign_sub", Variable.assign_sub, "Subtract from each part")
 
-        Args:
-            value, use_locking, name, read_value: as in `assign`.
-        """
-        return self._each(Variable.assign_add, value, use_locking, name, read_value)
-
-    def assign_sub(
-        self, value: Any, use_locking: bool = False, name: str | None = None,
-        read_value: bool = True,
-    ) -> list[Any]:  # fmt: skip
-        """Subtract from each part; returns the new parts.
-
-        Args:
-            value, use_locking, name, read_value: as in `assign`.
-        """
-        return self._each(Variable.assign_sub, value, use_locking, name, read_value)
-
-    def _each(self, change: Callable[..., Any], value: Any, *options: Any) -> list[Any]:
+    def each_part(self, change: Callable[..., Any], value: Any, *options: Any) -> list[Any]:
+        """Change each part by its part of a value; returns the new parts."""
         axis = self._axis()
         if isinstance(value, list | PartitionedVariable):
             values: list[Any] = list(value)

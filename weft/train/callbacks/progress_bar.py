@@ -17,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from weft.documentation import Reads
 from weft.train.callbacks.callback import Callback
 
 __all__ = ["ProgressBar", "RichProgressBar", "RichProgressBarTheme", "TQDMProgressBar"]
@@ -49,10 +50,7 @@ class ProgressBar(Callback):
         self._last: Any = None  # the result of the last step
         self._loss = math.nan
 
-    @property
-    def is_enabled(self) -> bool:
-        """Whether it shows anything."""
-        return self._is_enabled
+    is_enabled = Reads[bool]("_is_enabled", "Whether it shows anything.")
 
     def enable(self) -> None:
         """Show it."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from weft.documentation import Reads
 from weft.train.loggers.logger import VersionedLogger
 
 ROWS: Final = 100  # buffered in memory
@@ -49,10 +50,7 @@ class CSVLogger(VersionedLogger):
         self._in_file: list[str] = []  # columns; rows in the file
         self._done = 0  # rows in the file
 
-    @property
-    def metrics(self) -> list[dict[str, Any]]:
-        """The rows of the table."""
-        return self._rows
+    metrics = Reads[list[dict[str, Any]]]("_rows", "The rows of the table.")
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Add metrics to the row of a step, or start a row."""

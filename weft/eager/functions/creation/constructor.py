@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Array, Lazy
 from weft.eager.record.pending.state import trace
@@ -199,33 +200,31 @@ def _filled(value: Value, *, shape: tuple[int, ...]) -> Value:
     return catalogue.broadcast_to(value, shape=shape)
 
 
-def zeros(
-    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
+def _constant(name: str, value: int, doc: str):
+    @named(name, doc)
+    def constant(
+        *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
+        requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        check_place(device, layout, memory_format)
+        static = {"value": value, "shape": given(shape, size, name), "dtype": floating(dtype)}
+        lazy = filled_with.record((), static)
+        return finished(lazy[0], requires_grad, device)
+
+    return constant
+
+
+zeros = _constant(
+    "zeros", 0,
     """Zeros with a shape given as integers or as one sequence.
 
     >>> import weft as wf
     >>> wf.zeros(2, 3).shape, wf.zeros((2, 3), dtype=wf.int64).dtype
     ((2, 3), int64)
-    """
-    check_place(device, layout, memory_format)
-    static = {"value": 0, "shape": given(shape, size, "zeros"), "dtype": floating(dtype)}
-    lazy = filled_with.record((), static)
-    return finished(lazy[0], requires_grad, device)
-
-
-def ones(
-    *shape: Any, size: Any = None, dtype: Any = None, device: Any = None,
-    requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Ones with a shape given as integers or as one sequence."""
-    check_place(device, layout, memory_format)
-    static = {"value": 1, "shape": given(shape, size, "ones"), "dtype": floating(dtype)}
-    lazy = filled_with.record((), static)
-    return finished(lazy[0], requires_grad, device)
+    """,
+)  # fmt: skip
+ones = _constant("ones", 1, "Ones with a shape given as integers or as one sequence.")
 
 
 def empty(
@@ -294,40 +293,23 @@ def scalar_tensor(
     return full((), s, floating(dtype), device, requires_grad, layout=layout)
 
 
-def zeros_like(
-    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
-    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Zeros with the shape and dtype of `x`."""
-    shape, kind = _typed_like(x, dtype)
-    return zeros(
-        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
-        memory_format=memory_format,
-    )  # fmt: skip
+def _like(make: Callable[..., Tensor], what: str):
+    @named(f"{make.__name__}_like", f"{what} with the shape and dtype of `x`.")
+    def like(
+        x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
+        layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        shape, kind = _typed_like(x, dtype)
+        return make(
+            shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
+            memory_format=memory_format,
+        )  # fmt: skip
+
+    return like
 
 
-def ones_like(
-    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
-    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Ones with the shape and dtype of `x`."""
-    shape, kind = _typed_like(x, dtype)
-    return ones(
-        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
-        memory_format=memory_format,
-    )  # fmt: skip
-
-
-def empty_like(
-    x: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, *,
-    layout: Any = None, pin_memory: bool = False, memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """An uninitialized tensor with the shape and dtype of `x`."""
-    shape, kind = _typed_like(x, dtype)
-    return empty(
-        shape, dtype=kind, device=near(x, device), requires_grad=requires_grad, layout=layout,
-        memory_format=memory_format,
-    )  # fmt: skip
+zeros_like, ones_like = _like(zeros, "Zeros"), _like(ones, "Ones")
+empty_like = _like(empty, "An uninitialized tensor")
 
 
 def full_like(

@@ -6,13 +6,14 @@ seed or call needs no other program, and a result depends on these two alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.documentation import named
 from weft.eager.functions.creation.constructor import dims, finished, floating, given, near
 from weft.eager.record.call.interned_type import intern
 from weft.eager.record.pending.lazy import Drawn, Lazy, begun, serials
@@ -275,32 +276,25 @@ def scalar(value: Any, dtype: DType) -> Tensor:
     return wrap(number(value, dtype))
 
 
-def rand_like(
-    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None,
-    generator: Generator | None = None, layout: Any = None, pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Uniform numbers in [0, 1) with the shape and dtype of `x`."""
-    check_place(device, layout, memory_format)
-    kind = lazy_of(x).type
-    return rand(
-        known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
-        generator=generator, device=near(x, device),
-    )  # fmt: skip
+def _like(make: Callable[..., Tensor], what: str):
+    @named(f"{make.__name__}_like", f"{what}, with the shape and dtype of `x`.")
+    def like(
+        x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None,
+        generator: Generator | None = None, layout: Any = None, pin_memory: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        check_place(device, layout, memory_format)
+        kind = lazy_of(x).type
+        return make(
+            known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
+            generator=generator, device=near(x, device),
+        )  # fmt: skip
+
+    return like
 
 
-def randn_like(
-    x: Any, dtype: Any = None, requires_grad: bool = False, *, device: Any = None,
-    generator: Generator | None = None, layout: Any = None, pin_memory: bool = False,
-    memory_format: Any = None,
-) -> Tensor:  # fmt: skip
-    """Normal numbers with mean 0 and standard deviation 1, with the shape and dtype of `x`."""
-    check_place(device, layout, memory_format)
-    kind = lazy_of(x).type
-    return randn(
-        known(kind.shape), dtype=dtype or kind.dtype, requires_grad=requires_grad,
-        generator=generator, device=near(x, device),
-    )  # fmt: skip
+rand_like = _like(rand, "Uniform numbers in [0, 1)")
+randn_like = _like(randn, "Normal numbers with mean 0 and standard deviation 1")
 
 
 def randint_like(

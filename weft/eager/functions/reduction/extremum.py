@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from weft.documentation import named
 from weft.eager.functions.elementwise.binary import maximum, minimum
 from weft.eager.record.pending.lazy import Lazy
 from weft.eager.tensor.argument import axes_of, axis_of, either
@@ -116,26 +117,21 @@ def _of_ordered(name: str, x: Any, dim: Any, keepdim: bool) -> Tensor:
     return wrap(cast(y.lazy, types.bool_), y) if lazy.type.dtype is types.bool_ else y
 
 
-@by_dim
-def amax(x: Any, dim: Any, keepdim: bool) -> Tensor:
-    """The largest element over `dim`; equal elements share the gradient.
+def _over_dim(title: str, name: str, what: str):
+    @by_dim
+    @named(title, f"""The {what} element over `dim`; equal elements share the gradient.
 
     Raises:
         OutOfRangeError: `dim` has no elements.
         ShapeError: there are none at all, and no `dim` is given.
-    """
-    return _of_ordered("max", x, dim, keepdim)
+    """)  # fmt: skip
+    def extreme(x: Any, dim: Any, keepdim: bool) -> Tensor:
+        return _of_ordered(name, x, dim, keepdim)
+
+    return extreme
 
 
-@by_dim
-def amin(x: Any, dim: Any, keepdim: bool) -> Tensor:
-    """The smallest element over `dim`; equal elements share the gradient.
-
-    Raises:
-        OutOfRangeError: `dim` has no elements.
-        ShapeError: there are none at all, and no `dim` is given.
-    """
-    return _of_ordered("min", x, dim, keepdim)
+amax, amin = _over_dim("amax", "max", "largest"), _over_dim("amin", "min", "smallest")
 
 
 def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
@@ -146,29 +142,20 @@ def aminmax(x: Any, *, dim: Any = None, keepdim: bool = False) -> Range:
 _place = recorded(order_statistic.place, differentiable=False)
 
 
-def _arg(largest: bool, x: Any, dim: Any, keepdim: bool) -> Tensor:
-    name = "argmax" if largest else "argmin"
-    lazy = lazy_of(x)
-    at = None if dim is None else axis_of(name, dim, rank_of(lazy))
-    not_empty(name, lazy, at if rank_of(lazy) else None)
-    return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
-
-
-@by_dim
-def argmax(x: Any, dim: Any, keepdim: bool) -> Tensor:
-    """The index of the largest element along `dim`; without it, in the flattened tensor.
+def _arg(title: str, what: str):
+    @by_dim
+    @named(title, f"""The index of the {what} element along `dim`; without it, of all elements.
 
     Raises:
         ShapeError: no elements.
-    """
-    return _arg(True, x, dim, keepdim)
+    """)  # fmt: skip
+    def index(x: Any, dim: Any, keepdim: bool) -> Tensor:
+        lazy, largest = lazy_of(x), title == "argmax"
+        at = None if dim is None else axis_of(title, dim, rank_of(lazy))
+        not_empty(title, lazy, at if rank_of(lazy) else None)
+        return _place.on(kind_of(x), lazy, axis=at, keepdims=keepdim, largest=largest)
+
+    return index
 
 
-@by_dim
-def argmin(x: Any, dim: Any, keepdim: bool) -> Tensor:
-    """The index of the smallest element along `dim`; without it, in the flattened tensor.
-
-    Raises:
-        ShapeError: no elements.
-    """
-    return _arg(False, x, dim, keepdim)
+argmax, argmin = _arg("argmax", "largest"), _arg("argmin", "smallest")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.errors import ArgumentError
 from weft.host.nested import NESTED
 from weft.tf1.framework.graph import acts_in_order, fail
@@ -40,10 +41,7 @@ class Tracked:
         self.inbound_nodes: list[Any] = []
         self._name = ""
 
-    @property
-    def name(self) -> str:
-        """The name."""
-        return self._name
+    name = Reads[str]("_name", "The name.")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in _PLAIN and not isinstance(value, _SIMPLE):
@@ -103,15 +101,8 @@ class Tracked:
         """All weights: trainable ones first."""
         return [*self.trainable_weights, *self.non_trainable_weights]
 
-    @property
-    def variables(self) -> list[Any]:
-        """The same as `weights`."""
-        return self.weights
-
-    @property
-    def trainable_variables(self) -> list[Any]:
-        """The same as `trainable_weights`."""
-        return self.trainable_weights
+    variables = Reads[list[Any]]("weights", "The same as `weights`.")
+    trainable_variables = Reads[list[Any]]("trainable_weights", "The same as `trainable_weights`.")
 
     @property
     def non_trainable_variables(self) -> list[Any]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.errors import ArgumentError, StateError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras import optimizers
@@ -48,10 +49,7 @@ class Training(Network, KerasMethods):
         self._predict: tuple[Any, Program] | None = None
         self._class_weight: Mapping[Any, Any] | None = None
 
-    @property
-    def graph(self) -> tf.Graph:
-        """The graph that the model belongs to."""
-        return self._graph_of_name
+    graph = Reads[tf.Graph]("_graph_of_name", "The graph that the model belongs to.")
 
     def compile(
         self,

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.ops.sequence import cell_equation
 from weft.tf1.keras import activations, initializers
 from weft.tf1.keras.engine import nest
@@ -44,15 +45,8 @@ class Cell(WeightedLayer):
         self.dropout, self.recurrent_dropout = dropout, recurrent_dropout
         self.factors: tuple[Any, Any] = (None, None)
 
-    @property
-    def state_size(self) -> Any:
-        """Sizes of the states."""
-        return self.units
-
-    @property
-    def output_size(self) -> int:
-        """Size of the output."""
-        return self.units
+    state_size = Reads[Any]("units", "Sizes of the states.")
+    output_size = Reads[int]("units", "Size of the output.")
 
     def build(self, input_shape: Any) -> None:
         """Create the kernels and the bias."""

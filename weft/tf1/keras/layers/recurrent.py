@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 import weft.tf1 as tf
+from weft.documentation import Reads
 from weft.errors import ArgumentError, ShapeError, StateError
 from weft.tf1.control.slice_loop import over_slices
 from weft.tf1.framework.graph import fail
@@ -209,10 +210,7 @@ class _OfCell(RNN):
         own = {n: options.pop(n) for n in [*options] if n in _LAYER_OPTIONS}
         super().__init__(type(self).cell_class(units, *args, **options), **own)
 
-    @property
-    def units(self) -> int:
-        """Units of the state."""
-        return self.cell.units
+    units = Reads[int]("cell.units", "Units of the state.")
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""

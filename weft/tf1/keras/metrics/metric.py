@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,10 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras import initializers
 from weft.tf1.keras.engine import sessions
 from weft.tf1.keras.engine.graph_state import graph_state
+from weft.tf1.keras.storage.serialization import Configured
 
 
-class Metric:
+class Metric(Configured):
     """Base class: a subclass creates variables by `add_weight`, and defines two methods.
 
     `update_state(y_true, y_pred, sample_weight=None)` returns the operation that accumulates a
@@ -82,8 +82,3 @@ class Metric:
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments."""
         return {"name": self.name, "dtype": self.dtype}
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Metric:
-        """A metric from `get_config`."""
-        return cls(**config)

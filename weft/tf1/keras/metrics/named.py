@@ -9,7 +9,7 @@ from weft.tf1.keras import losses
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.metrics import confusion, function, mean
 from weft.tf1.keras.metrics.mean import MeanMetricWrapper
-from weft.tf1.keras.storage.serialization import deserialized, serialize
+from weft.tf1.keras.storage.serialization import getter, serialize
 
 __all__ = [
     "NAMES", "Accuracy", "BinaryAccuracy", "BinaryCrossentropy", "CategoricalAccuracy",
@@ -85,14 +85,4 @@ NAMES: Final[dict[str, Any]] = {
 }
 
 
-def get(identifier: Any) -> Any:
-    """A metric by name or configuration; functions and objects as they are.
-
-    Raises:
-        UnknownKeyError: the name is unknown; `"accuracy"` has a meaning only in `compile`.
-    """
-    made = deserialized("metric", NAMES, identifier)
-    return made() if isinstance(made, type) else made
-
-
-deserialize = get
+get = deserialize = getter("metric", NAMES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import weft.tf1 as tf
@@ -54,13 +54,10 @@ class Optimizer(Base):
 
     # -- what a subclass defines
 
-    def rule(self, step: Any) -> Callable[..., Sequence[Any]]:
-        """The update: from (g, var, *slots, *rates) to the new values of var and slots."""
-        raise NotImplementedError
-
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """The hyperparameters of the rule, as tensors; `step` counts from 1."""
-        raise NotImplementedError
+        others = [name for name in self._first if name not in ("learning_rate", "decay")]
+        return [rate, *[self.held(name).value() for name in others]]
 
     def first_value(self, slot: str) -> Any:
         """The initializer of a slot; zeros by default."""
@@ -125,9 +122,7 @@ class Optimizer(Base):
 
     def _hyperparameters(self) -> dict[str, Any]:
         step = tf.cast(self.iterations.value(), tf.float32) + 1.0
-        found = self.numbers(self._rate(), step)
-        self._rule = self.rule(step)
-        return {f"rate_{i}": x for i, x in enumerate(found)}
+        return {f"rate_{i}": x for i, x in enumerate(self.numbers(self._rate(), step))}
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for name in self.slots:
@@ -141,7 +136,7 @@ class Optimizer(Base):
         rates = [self.rate(name, var) for name in self._rates]
         held = [self._slots[name][var] for name in self.slots]
         kind = f"Apply{type(self).__name__}"
-        return self.emit(kind, grad, var, held, rates, self._rule, lazy=self.lazy)
+        return self.emit(kind, grad, var, held, rates, self._update_of(var), lazy=self.lazy)
 
     def build(self, var_list: Sequence[Any]) -> None:
         """Create the update count, and the slots for these variables."""

@@ -40,24 +40,19 @@ class SGD(Optimizer):
             raise fail(ArgumentError, f"SGD: expected momentum from 0 to 1, got {momentum}")
         rates = {"learning_rate": learning_rate, "momentum": momentum}
         super().__init__(name, rates, **options)
-        self._fixed = {"nesterov": nesterov}
+        self._fixed = self._options = {"nesterov": nesterov}
         self.slots = ("momentum",) if momentum else ()
 
     def numbers(self, rate: Any, step: Any) -> list[Any]:
         """The learning rate, and the momentum."""
         return [rate, self.held("momentum").value()] if self.slots else [rate]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        nesterov = self._fixed["nesterov"]
-
-        def plain(g: Any, w: Any, rate: Any) -> Sequence[Any]:
-            return sgd(w, g, lr=rate).values
-
-        def moving(g: Any, w: Any, v: Any, rate: Any, momentum: Any) -> Sequence[Any]:
-            return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
-
-        return moving if self.slots else plain
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, nesterov: bool) -> Sequence[Any]:
+        if len(rest) == 1:
+            return sgd(w, g, lr=rest[0]).values
+        v, rate, momentum = rest
+        return velocity(w, g, v, lr=rate, momentum=momentum, nesterov=nesterov).values
 
 
 class RMSprop(Optimizer):
@@ -79,27 +74,17 @@ class RMSprop(Optimizer):
     ) -> None:  # fmt: skip
         rates = {"learning_rate": learning_rate, "rho": rho, "momentum": momentum}
         super().__init__(name, rates, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon), "centered": centered}
+        self._fixed = self._options = {"epsilon": _epsilon(epsilon), "centered": centered}
         self.slots = ("rms", *(("mg",) if centered else ()), *(("momentum",) if momentum else ()))
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate, rho, momentum."""
-        return [rate, self.held("rho").value(), self.held("momentum").value()]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon, centered = self._fixed["epsilon"], self._fixed["centered"]
-        inside = "momentum" in self.slots
-
-        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
-            *slots, rate, rho, momentum = rest
-            return rmsprop(
-                w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
-                momentum=momentum, centered=centered, rate_first=True,
-                inside=inside,
-            ).values  # fmt: skip
-
-        return update
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, epsilon: float, centered: bool) -> Sequence[Any]:
+        *slots, rate, rho, momentum = rest
+        inside = len(slots) > 1 + centered  # with a running sum of steps
+        return rmsprop(
+            w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
+            momentum=momentum, centered=centered, rate_first=True, inside=inside,
+        ).values  # fmt: skip
 
 
 class Adagrad(Optimizer):
@@ -118,26 +103,17 @@ class Adagrad(Optimizer):
         epsilon: float | None = 1e-7, name: str = "Adagrad", **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, {"learning_rate": learning_rate}, **options)
-        self._fixed = {
-            "initial_accumulator_value": initial_accumulator_value, "epsilon": _epsilon(epsilon),
-        }  # fmt: skip
+        self._options = {"epsilon": _epsilon(epsilon)}
+        first = {"initial_accumulator_value": initial_accumulator_value}
+        self._fixed = first | self._options
 
     def first_value(self, slot: str) -> Any:
         """The initial sum."""
         return tf.constant_initializer(self._fixed["initial_accumulator_value"])
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """The learning rate."""
-        return [rate]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, total: Any, rate: Any) -> Sequence[Any]:
-            return adagrad(w, g, total, lr=rate, eps=epsilon, rate_first=True).values
-
-        return update
+    @staticmethod
+    def _rule(g: Any, w: Any, total: Any, rate: Any, *, epsilon: float) -> Sequence[Any]:
+        return adagrad(w, g, total, lr=rate, eps=epsilon, rate_first=True).values
 
 
 class Adadelta(Optimizer):
@@ -156,21 +132,14 @@ class Adadelta(Optimizer):
         name: str = "Adadelta", **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, {"learning_rate": learning_rate, "rho": rho}, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon)}
+        self._fixed = self._options = {"epsilon": _epsilon(epsilon)}
 
-    def numbers(self, rate: Any, step: Any) -> list[Any]:
-        """Learning rate, rho."""
-        return [rate, self.held("rho").value()]
-
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        epsilon = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any) -> Sequence[Any]:
-            rates = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": epsilon}
-            return adadelta(w, g, a, d, **rates, gradient_first=True).values
-
-        return update
+    @staticmethod
+    def _rule(
+        g: Any, w: Any, a: Any, d: Any, rate: Any, rho: Any, *, epsilon: float
+    ) -> Sequence[Any]:
+        rates: dict[str, Any] = {"lr": rate, "rho": rho, "rest": 1.0 - rho, "eps": epsilon}
+        return adadelta(w, g, a, d, **rates, gradient_first=True).values
 
 
 class _Moments(Optimizer):
@@ -190,7 +159,8 @@ class _Moments(Optimizer):
     ) -> None:  # fmt: skip
         rates = {"learning_rate": learning_rate, "beta_1": beta_1, "beta_2": beta_2}
         super().__init__(name or type(self).__name__, rates, **options)
-        self._fixed = {"epsilon": _epsilon(epsilon)}
+        self._options = {"epsilon": _epsilon(epsilon)}
+        self._fixed = dict(self._options)
 
     def _betas(self) -> tuple[Any, Any]:
         return self.held("beta_1").value(), self.held("beta_2").value()
@@ -216,15 +186,10 @@ class Adam(_Moments):
         b1, b2 = self._betas()
         return [rate * tf.sqrt(1.0 - tf.pow(b2, step)) / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, *rest: Any) -> Sequence[Any]:
-            *slots, rate, b1, b2 = rest
-            return adam(w, g, *slots, step=rate, **_means(b1, b2, eps)).values
-
-        return update
+    @staticmethod
+    def _rule(g: Any, w: Any, *rest: Any, epsilon: float) -> Sequence[Any]:
+        *slots, rate, b1, b2 = rest
+        return adam(w, g, *slots, step=rate, **_means(b1, b2, epsilon)).values
 
 
 class Adamax(_Moments):
@@ -239,15 +204,12 @@ class Adamax(_Moments):
         b1, b2 = self._betas()
         return [rate / (1.0 - tf.pow(b1, step)), b1, b2]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any) -> Sequence[Any]:
-            means = {n: x for n, x in _means(b1, b2, eps).items() if n != "rest2"}
-            return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
-
-        return update
+    @staticmethod
+    def _rule(
+        g: Any, w: Any, m: Any, v: Any, rate: Any, b1: Any, b2: Any, *, epsilon: float
+    ) -> Sequence[Any]:
+        means = {n: x for n, x in _means(b1, b2, epsilon).items() if n != "rest2"}
+        return adamax(w, g, m, v, step=rate, **means, eps_in_largest=False).values
 
 
 class Nadam(_Moments):
@@ -299,17 +261,11 @@ class Nadam(_Moments):
         second = rate * later / (1.0 - so_far * later)
         return [first, second, b1, b2, 1.0 - tf.pow(b2, step)]
 
-    def rule(self, step: Any) -> Any:
-        """The update."""
-        eps = self._fixed["epsilon"]
-
-        def update(
-            g: Any, w: Any, m: Any, v: Any, now: Any, ahead: Any, b1: Any, b2: Any, rest: Any
-        ) -> Sequence[Any]:
-            rates = {"now": now, "ahead": ahead, "correction": rest}
-            return nadam(w, g, m, v, **rates, **_means(b1, b2, eps), divides=True).values
-
-        return update
+    @staticmethod
+    def _rule(g: Any, w: Any, m: Any, v: Any, *rates: Any, epsilon: float) -> Sequence[Any]:
+        now, ahead, b1, b2, rest = rates
+        means = {"now": now, "ahead": ahead, "correction": rest, **_means(b1, b2, epsilon)}
+        return nadam(w, g, m, v, **means, divides=True).values
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         return tf.group(*update_ops, self._schedule_update, name=name_scope)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import weft.tf1 as tf
 from weft.documentation import arguments_of
+from weft.tf1.keras.storage.serialization import Configured
 
 
-class LearningRateSchedule:
+class LearningRateSchedule(Configured):
     """Base class: `schedule(step)` returns the rate of a step."""
 
     def __call__(self, step: Any) -> Any:
         """The rate of a step."""
         raise NotImplementedError
-
-    def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments."""
-        return dict(vars(self))
-
-    @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> LearningRateSchedule:
-        """A schedule from `get_config`."""
-        return cls(**config)
 
 
 class ExponentialDecay(LearningRateSchedule):

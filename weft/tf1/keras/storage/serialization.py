@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
 
 import numpy as np
 
 import weft.tf1 as tf
+from weft.documentation import named
 from weft.errors import ArgumentError, UnknownKeyError
 from weft.tf1.framework.graph import fail
 
@@ -33,6 +34,19 @@ def custom_object_scope(*tables: Mapping[str, Any]) -> Iterator[None]:
     finally:
         _custom.clear()
         _custom.update(before)
+
+
+class Configured:
+    """Base class of what configurations describe: the arguments are attributes."""
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
+        """An object from `get_config`."""
+        return cls(**config)
 
 
 def serialize(thing: Any) -> Any:
@@ -95,6 +109,24 @@ def deserialized(
         with custom_object_scope(custom_objects or {}):
             return cls.from_config(config)
     return given
+
+
+def getter(what: str, table: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """The function `get` of a module, which makes objects of names, configurations and classes."""
+
+    @named("get", f"""A {what} by name or configuration; other values as they are.
+
+    Args:
+        identifier: a name, a configuration, a {what} or `None`.
+
+    Raises:
+        UnknownKeyError: the name is unknown.
+    """)  # fmt: skip
+    def get(identifier: Any) -> Any:
+        made = deserialized(what, table, identifier)
+        return made() if isinstance(made, type) else made
+
+    return get
 
 
 def _named(

@@ -48,7 +48,7 @@ class Optimizer:
         name: of the operations' scope, and of the slots.
     """
 
-    _kind: str
+    _kind: str = "Apply"
     """The name of the operation that applies an update."""
     _lazy: ClassVar[bool] = False
     """Whether rows without a gradient are left alone."""
@@ -67,6 +67,7 @@ class Optimizer:
         self._name = name
         self._use_locking = use_locking
         self._kept: tuple[str, ...] = ()
+        self._options: dict[str, Any] = {}  # of the rule
         self._fresh: dict[str, Any] = {}
         self._slots: dict[str, dict[Any, Variable]] = {}
         self._extra: dict[tuple[str, Any], Variable] = {}
@@ -93,9 +94,19 @@ class Optimizer:
         del slot
         return self._name
 
-    def _update_of(self, var: Variable) -> Update:
-        """The update of `var`: from (g, var, *slots, *rates) to the new values of var and slots."""
+    @staticmethod
+    def _rule(*values: Any, **options: Any) -> Sequence[Value]:
+        """From (g, var, *slots, *rates) to the new values of var and slots."""
         raise NotImplementedError
+
+    def _update_of(self, var: Variable) -> Update:
+        """The rule with its options: equal functions for equal options, as traces need."""
+        rule, names, options = type(self)._rule, tuple(self._options), tuple(self._options.values())
+
+        def update(*values: Any) -> Sequence[Value]:
+            return rule(*values, **dict(zip(names, options, strict=True)))
+
+        return update
 
     def _apply(self, grad: Any, var: Variable) -> Operation:
         """The operation that updates `var`."""
