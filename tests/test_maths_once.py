@@ -165,7 +165,6 @@ LEFT = {
     "tf1/nn/raw_rnn.py:raw_rnn": NODES,
     "tf1/nn/rnn_cell.py:GRUCell.call": NODES,
     "tf1/nn/rnn_cell.py:LSTMCell.call": NODES,
-    "tf1/random/distribution.py:random_shuffle": NODES,
     "tf1/session/tracing.py:_times": NUMBERS,
     "tf1/control/py_func.py:host_function": NUMBERS,
     "tf1/session/tracing.py:RunMetadata.take": NUMBERS,

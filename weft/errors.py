@@ -9,15 +9,15 @@ processes import this module and do without NumPy.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final, Self, TypeVar
 
 E = TypeVar("E", bound="WeftError")
 
 
-PACKAGE: Final = str(Path(__file__).resolve().parent) + "/"
+PACKAGE: Final = os.path.dirname(os.path.realpath(__file__)) + "/"
 NOT_THE_USER: Final = (PACKAGE, contextlib.__file__)
 
 

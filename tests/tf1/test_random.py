@@ -117,3 +117,14 @@ def test_dropout_by_a_placeholder_of_unknown_rank_keeps_the_shape(session):
     assert session.run(dropped, {keep: 1.0}).tolist() == [[1.0] * 3] * 4
     with pytest.raises(ValueError, match="expected keep_prob to be a scalar"):
         tf.nn.dropout(tf.ones([4, 3]), tf.constant([0.5, 0.5]))
+
+
+def test_sessions_draw_other_numbers_unless_there_is_a_seed():
+    with tf.Graph().as_default():
+        free, fixed = tf.random_uniform([3]), tf.random_uniform([3], seed=5)
+        found = []
+        for _ in range(2):
+            with tf.Session() as session:
+                found.append(session.run([free, fixed]))
+    assert not np.array_equal(found[0][0], found[1][0])
+    assert np.array_equal(found[0][1], found[1][1])

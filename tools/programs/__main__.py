@@ -132,23 +132,24 @@ def _processor() -> float:
 
 
 def compared(program: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """How far a program's losses under Weft are from those under PyTorch, begun alike."""
+    """How far a program's losses under Weft are from those under its own library, begun alike."""
+    peer = "tensorflow" if program["kind"] in KINDS["tensorflow"] else "torch"
     name = f"{program['repository']}/{program['script']}"
     values = folder / "values" / re.sub(r"\W+", "-", name)
     shutil.rmtree(values, ignore_errors=True)
     values.mkdir(parents=True)
     asked = {"MADE_VALUES": str(values)}
-    done = [run(program, framework, folder, asked) for framework in ("torch", "weft")]
+    done = [run(program, framework, folder, asked) for framework in (peer, "weft")]
     theirs, ours = [
         json.loads(file.read_text()) if file.exists() else []
-        for file in (values / "losses-torch.json", values / "losses-weft.json")
+        for file in (values / f"losses-{peer}.json", values / "losses-weft.json")
     ]
     apart = [abs(a - b) / max(abs(a), 1e-6) for a, b in zip(theirs, ours, strict=False)]
     return {
         "code": max([each["code"] for each in done], key=abs), "losses": len(apart),
         "first": max(apart[:1], default=None), "all": max(apart, default=None),
         "seconds": round(sum([each["seconds"] for each in done]), 1), "stop": "",
-        "runs": dict(zip(("torch", "weft"), done, strict=True)),
+        "runs": dict(zip((peer, "weft"), done, strict=True)),
         "repository": program["repository"], "script": program["script"],
     }  # fmt: skip
 
@@ -235,7 +236,7 @@ def main() -> None:
     parser.add_argument(
         "--list", choices=("programs", "later", "drawn", "unseen"), default="programs"
     )
-    parser.add_argument("--values", action="store_true", help="compare losses with PyTorch's")
+    parser.add_argument("--values", action="store_true", help="compare losses with the original's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")
     parser.add_argument("--rounds", type=int, default=3, help="how often steps are timed")
     parser.add_argument("--seconds", type=int, default=120, help="the original's for its steps")

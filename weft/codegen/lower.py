@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from weft.codegen.copy import slice_as_copy
 from weft.codegen.extents import with_extents
+from weft.codegen.llvm import QUICK
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.host.deferred import Deferred
 from weft.ir.node import Value
+from weft.ir.shape import is_static, size
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Opaque, op_of
 from weft.passes.group import Group
@@ -79,8 +81,31 @@ def lower(group: Group, target: Target) -> tuple[Launch, ...]:
     if pattern is None:
         if len(_patterns) >= MOST_PATTERNS:
             _patterns.clear()
-        pattern = _patterns[key] = (group, written(group, target))
+        launches = written(group, target)
+        pattern = _patterns[key] = (group, _quick(launches) if is_short(group) else launches)
     return _instance(group, *pattern)
+
+
+SHORT: Final = 1024
+"""Elements that a kernel reads and writes in less than about 0.5 us, even without optimization."""
+FLOPS: Final = 2048
+"""Likewise; see `weft.codegen.contraction.plain`."""
+
+
+def is_short(group: Group) -> bool:
+    """Whether its kernels run so briefly that how long it takes to compile them counts for more."""
+    values = [*group.inputs, *[v for node in group.all_nodes for v in node.outputs]]
+    if group.repeated or not all([is_static(v.shape) for v in values]):
+        return False
+    return sum([size(v.shape) for v in values]) < SHORT
+
+
+def _quick(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    return tuple([
+        replace(x, kernel=replace(x.kernel, ir=QUICK + x.kernel.ir))
+        if x.kernel.ir and x.inside is None and x.flops < FLOPS else x
+        for x in launches
+    ])  # fmt: skip
 
 
 def written(group: Group, target: Target) -> tuple[Launch, ...]:

@@ -118,7 +118,7 @@ def grouped(step: Step, fusing: bool = True) -> Fused:
     found = FUSE.run(step, fusing)
     for join, _ in JOINS if fusing else ():
         found = join(found)
-    if not step.lasting:
+    if not (step.lasting or step.repeated):
         return found
     lasting = step.lasting_values()
     return found.with_groups([

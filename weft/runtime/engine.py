@@ -39,6 +39,7 @@ from weft.runtime.decision import Answers, Decisions
 from weft.runtime.explanation import Explanation
 from weft.runtime.finish import explained, on_state
 from weft.runtime.flight import new_lock
+from weft.runtime.initial_step import InitialStep, is_initial
 from weft.runtime.interpreted import Interpreted
 from weft.runtime.memory.state import State
 from weft.runtime.oracle import Oracle
@@ -261,7 +262,10 @@ class Function:
                 self._only_interpreted[self._specialized_key(signature, answers)] = str(error)
                 raise
             signature = self._specialized_key(signature, answers)
-            program = self._finish(step, self.threads, self._count)
+            if self._finish is on_state and is_initial(step):
+                program = InitialStep(step, self.threads)
+            else:
+                program = self._finish(step, self.threads, self._count)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
                 _, gone = self._programs.popitem(last=False)

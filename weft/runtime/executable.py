@@ -17,6 +17,7 @@ from weft.codegen.target import Target, current
 from weft.errors import OutOfRangeError, UninitializedError, WeftError
 from weft.ir.node import Node, TensorType
 from weft.ir.shape import known
+from weft.ops.boundary.state import first_count
 from weft.ops.declaration import fault_of
 from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variable
 from weft.passes.launch import Kernel
@@ -353,13 +354,13 @@ class Executable:
         self._version, self._bound = state.version, bound
 
     def _initialize(self, key: str, state: State) -> None:
-        """Starts a counter at 0; other variables must have a value.
+        """Starts a counter; other variables must have a value.
 
         Raises:
             UninitializedError: names the variable and the user's line.
         """
         if key in self._counters:
-            state[key] = np.zeros((), np.uint64)
+            state[key] = np.array(first_count(self._counters[key]), np.uint64)
             return
         nodes = [n for n in self.step.graph.nodes if n.attrs.get("key") == key]
         raise uninitialized(key, nodes[0])

@@ -13,7 +13,7 @@ from weft.host.deferred import Deferred
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.boundary.state import CONSTANT, placeholder, variable
+from weft.ops.boundary.state import CONSTANT, first_count, placeholder, variable
 from weft.ops.declaration import op_of
 from weft.ops.effect import has_effect
 from weft.passes.step import Step
@@ -71,9 +71,11 @@ class Oracle:
             if op_of(node) is CONSTANT:
                 found[node.outputs[0]] = node.attrs["value"].array
             elif op_of(node) is variable:  # one without a value is a counter, or the run raises
-                kind = node.types[0]
+                kind, key = node.types[0], node.attrs["key"]
+                if node.attrs.get("counter") and key not in state:
+                    state[key] = np.array(first_count(node.attrs["start"]), np.uint64)
                 zeros = np.zeros(known(kind.shape), kind.dtype.numpy)
-                found[node.outputs[0]] = state.get(node.attrs["key"], zeros)
+                found[node.outputs[0]] = state.get(key, zeros)
         return found
 
 

@@ -52,7 +52,7 @@ class Recipe:
         prelude: calls that come before the first step, as in `Blueprint`.
         arena: size in bytes.
         kept: variables whose value before the step is used.
-        counters: those among them that start at 0.
+        counters: where those among them start that are counters.
     """
 
     calls: tuple[Call, ...]
@@ -61,7 +61,7 @@ class Recipe:
     arena: int
     fetches: tuple[tuple[Place, TensorType], ...]
     kept: tuple[str, ...]
-    counters: tuple[str, ...]
+    counters: Mapping[str, int | None]
 
 
 def unbound() -> None:
@@ -76,10 +76,10 @@ def recipe_of(blueprint: Blueprint) -> Recipe:
         for side in (blueprint.calls, blueprint.prelude)
     )
     variables = [n for n in blueprint.step.graph.nodes if op_of(n) is variable]
-    counters = {str(n.attrs["key"]) for n in variables if n.attrs.get("counter")}
+    counters = {str(n.attrs["key"]): n.attrs["start"] for n in variables if n.attrs.get("counter")}
     return Recipe(
         calls, prelude, blueprint.externals, blueprint.arena.total, blueprint.fetches,
-        blueprint.kept, tuple([key for key in blueprint.kept if key in counters]),
+        blueprint.kept, {key: counters[key] for key in blueprint.kept if key in counters},
     )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def load(data: bytes, texts: Mapping[str, Kernel] | None = None) -> Recipe:
     fetches = [(_place(place, places), _read_type(*kind)) for place, kind in head["fetches"]]
     return Recipe(
         calls, prelude, _sources(head["externals"], data[_LENGTH + size :]), head["arena"],
-        tuple(fetches), tuple(head["kept"]), tuple(head["counters"]),
+        tuple(fetches), tuple(head["kept"]), head["counters"],
     )  # fmt: skip
 
 

@@ -260,7 +260,7 @@ class _Step:
             handle, value = node.inputs
             return (np.array(self._get(value), dtype=handle.dtype.numpy),)
         if op is state.counter:
-            return (self._count(node.attrs["key"]),)
+            return (self._count(node.attrs["key"], node.attrs.get("start", 0)),)
         return evaluate_node(node, [self._get(v) for v in node.inputs])
 
     def _read(self, node: Node, follows: int) -> Array:
@@ -277,8 +277,9 @@ class _Step:
             )
         return self.state.variables[key]
 
-    def _count(self, key: str) -> Array:
-        before = self.counted.get(key, self.state.counters.get(key, 0))
+    def _count(self, key: str, start: int | None) -> Array:
+        before = self.counted.get(key, self.state.counters.get(key))
+        before = state.first_count(start) if before is None else before
         self.counted[key] = before + 1
         return np.array(before, np.uint64)
 

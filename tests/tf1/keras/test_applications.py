@@ -1,10 +1,12 @@
 """The networks of `applications`: parameters as Keras counts them, weights of files, inputs."""
 
+import json
+
 import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.errors import ArgumentError
+from weft.errors import ArgumentError, ShapeError
 
 APPLICATIONS = tf.keras.applications
 
@@ -41,3 +43,20 @@ def test_weights_are_of_a_file(tmp_path):
 def test_inputs_of_vgg():
     found = APPLICATIONS.vgg16.preprocess_input(np.array([[[[1, 2, 3]]]]))
     assert np.allclose(found, [[[[3 - 103.939, 2 - 116.779, 1 - 123.68]]]])
+
+
+def test_likeliest_classes_have_the_names_of_keras_file(tmp_path, monkeypatch):
+    decode = APPLICATIONS.vgg16.decode_predictions
+    rows = np.zeros((2, 1000), np.float32)
+    rows[0, 7], rows[0, 3], rows[1, 999] = 0.5, 0.25, 1.0
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    with pytest.raises(ArgumentError, match="list of classes"):
+        decode(rows)
+    (tmp_path / "models").mkdir()
+    names = {str(i): [f"n{i}", f"class {i}"] for i in range(1000)}
+    (tmp_path / "models" / "imagenet_class_index.json").write_text(json.dumps(names))
+    first, second = decode(rows, top=2)
+    assert first == [("n7", "class 7", 0.5), ("n3", "class 3", 0.25)]
+    assert second[0] == ("n999", "class 999", 1.0)
+    with pytest.raises(ShapeError, match="1000"):
+        decode(rows[:, :10])

@@ -26,3 +26,26 @@ def when_imported(function, framework="torch"):
                 function(sys.modules[framework])
 
     builtins.__import__ = load
+
+
+def has_train_op(graph, fetches):
+    """Whether what is fetched depends on an optimizer's operation."""
+    wanted = {op.name for op in graph.get_collection("train_op")}
+    waiting, seen = [fetches], set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            waiting += each.values()
+        elif isinstance(each, list | tuple):
+            waiting += each
+        elif each is not None and not isinstance(each, str):
+            op = getattr(each, "op", each)
+            if op.name not in seen:
+                seen.add(op.name)
+                waiting += [*[x.op for x in op.inputs], *op.control_inputs]
+    return bool(wanted & seen)
+
+
+def owner_of(cls, name):
+    """The class that defines a method."""
+    return next(each for each in cls.__mro__ if name in vars(each))

@@ -198,6 +198,7 @@ if os.environ.get("MADE_PEER") == "torch":
     sys.modules["mpi4py"] = None  # Lightning asks it, and fails if there is no MPI
     importlib.import_module("horovod_alone")
 if "multiprocessing" not in " ".join(sys.orig_argv):
-    for asked, module in {"MADE_VALUES": "same_values", "MADE_STEPS": "timed_steps"}.items():
+    same = "same_values_tensorflow" if os.environ.get("MADE_OLD_NUMPY") else "same_values"
+    for asked, module in {"MADE_VALUES": same, "MADE_STEPS": "timed_steps"}.items():
         if asked in os.environ:
             importlib.import_module(module)

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 import psutil
-from imported import when_imported
+from imported import has_train_op, owner_of, when_imported
 
 STEPS, SECONDS = int(os.environ["MADE_STEPS"]), float(os.environ["MADE_SECONDS"])
 TIMES = Path(os.environ["MADE_TIMES"])
@@ -168,27 +168,10 @@ class TensorFlowTimed(Timed):
         found = method(session, fetches, *args, **options)
         key = str(fetches)
         if key not in self.trains:
-            self.trains[key] = self.has_train_op(session.graph, fetches)
+            self.trains[key] = has_train_op(session.graph, fetches)
         if self.trains[key]:
             self.count(lambda: None)
         return found
-
-    def has_train_op(self, graph, fetches):
-        """Whether what is fetched depends on an optimizer's operation."""
-        wanted = {op.name for op in graph.get_collection("train_op")}
-        waiting, seen = [fetches], set()
-        while waiting:
-            each = waiting.pop()
-            if isinstance(each, dict):
-                waiting += each.values()
-            elif isinstance(each, list | tuple):
-                waiting += each
-            elif each is not None and not isinstance(each, str):
-                op = getattr(each, "op", each)
-                if op.name not in seen:
-                    seen.add(op.name)
-                    waiting += [*[x.op for x in op.inputs], *op.control_inputs]
-        return bool(wanted & seen)
 
 
 class JaxTimed(Timed):
@@ -200,11 +183,6 @@ class JaxTimed(Timed):
             getattr(importlib.import_module(f"jax.{module}"), name)
         _ = jax.jit
         self.begun, self.steps = used(), STEPS
-
-
-def owner_of(cls, name):
-    """The class that defines a method."""
-    return next(each for each in cls.__mro__ if name in vars(each))
 
 
 KINDS = {"tensorflow": TensorFlowTimed, "torch": TorchTimed, "jax": JaxTimed}

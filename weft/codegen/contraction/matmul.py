@@ -5,7 +5,7 @@ from __future__ import annotations
 from weft.codegen.contraction.dot import launch_dot
 from weft.codegen.contraction.few import launch_few
 from weft.codegen.contraction.order import in_pairs, is_dot, is_few
-from weft.codegen.contraction.plain import launch_plain
+from weft.codegen.contraction.plain import is_short, launch_plain
 from weft.codegen.contraction.plan import in_parts, plan_of
 from weft.codegen.contraction.plan_many import is_many, plan_of_many
 from weft.codegen.contraction.product import product_of
@@ -31,6 +31,8 @@ def matmul(group: Group, target: Target) -> tuple[Launch, ...]:
     if is_dot(product):
         return launch_dot(product, target, (x, y), sink)
     if is_few(product, target):
+        if is_short(product) and not group.repeated:
+            return launch_plain(product, target, (x, y), sink)
         return launch_few(product, target, (x, y), sink)
     steps = steps_of_part(product, target)
     cut = not same(steps, 0)

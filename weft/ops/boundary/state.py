@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -173,7 +174,7 @@ assign = defop(
 counter = defop(
     "counter",
     inputs="",
-    attrs={"key": REQUIRED},
+    attrs={"key": REQUIRED, "start": 0},
     dtype=lambda **_: uint64,
     shape=scalar_shape,
     reference=from_outside,
@@ -182,6 +183,12 @@ counter = defop(
     cases=no_cases,
     stateful=True,
 )
+
+
+def first_count(start: int | None) -> int:
+    """The number at which a counter starts: `start`, or a random one if that is `None`."""
+    return int.from_bytes(os.urandom(7), "little") if start is None else start
+
 
 group = defop(
     "group",

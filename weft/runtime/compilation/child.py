@@ -31,6 +31,8 @@ PIPE_BYTES: Final = 1 << 20
 PAGE_BYTES: Final = 4096
 MOST_SENT: Final = 8
 """Jobs that a child has at once; another one that is urgent waits for them, some 20 ms each."""
+PLAN: Final = 1 << 20
+"""The work of a plan, which takes a second: as much as that of many kernels."""
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -51,6 +53,13 @@ class Job(NamedTuple):
         """Whether it is a step to plan."""
         return not self.symbol
 
+    @property
+    def work(self) -> int:
+        """How much there is to do, in bytes of a text that is optimized."""
+        if self.is_plan:
+            return PLAN
+        return len(self.ir) // (4 if self.ir.startswith(llvm.QUICK) else 1)
+
 
 class Died(Exception):
     """A compiler process ended without an answer; the argument is its exit code."""
@@ -67,7 +76,7 @@ def _messages() -> IO[bytes]:
 def folders() -> list[str]:
     """Import folders of llvmlite, NumPy and their dependencies."""
     numpy = str(Path(np.__file__).parents[1])
-    return list(dict.fromkeys((str(llvm.folder()), sysconfig.get_paths()["purelib"], numpy)))
+    return list(dict.fromkeys((llvm.folder(), sysconfig.get_paths()["purelib"], numpy)))
 
 
 class Child:

@@ -29,6 +29,8 @@ from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.plan_data import Written, unpacked
 
 MAX_CHILDREN: Final = 8  # each takes 60 MB
+SHARE: Final = 64 << 10
+"""Work (see `Job`) for each of them, which takes LLVM as long as a process to start: 60 ms."""
 PATIENCE_SECONDS: Final = 5.0
 REST_SECONDS: Final = 60.0
 """Seconds to wait before starting compiler processes again after that failed."""
@@ -212,8 +214,8 @@ class Compiler:
         """
         if not self._queue:
             return
-        at_work = sum([bool(child.jobs) for child in self._children])
-        self.prestart(min(at_work + len(self._queue), _child_count()))
+        jobs = [*self._queue.values(), *[sent for child in self._children for sent in child.jobs]]
+        self.prestart(min(1 + sum([job.work for job in jobs]) // SHARE, _child_count()))
         while self._queue:
             key = max(self._queue, key=self._urgency)
             child = min(self._children, key=lambda child: child.load)
@@ -469,13 +471,13 @@ def cache() -> Cache:
 
 
 def prestart(witness: Kernel, target: Target) -> None:
-    """Starts the compiler processes now, if `witness` is not in the cache.
+    """Starts a compiler process now, if `witness` is not in the cache.
 
-    Takes 3 ms; the processes are ready 50 ms later, and compile `witness` first.
+    Takes 3 ms; the process is ready 50 ms later, and compiles `witness` first.
     """
     if _compiler.available and not _compiler.knows(witness, target):
         with contextlib.suppress(NoCompilerError):  # reported to whoever waits for a kernel
-            _compiler.prestart(_child_count())
+            _compiler.prestart(1)
         _compiler.begin(witness, target)
 
 

@@ -13,14 +13,16 @@ with its parent: Linux would do so when the *thread* that started it ends.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import resource
 import select
 import struct
 import sys
 import types
-from pathlib import Path
-from typing import IO, Final
+from collections.abc import Iterator
+from typing import IO, Any, Final
 
 REQUEST: Final = struct.Struct("<4I")
 ANSWER: Final = struct.Struct("<BQ")
@@ -36,7 +38,8 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     from weft.codegen import llvm  # noqa: PLC0415 - the path to it is set up by `main`
     from weft.errors import CompileError  # noqa: PLC0415
 
-    llvm.tune()
+    with _resources_alone():
+        llvm.tune()
     while select.select([requests], [], [], IDLE_SECONDS)[0]:
         head = _read(requests, REQUEST.size)
         if len(head) < REQUEST.size:
@@ -69,6 +72,25 @@ def _read(requests: IO[bytes], size: int) -> bytes:
     return found
 
 
+class _Folder(str):
+    __truediv__ = os.path.join
+
+
+@contextlib.contextmanager
+def _resources_alone() -> Iterator[None]:
+    """Gives llvmlite what finds its library; `importlib.resources` takes as long as all the rest.
+
+    It imports `tempfile`, `pathlib`, `shutil` with all compressions, `urllib` and `ipaddress`.
+    """
+    found: Any = types.ModuleType("importlib.resources")
+    found.files = lambda package: _Folder(sys.modules[package].__path__[0])
+    found.as_file = contextlib.nullcontext
+    sys.modules["importlib.resources"] = found
+    importlib.__dict__["resources"] = found
+    yield
+    del sys.modules["importlib.resources"], importlib.__dict__["resources"]
+
+
 def main(folders: list[str]) -> None:
     """Sets up imports and pipes, then serves; `folders` have llvmlite and its dependencies."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # an abort is expected, its core dump useless
@@ -76,7 +98,7 @@ def main(folders: list[str]) -> None:
     sys.path.extend(folders)
     # A bare package instead of weft/__init__.py, which would import NumPy.
     package = types.ModuleType("weft")
-    package.__path__ = [str(Path(__file__).resolve().parents[2])]
+    package.__path__ = [os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))]
     sys.modules["weft"] = package
     requests, answers = os.fdopen(os.dup(0), "rb", 0), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
-
-import numpy as np
 
 from weft.errors import DTypeError
 from weft.ops.boundary.state import counter
@@ -20,7 +17,6 @@ from weft.tf1.creation import placeholder
 from weft.tf1.data.spec import Spec, of_value, spec_leaves, spec_map
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import Graph, get_default_graph
-from weft.tf1.random.distribution import UNSEEDED
 from weft.tf1.session.base import BaseSession
 
 
@@ -73,11 +69,8 @@ class Traced:
         """The function for a new pass, in which operations with seeds draw the same numbers."""
         if not any([op_of(node) is counter for node in self.graph.ir.nodes]):
             return self
-        state = State()
-        for stream in self.graph.keys.get(UNSEEDED, ()):
-            state[stream] = np.array(secrets.randbits(62), np.uint64)
         found = copy(self)
-        found.session = self.session.with_state(state)
+        found.session = self.session.with_state(State())
         return found
 
     def __call__(self, *parts: Any) -> Any:

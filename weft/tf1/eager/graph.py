@@ -26,7 +26,7 @@ from weft.ir.graph import Graph as IRGraph
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, Value
 from weft.ir.shape import known
-from weft.ops.boundary.state import assign
+from weft.ops.boundary.state import assign, first_count
 from weft.ops.boundary.state import variable as variable_op
 from weft.ops.declaration import Op, op_of
 from weft.ops.effect import has_effect
@@ -350,9 +350,9 @@ class EagerGraph(Graph):
         """Let the next operation belong to the next program, after a step of an optimizer."""
         trace.now.limit = 0
 
-    def count(self, key: str) -> int:
+    def count(self, key: str, start: int | None) -> int:
         """The next number of a counter."""
-        found = self._counts.get(key, 0)
+        found = self._counts[key] if key in self._counts else first_count(start)
         self._counts[key] = found + 1
         return found
 

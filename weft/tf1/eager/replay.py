@@ -40,7 +40,7 @@ class Store(Protocol):
         """Set a variable."""
         ...
 
-    def count(self, key: str) -> int:
+    def count(self, key: str, start: int | None) -> int:
         """The next number of a counter."""
         ...
 
@@ -67,7 +67,7 @@ def _values(node: Node, known: Mapping[Value, Held], store: Store) -> Sequence[H
         store.save(node.inputs[0].node.attrs["key"], value)
         return [store.load(node.inputs[0].node.attrs["key"])]
     if op is counter:
-        return [np.array(store.count(node.attrs["key"]), np.uint64)]
+        return [np.array(store.count(node.attrs["key"], node.attrs.get("start", 0)), np.uint64)]
     inputs = [known[v] for v in node.inputs]
     if op in _HOSTED:
         return _called(node, op, inputs, store)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from weft import ops
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
 from weft.ops.random.candidate import Distribution, candidates, log_uniform, uniform
+from weft.ops.random.counter_based import SEED
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
-from weft.tf1.random.distribution import key_of, stream_name
+from weft.tf1.random.distribution import stream
 
 __all__ = ["log_uniform_candidate_sampler", "uniform_candidate_sampler"]
 
@@ -92,15 +92,15 @@ def _sampled(
         raise fail(ArgumentError, f"{text} of {size}")
     with name_scope(name, kind, [true_classes]) as scope:
         classes = true_matrix(kind, convert_to_tensor(true_classes, dtypes.int64), true)
-        key, stream = key_of(seed), stream_name(scope, seed)
+        count_of = stream(scope, seed)
 
         def build(truth: Value) -> tuple[Value, ...]:
             return candidates(
-                ops.counter(key=stream), key, truth,
+                count_of(), SEED, truth,
                 distribution=of_size(size), count=count, unique=bool(unique),
             )  # fmt: skip
 
-        attrs = {**numbers, "unique": bool(unique), "seed": seed, "key": key}
+        attrs = {**numbers, "unique": bool(unique), "seed": seed}
         op = get_default_graph().emit(kind, [classes], build, name=scope, attrs=attrs)
     return Candidates(*op.outputs)
 

@@ -7,7 +7,6 @@ with its position) gives the same sequence in every session; an operation withou
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from weft import ops
 from weft.documentation import named
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Value
+from weft.ops.random.counter_based import SEED
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -48,13 +48,18 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     return graph.seed, graph.version if op_seed is None else op_seed
 
 
-def key_of(op_seed: int | None) -> tuple[int, int]:
-    """The two 32-bit words of the operation's stream."""
-    seeds = get_seed(op_seed)
-    if seeds[0] is None:
-        return secrets.randbits(32), secrets.randbits(32)
-    digest = hashlib.sha256(repr(tuple(int(s or 0) for s in seeds)).encode()).digest()
-    return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:8], "little")
+def stream(name: str, op_seed: int | None) -> Callable[[], Value]:
+    """The counter of an operation's stream: all streams have one key, and start far apart.
+
+    So equal operations share kernels and programs, whatever their seeds.
+    """
+    graph, seeds = get_default_graph(), get_seed(op_seed)
+    key = (name[:-1] if name.endswith("/") else graph.unique_name(name, False)) + "/steps"
+    start = None
+    if seeds[0] is not None:
+        digest = hashlib.sha256(repr(tuple(int(s or 0) for s in seeds)).encode()).digest()
+        start = int.from_bytes(digest[:7], "little")
+    return lambda: ops.counter(key=key, start=start)
 
 
 class Dims(NamedTuple):
@@ -64,33 +69,14 @@ class Dims(NamedTuple):
     operand: Any
 
 
-Draw = Callable[[Value, tuple[int, int], Any], Value]  # (counter, key, dims) -> value
+Draw = Callable[[Value, Any], Value]  # (counter, dims) -> value
 
 
 def draw(kind: str, shape: Any, seed: int | None, name: str, make: Draw) -> Tensor:
-    """A random operation: `make` gets a counter, the stream's key, and the shape."""
-    key = key_of(seed)
+    """A random operation: `make` gets a counter, and the shape."""
     tensor, dims = shape if isinstance(shape, Dims) else Dims(*shape_operand(shape, "shape"))
-    stream = stream_name(name, seed)
-    attrs = {"seed": seed, "key": key}
-
-    def build(_: Value) -> Value:
-        return make(ops.counter(key=stream), key, dims)
-
-    return emit(kind, [tensor], build, name=name, attrs=attrs)
-
-
-UNSEEDED = "unseeded streams"
-"""The key under which a graph lists the counters of operations without a seed."""
-
-
-def stream_name(name: str, seed: int | None) -> str:
-    """The key of an operation's counter in a session's state."""
-    graph = get_default_graph()
-    full = name[:-1] if name.endswith("/") else graph.unique_name(name, False)
-    if graph.seed is None and seed is None:
-        graph.keys.setdefault(UNSEEDED, []).append(full + "/steps")
-    return full + "/steps"
+    count = stream(name, seed)
+    return emit(kind, [tensor], lambda _: make(count(), dims), name=name, attrs={"seed": seed})
 
 
 def _floating(dtype: Any, kind: str) -> DType:
@@ -118,7 +104,7 @@ def random_uniform(
             return _random_int(shape, low, high, kind, seed, scope)
         unit = draw(
             "RandomUniform", shape, seed, "RandomUniform",
-            lambda counter, key, dims: ops.random_uniform(counter, key, dims, kind.ir),
+            lambda counter, dims: ops.random_uniform(counter, SEED, dims, kind.ir),
         )  # fmt: skip
         if not is_tensor(minval) and not is_tensor(maxval) and (minval, maxval) == (0, 1):
             return unit
@@ -136,7 +122,7 @@ def _random_int(
         raise fail(GraphError, f"random_uniform: expected minval < maxval, got {first} and {last}")
     return draw(
         "RandomUniformInt", shape, seed, scope,
-        lambda counter, key, dims: ops.random_integers(counter, key, dims, first, last, kind.ir),
+        lambda counter, dims: ops.random_integers(counter, SEED, dims, first, last, kind.ir),
     )  # fmt: skip
 
 
@@ -160,7 +146,7 @@ def _normal(title: str, op: str, function: Any, doc: str):
             scale = convert_to_tensor(stddev, floating, name="stddev")
             unit = draw(
                 op, shape, seed, op,
-                lambda counter, key, dims: function(counter, key, dims, floating.ir),
+                lambda counter, dims: function(counter, SEED, dims, floating.ir),
             )  # fmt: skip
             return _scaled(unit, scale, center, scope)
 
@@ -178,12 +164,12 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     """The rows, shuffled."""
     with name_scope(name, "RandomShuffle", [value]) as scope:
         tensor = convert_to_tensor(value, name="value")
-        key, stream = key_of(seed), stream_name(scope, seed)
+        count = stream(scope, seed)
 
         def build(x: Value) -> Value:
             rows: Any = None if x.shape is None else x.shape[0]
             rows = ops.shape_of(x)[0] if rows is None else rows
-            order = ops.random_permutation(ops.counter(key=stream), key, rows)
+            order = ops.random_permutation(count(), SEED, rows)
             return ops.gather(x, order, axis=0)
 
         return emit("RandomShuffle", [tensor], build, name=scope)
@@ -200,10 +186,10 @@ def multinomial(
             tensor = unary("Identity", "identity", tensor, None)
             tensor.set_shape([None, None])
         kind = as_dtype(output_dtype or dtypes.int64).ir
-        key, stream = key_of(seed), stream_name("Multinomial", seed)
+        count = stream("Multinomial", seed)
 
         def build(x: Value) -> Value:
-            found = ops.categorical(ops.counter(key=stream), key, x, int(num_samples))
+            found = ops.categorical(count(), SEED, x, int(num_samples))
             return found if found.dtype is kind else ops.cast(found, dtype=kind)
 
         return emit("Multinomial", [tensor], build, name="Multinomial")

@@ -1,12 +1,16 @@
-"""Images as the networks were trained on them."""
+"""Images as the networks were trained on them, and the names of what they see."""
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 import weft.tf1 as tf
+from weft.errors import ArgumentError, ShapeError
 
 MEAN: Final = np.array([103.939, 116.779, 123.68], np.float32)
 """Of ImageNet's blue, green and red."""
@@ -41,3 +45,36 @@ def from_minus_one(x: Any, data_format: str | None = None) -> Any:
     del data_format
     library, found = _floating(x)
     return library.subtract(library.divide(found, 127.5), 1.0)
+
+
+CLASSES: Final = "imagenet_class_index.json"
+
+
+def decode_predictions(preds: Any, top: int = 5) -> list[list[tuple[str, str, float]]]:
+    """The likeliest classes of images, with ImageNet's numbers and names.
+
+    Args:
+        preds: probabilities (images, 1000).
+        top: how many of each image.
+
+    Returns:
+        For each image (number, name, probability), the likeliest first.
+
+    Names are read from Keras's file `imagenet_class_index.json` in the folder `models` of
+    `KERAS_HOME`, by default `~/.keras`; nothing is downloaded.
+
+    Raises:
+        ShapeError: `preds` is not of that shape.
+        ArgumentError: there is no such file.
+    """
+    rows = np.asarray(preds)
+    if rows.ndim != 2 or rows.shape[1] != 1000:
+        raise ShapeError(f"decode_predictions: expected shape (images, 1000), got {rows.shape}")
+    file = Path(os.environ.get("KERAS_HOME") or Path.home() / ".keras") / "models" / CLASSES
+    if not file.exists():
+        raise ArgumentError(f"decode_predictions: expected Keras's list of classes as {file}")
+    names = json.loads(file.read_text())
+    best = np.argsort(rows, axis=1)[:, ::-1][:, :top]
+    return [
+        [(*names[str(i)], row[i]) for i in found] for row, found in zip(rows, best, strict=True)
+    ]
