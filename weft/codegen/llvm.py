@@ -25,7 +25,7 @@ OPTIONS: Final = ("-disable-lsr",)
 QUICK: Final = "; runs briefly\n"
 """Begins a text whose code runs so briefly that how long it takes to compile counts for more.
 
-Without optimization it takes a sixth of the time for the driver, and half for small kernels.
+Without optimization it takes half of the time.
 """
 _lock = threading.Lock()
 

@@ -12,7 +12,6 @@ from weft.codegen.driver.program import flush, land, run, stop
 from weft.codegen.driver.recording import record
 from weft.codegen.driver.stitch import stitch
 from weft.codegen.driver.work import worker
-from weft.codegen.llvm import QUICK
 from weft.codegen.procedure import Machine, module
 from weft.passes.launch import SYMBOL
 
@@ -27,4 +26,4 @@ def source(system: str = sys.platform, processor: str = "") -> str:
     machine = Machine(system, {"amd64": "x86_64", "arm64": "aarch64"}.get(name, name))
     addresses = ", ".join(f"ptr @{entry.name}" for entry in ENTRIES)
     table = f"@{SYMBOL} = constant [{len(ENTRIES)} x ptr] [{addresses}]"
-    return f"{QUICK}{table}\n{module(machine, *ENTRIES)}"
+    return f"{table}\n{module(machine, *ENTRIES)}"
