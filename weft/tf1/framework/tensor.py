@@ -224,7 +224,11 @@ class Operation(Overloads):
         self._outputs = list(outputs)
         self._nodes = nodes
 
-    name = Reads[str]("_name", "The unique name in the graph.")
+    @property
+    def name(self) -> str:
+        """The unique name in the graph."""
+        return self._name
+
     type = Reads[str]("_type", "TensorFlow's type name, such as `MatMul`.")
     graph = Reads[Graph]("_graph", "The graph that holds the operation.")
 

@@ -195,7 +195,10 @@ class Variable(Overloads):
     def _get_save_slice_info(self) -> SaveSliceInfo | None:
         return self._save_slice_info
 
-    snapshot = Reads[Tensor]("_snapshot", "What the graph reads: its value at the start of a run.")
+    @property
+    def snapshot(self) -> Tensor:
+        """What the graph reads: its value at the start of a run."""
+        return self._snapshot
 
     # its value
     def numpy(self) -> Any:
