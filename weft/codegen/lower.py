@@ -13,6 +13,7 @@ from weft.codegen.llvm import QUICK
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.host.deferred import Deferred
+from weft.ir.extent import varies
 from weft.ir.node import Value
 from weft.ir.shape import is_static, size
 from weft.ops.boundary.state import CONSTANT
@@ -95,7 +96,7 @@ FLOPS: Final = 2048
 def is_short(group: Group) -> bool:
     """Whether its kernels run so briefly that how long it takes to compile them counts for more."""
     values = [*group.inputs, *[v for node in group.all_nodes for v in node.outputs]]
-    if group.repeated or not all([is_static(v.shape) for v in values]):
+    if group.repeated or not all([is_static(v.shape) and not varies(v.shape) for v in values]):
         return False
     return sum([size(v.shape) for v in values]) < SHORT
 

@@ -105,6 +105,12 @@ def _entries_of(function: Function, positions: frozenset[int], names: frozenset[
     return _traces.setdefault(function, {}).setdefault((positions, names), {})
 
 
+def _is_pending(plan: Plan) -> bool:
+    """Whether a call with a plan is pending, and no gradient may flow through it."""
+    calls = [record for record in trace.now.pending if record.plan is plan]
+    return any([not any([y.tracked for y in record.outputs]) for record in calls])
+
+
 class Jitted:
     """A function that is traced at its first call with each signature.
 
@@ -137,6 +143,8 @@ class Jitted:
             if trace.now.called is not None:
                 trace.now.called.update(entry.modes)
             captured = entry.captured_state()
+            if entry.loops and not trace.now.depth and _is_pending(entry.plan):
+                trace.now.limit = 0  # steps with loops are planned one by one, not many as one
             found = trace.now.record(entry.plan, (*lazies, *captured.values))
             record = found[0].record if found else None
             # If others may write to a captured array, a copy of it was recorded.
@@ -144,8 +152,6 @@ class Jitted:
                 record.captured = captured
             if trace.now.anomaly:
                 check_gradients(found, only=False)
-            if entry.loops and not trace.now.depth and not any([y.tracked for y in found]):
-                trace.now.limit = 0  # steps with loops are planned one by one, not many as one
             return finished(entry.traced, found, tensors)
         except REFUSABLE as error:
             return refuse(error, getattr(self, "__name__", "jit"), self.function, args, kwargs)
