@@ -16,7 +16,8 @@ from strategies import at_most
 
 import weft as wf
 from weft import config
-from weft.eager.record.run import shortcut, stitched_tier, tier_choice
+from weft.eager.record.pending import state
+from weft.eager.record.run import stitched_tier, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.stitched_tier import Compiling, Stitched
 from weft.eager.record.run.tier import Interpreted
@@ -199,7 +200,7 @@ def test_the_runs_of_few_structures_are_counted(monkeypatch):
     monkeypatch.setattr(tier_choice, "MOST", 8)
     monkeypatch.setattr(tier_choice, "_tiers", OrderedDict())
     monkeypatch.setattr(stitched_tier, "_shapes", {})
-    monkeypatch.setattr(shortcut, "learn", lambda *_: None)  # a shortcut needs no tier
+    monkeypatch.setattr(state, "_shortcut", [lambda _: False])  # a shortcut needs no tier
     hot, met = _drawn(3), []
     for n in range(3, 40):
         (_drawn(n) + 1.0).tolist()
