@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kernel_counts import counted
 from test_changing_sizes import stitched
 
 import weft as wf
 from weft import nn
-from weft.eager.record.pending import state
-from weft.library import workspace
-from weft.library.case import case_at
 from weft.nn import functional as F
 
 HEAVY = ("flash_attention", "head_attention", "lstm_sequence")
@@ -39,21 +36,11 @@ def _model(kind: str) -> tuple[Callable[[wf.Tensor], Any], wf.Tensor]:
 def test_a_backward_pass_runs_no_forward_kernel_again(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts: Counter[str] = Counter()
-    run = workspace.Workspace.run
-
-    def counted(self: workspace.Workspace, first: int, last: int) -> Any:
-        for _, part, case, variant in self.origins()[first:last]:
-            group: Any = case_at(case).routine.parts[part] if variant else None
-            counts.update([n.op for n in group.group.nodes] if variant else [])
-        return run(self, first, last)
-
     with stitched():
         wf.manual_seed(0)
         model, x = _model(kind)
         x.requires_grad_()
-        monkeypatch.setattr(workspace.Workspace, "run", counted)
-        monkeypatch.setattr(state, "_shortcut", [lambda _: False])  # made by other tests
+        counts = counted(monkeypatch)
         with wf.no_grad():
             model(x).sum().item()
         forward = {op: counts[op] for op in HEAVY if counts[op]}

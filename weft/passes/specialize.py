@@ -189,10 +189,7 @@ class _Walk:
             kind = self.variables.get(key, node.types[0])
             attrs: dict[str, Any] = {"key": key, "dtype": kind.dtype, "shape": kind.shape}
             if op_of(node) is state.counter:
-                attrs |= {
-                    "counter": True,
-                    "start": node.attrs.get("start", 0),
-                }  # it is never assigned
+                attrs |= {"counter": True, "start": node.attrs.get("start", 0)}  # never assigned
             name = f"variable/{node.name}"
             with self._on_behalf_of(node), self.out.prefix(""):
                 before = self.out.add("variable", (), attrs, (kind,), name, source=node.source)

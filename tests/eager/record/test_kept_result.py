@@ -3,18 +3,14 @@ are those of a loop that does not read it."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pytest
+from kernel_counts import counted
 
 import weft as wf
 from weft import nn
-from weft.eager.record.pending import state
 from weft.eager.record.run import kept_result
-from weft.library import workspace
-from weft.library.case import case_at
 from weft.nn import functional as F
 
 
@@ -87,17 +83,7 @@ def test_a_loss_that_is_read_changes_no_bits(kind: str) -> None:
 
 
 def test_nothing_that_takes_long_is_computed_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts: Counter[str] = Counter()
-    run = workspace.Workspace.run
-
-    def counted(self: workspace.Workspace, first: int, last: int) -> Any:
-        for _, part, case, variant in self.origins()[first:last]:
-            group: Any = case_at(case).routine.parts[part] if variant else None
-            counts.update([n.op for n in group.group.nodes] if variant else [])
-        return run(self, first, last)
-
-    monkeypatch.setattr(workspace.Workspace, "run", counted)
-    monkeypatch.setattr(state, "_shortcut", [lambda _: False])  # made by other tests
+    counts = counted(monkeypatch)
     model = nn.Sequential(nn.Linear(32, 40), nn.Tanh(), nn.Linear(40, 40), nn.Linear(40, 7))
     x, seen = wf.randn(128, 32), list[dict[str, int]]()
     for reads in (False, True):

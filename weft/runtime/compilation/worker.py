@@ -45,9 +45,10 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         if len(head) < REQUEST.size:
             return
         cpu, features, kind, ir = (_read(requests, n).decode() for n in REQUEST.unpack(head))
+        refusal = CompileError if cpu else Exception  # whoever asks for a plan meets it itself
         try:
             status, body = 0, llvm.to_object(ir, cpu, features, kind) if cpu else _plan(ir)
-        except CompileError as error:
+        except refusal as error:
             status, body = 1, str(error).encode()
         answers.write(ANSWER.pack(status, len(body)) + body)
         answers.flush()
@@ -55,13 +56,9 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
 
 def _plan(text: str) -> bytes:
     """The plan of a step; from the first one on the process has imported NumPy and the compiler."""
-    from weft.errors import CompileError  # noqa: PLC0415
-    from weft.runtime import finish  # noqa: PLC0415
+    from weft.runtime import finish  # noqa: PLC0415 - kernels need none of it
 
-    try:
-        return finish.planned(text)
-    except Exception as error:  # whoever asked plans by itself, and meets it there
-        raise CompileError(f"plan: {error}") from error
+    return finish.planned(text)
 
 
 def _read(requests: IO[bytes], size: int) -> bytes:

@@ -90,10 +90,7 @@ def _takes_long(record: Record) -> bool:
         graph = Graph()
         with graph.as_default():
             plan.expand(*placeholders([x.type for x in record.inputs]))
-        ops = [op_of(node) for node in graph.nodes]
-        found = any([isinstance(op.lower, Opaque) for op in ops]) or any(
-            map(is_region, graph.nodes)
-        )
+        found = any([isinstance(op_of(n).lower, Opaque) or is_region(n) for n in graph.nodes])
         if len(_long) >= MOST:
             _long.clear()
         _long[plan] = found
