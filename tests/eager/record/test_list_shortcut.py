@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft import config
-from weft.eager.record.run import stitched_tier
+from weft.eager.record.run import shortcut, stitched_tier
 from weft.errors import OutOfRangeError
 
 WAYS: list[Callable[[Any], Any]] = [
@@ -84,6 +84,8 @@ def test_calls_in_one_size_take_it_until_their_program_is_begun(
 ) -> None:
     monkeypatch.setattr(stitched_tier, "LARGE", sys.maxsize)
     monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 20)
+    for module, name in ((shortcut, "_learned"), (stitched_tier, "_early")):
+        monkeypatch.setattr(module, name, {})  # what other tests have filled is forgotten at once
     ways: list[Callable[[Any], Any]] = [  # none is met in other sizes
         lambda x: ((x - 3).exp() * x).sum(), lambda x: x.sin() - x.cos() * 3,
     ]  # fmt: skip
