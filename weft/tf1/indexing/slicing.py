@@ -73,10 +73,10 @@ def _gathered(x: Value, key: tuple[Any, ...]) -> tuple[Value, tuple[Any, ...]]:
         ahead = [each for each in key[:i] if each is not None]
         axis = len(ahead)
         if any(each is ... for each in ahead):
-            axis = x.ndim - len([each for each in key[i:] if each is not None])
+            axis = len(x.type.shape) - len([each for each in key[i:] if each is not None])
         begin = ops.cast(item.start, dtype=int32)
         rows = ops.reshape(begin, shape=(1,)) + ops.constant(np.arange(size, dtype=np.int32))
-        x = ops.gather(x, rows, axis=axis)
+        x = ops.subscript(ops.gather(ops.subscript(x, (None,)), rows, axis=axis + 1), (0,))
         found[i] = builtins.slice(None)
     return x, tuple(found)
 

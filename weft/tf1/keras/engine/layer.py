@@ -58,7 +58,7 @@ class Layer(Called):
     _unconfigured: ClassVar[tuple[str, ...]] = ()
     """Arguments that configurations leave out."""
     _casts: ClassVar[bool] = True
-    """Whether inputs get the layer's type, in TensorFlow 2; layers of a network do it themselves."""
+    """Whether inputs get the layer's type, in TensorFlow 2; a network leaves that to its layers."""
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any

@@ -139,9 +139,10 @@ def _padding(padding: Any, rank: int, name: str) -> Any:
     if isinstance(padding, list | tuple) and np.shape(padding) == (rank + 2, 2):
         return [[int(n) for n in pair] for pair in padding]
     known = ("valid", "same", *(("causal",) if rank == 1 else ()))
-    if str(padding).lower() not in known:
+    chosen = str(padding).lower()
+    if chosen not in known:
         raise fail(ArgumentError, f"{name}: expected padding of {known}, got {padding!r}")
-    return padding.lower()
+    return chosen
 
 
 class Conv1D(Convolution):

@@ -24,6 +24,7 @@ _FORMS: Final = {
     "lower_and_strip_punctuation": lambda text: _PUNCTUATION.sub(b"", text.lower()),
 }
 _MODES: Final = ("int", "multi_hot", "binary", "count")
+_SPLITS: Final = ("whitespace", "character", None)
 
 
 class TextVectorization(Layer):
@@ -48,10 +49,9 @@ class TextVectorization(Layer):
         vocabulary: Sequence[Any] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(**options)
-        for name, given, known in (("output_mode", output_mode, _MODES),
-                                   ("split", split, ("whitespace", "character", None))):  # fmt: skip
-            if given not in known:
-                raise fail(ArgumentError, f"{self.name}: expected {name} of {known}, got {given!r}")
+        if output_mode not in _MODES or split not in _SPLITS:
+            text = f"expected output_mode of {_MODES} and split of {_SPLITS}"
+            raise fail(ArgumentError, f"{self.name}: {text}, got {output_mode!r} and {split!r}")
         if not callable(standardize) and standardize not in _FORMS:
             text = f"expected standardize of {[*_FORMS]}, or a function, got {standardize!r}"
             raise fail(ArgumentError, f"{self.name}: {text}")
