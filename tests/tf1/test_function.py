@@ -197,7 +197,7 @@ def test_a_module_finds_variables_in_its_parts():
     part = Part(Part(), dense)
     assert len(part.variables) == 6 and len(part.trainable_variables) == 4
     assert part.variables[1] is part.w and part.name == "part"
-    assert len(part.submodules) == 2 and len(part.non_trainable_variables) == 2
+    assert len(part.submodules) == 2
 
 
 def test_a_function_of_tensors_with_values_in_data():

@@ -11,7 +11,7 @@ from weft.tf1.train.optimizer.adam import AdamOptimizer
 from weft.tf1.train.optimizer.base import Update
 from weft.tf1.variable.variable import Variable
 
-__all__ = ["AdamWOptimizer", "LazyAdamOptimizer", "NadamOptimizer"]
+__all__ = ["LazyAdamOptimizer", "NadamOptimizer"]
 
 
 class LazyAdamOptimizer(AdamOptimizer):
@@ -31,25 +31,5 @@ class NadamOptimizer(AdamOptimizer):
             step = corrected(rate, *[ops.read(p.handle) for p in powers])
             m, v = averaged(m, g, 1.0 - beta1), averaged(v, g * g, 1.0 - beta2)
             return w - over_root((g * (1.0 - beta1) + m * beta1) * step, v, epsilon), m, v
-
-        return update
-
-
-class AdamWOptimizer(AdamOptimizer):
-    """Adam after which each variable loses a part of itself (Loshchilov and Hutter, 2019).
-
-    Args:
-        weight_decay: the part.
-    """
-
-    def __init__(self, weight_decay: Any, *args: Any, name: str = "AdamW", **options: Any) -> None:
-        super().__init__(*args, name=name, **options)
-        self._weight_decay = weight_decay
-
-    def _update_of(self, var: Variable) -> Update:
-        inner, decay = super()._update_of(var), self._weight_decay
-
-        def update(g: Any, w: Any, *rest: Any) -> Any:
-            return inner(g, w - w * decay, *rest)
 
         return update

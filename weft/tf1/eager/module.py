@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from weft.tf1.framework.graph import name_scope
 from weft.tf1.framework.structure import flatten
 from weft.tf1.variable.variable import Variable
 
 __all__ = ["Module"]
-
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Module:
@@ -46,17 +44,6 @@ class Module:
         """A scope of names for its operations."""
         return name_scope(self._name)
 
-    @staticmethod
-    def with_name_scope(method: Method) -> Method:
-        """A method whose operations have the module's scope of names."""
-
-        def scoped(self: Module, *args: Any, **options: Any) -> Any:
-            with self.name_scope:
-                return method(self, *args, **options)
-
-        found: Any = scoped
-        return found
-
     @property
     def variables(self) -> tuple[Variable, ...]:
         """Its variables, by the names of attributes, then those of its parts."""
@@ -66,11 +53,6 @@ class Module:
     def trainable_variables(self) -> tuple[Variable, ...]:
         """Those that training changes."""
         return tuple([v for v in self.variables if v.trainable])
-
-    @property
-    def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """The other ones."""
-        return tuple([v for v in self.variables if not v.trainable])
 
     @property
     def submodules(self) -> tuple[Any, ...]:

@@ -3,9 +3,6 @@
 Each has `load_data()`, which returns (x, y) for training and (x, y) for testing.
 """
 
-from weft.tf1.keras.datasets import boston_housing, cifar10, cifar100, fashion_mnist, imdb, mnist
-from weft.tf1.keras.datasets import reuters as reuters
+from weft.tf1.keras.datasets import cifar10, cifar100, fashion_mnist, imdb, mnist, reuters
 
-__all__ = [
-    "boston_housing", "cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters",
-]  # fmt: skip
+__all__ = ["cifar10", "cifar100", "fashion_mnist", "imdb", "mnist", "reuters"]

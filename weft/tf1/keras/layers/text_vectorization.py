@@ -57,9 +57,8 @@ class TextVectorization(Layer):
             raise fail(ArgumentError, f"{self.name}: {text}")
         self.max_tokens, self.standardize, self.split = max_tokens, standardize, split
         self.ngrams, self.output_mode = ngrams, output_mode
-        self.output_sequence_length, self.pad_to_max_tokens = (
-            output_sequence_length, pad_to_max_tokens,
-        )  # fmt: skip
+        self.output_sequence_length = output_sequence_length
+        self.pad_to_max_tokens = pad_to_max_tokens
         self.vocabulary: list[str] = []
         self._autocast = False
         if vocabulary is not None:
@@ -85,9 +84,8 @@ class TextVectorization(Layer):
         room = None if self.max_tokens is None else self.max_tokens - self._first
         self.vocabulary = [word.decode() for word in ordered[:room]]
 
-    def set_vocabulary(self, vocabulary: Sequence[Any], idf_weights: Any = None) -> None:
+    def set_vocabulary(self, vocabulary: Sequence[Any]) -> None:
         """The words, the most frequent first, with or without what stands for others."""
-        del idf_weights
         words = [w.decode() if isinstance(w, bytes) else str(w) for w in vocabulary]
         self.vocabulary = [w for w in words if w not in ("", "[UNK]")]
 
@@ -110,7 +108,8 @@ class TextVectorization(Layer):
         numbers = {word.encode(): i for i, word in enumerate(self.vocabulary, self._first)}
         is_int, dims = self.output_mode == "int", x.shape.as_list()
         rows = dims[: 1 if dims[-1:] == [1] and len(dims) > 1 else len(dims)]
-        size = self.output_sequence_length if is_int else self._size()
+        size = self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
+        size = self.output_sequence_length if is_int else size
 
         def vectorized(texts: Any) -> Any:
             lists = [[numbers.get(t, self._first - 1) for t in self._tokens(text)]
@@ -135,9 +134,6 @@ class TextVectorization(Layer):
     def _first(self) -> int:
         """The number of the first word."""
         return 2 if self.output_mode == "int" else 1
-
-    def _size(self) -> int | None:
-        return self.max_tokens if self.pad_to_max_tokens else self.vocabulary_size()
 
     def _formed(self, x: Any) -> Any:
         return self.standardize(x) if callable(self.standardize) else x
