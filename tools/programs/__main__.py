@@ -39,7 +39,7 @@ KINDS = {
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, `drawn`, `unseen` and `third`, which were drawn, or `later`, which were chosen."""
+    """A list: `later`, whose programs were chosen, or one of the others, which were drawn."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 

@@ -85,3 +85,14 @@ def test_reviews_are_read_from_a_file_of_arrays_and_lists_alone(tmp_path, monkey
     np.savez(folder / "reuters.npz", x=harmful, y=labels)
     with pytest.raises(DataError, match=r"builtins\.print"):
         reuters.load_data()
+
+
+def test_a_mean_is_over_the_steps_that_are_not_masked_in_tensorflow_2(eager):
+    x = np.array([[[1.0], [2.0]], [[3.0], [-1.0]]], np.float32)
+    model = tf.keras.Sequential([tf.keras.layers.Masking(-1.0, input_shape=(2, 1))])
+    model.compile("sgd", "mae")
+    assert model.evaluate(x, np.zeros_like(x), verbose=0) == 2
+    assert (
+        float(tf.keras.layers.Dense(1, kernel_initializer="ones")(x[0], training=True)[1, 0]) == 2
+    )
+    assert tf.constant(x).ndim == 3

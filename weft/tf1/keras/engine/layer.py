@@ -146,6 +146,11 @@ class Layer(Called):
     def _call_arguments(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.call).parameters)
 
+    @cached_property
+    def _takes_training(self) -> bool:
+        known = inspect.signature(self.call).parameters
+        return "training" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for tensors; the first call creates the weights."""
         inputs = nest.tensors(inputs)
@@ -161,6 +166,8 @@ class Layer(Called):
             masks = nest.mapped(mask_of, inputs)
             self._fill_in(kwargs, masks)
             with call_context.inside(self, kwargs.get("training")):
+                if not self._takes_training:  # it is for the layers inside
+                    kwargs.pop("training", None)
                 outputs = self.call(inputs, *args, **kwargs)
             outputs = _distinct(outputs, tensors)
             self._regularize_activity(outputs)
