@@ -1,7 +1,7 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, the third that of `drawn.json`, the
-fourth that of `unseen.json`.
+fourth that of `unseen.json`, the fifth that of `third.json`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def link_of(program: dict[str, Any]) -> str:
 
 
 def page(
-    folder: Path, added: Path | None = None, drawn: Path | None = None, unseen: Path | None = None
+    folder: Path, added: Path | None = None, drawn: Path | None = None,
+    unseen: Path | None = None, third: Path | None = None,
 ) -> str:  # fmt: skip
     """The text of the page."""
     weft, values = results(folder, "weft"), results(folder, "values")
@@ -118,9 +119,10 @@ def page(
             "| kind | program | the original | Weft | losses | steps |",
             "|---|---|---|---|---|---|", *rows, "",
             *further("later", added), *further("drawn", drawn), *further("unseen", unseen),
+            *further("third", third),
         ]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(*map(Path, sys.argv[1:5])))
+    PAGE.write_text(page(*map(Path, sys.argv[1:6])))
