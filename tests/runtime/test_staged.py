@@ -26,7 +26,7 @@ from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
 from weft.runtime.local_devices import LocalProgram
-from weft.runtime.stage_times import StageTime, watch_stages
+from weft.runtime.stage_times import StageTime, watchers
 from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
@@ -213,7 +213,7 @@ def test_devices_run_at_the_same_time_and_tell_when():
         first = {t.device: t for t in reversed(sorted(times))}
         return max(t.begin for t in first.values()) < min(t.done for t in first.values())
 
-    with watch_stages() as times:  # a busy machine may let one device wait, not in every run
+    with watchers.watch() as times:  # a busy machine may let one device wait, not in every run
         assert any(at_once() for _ in range(20))
     assert all(t.begin <= t.ready <= t.done <= t.end for t in times)
     text = local.programs[0].profile([array], local.state, 2)
