@@ -22,12 +22,15 @@ from typing import Final
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
     "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
-    "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
+    "tensorflow": "1.15.5", "keras": "2.15.0", "tf_keras": "2.15.0", "jax": "0.10.2",
+    "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
 _FILE_OF_2: Final = "tensorflow2.txt"
 JAX: Final = ("jax", "jaxlib")
-TENSORFLOW: Final = ("tensorflow",)
+TENSORFLOW: Final = ("tensorflow", "keras", "tf_keras")
+BACKEND: Final = "KERAS_BACKEND"
+"""What says that an installed Keras 3 computes by another library than TensorFlow."""
 TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
 
 
@@ -41,6 +44,7 @@ ALIASES: Final = {
     "tensorflow.python.keras": "tensorflow.keras", "tensorflow.contrib.keras": "tensorflow.keras",
     "tensorflow.contrib.keras.api.keras": "tensorflow.keras",
     "tensorflow.contrib.keras.python.keras": "tensorflow.keras",
+    "keras": "tensorflow.keras", "tf_keras": "tensorflow.keras",
     "tensorflow.compat.v1": "tensorflow", "tensorflow._api.v1": "tensorflow",
 }  # fmt: skip
 """Modules with the names of another, and those below with the names of the others below."""
