@@ -7,10 +7,25 @@ from functools import partial
 from typing import Any
 
 from weft.jax.array import Array as ShapedArray
-from weft.jax.array import Array as Tracer
+from weft.jax.array import is_traced
 from weft.jax.device import Jaxpr as Jaxpr
+from weft.jax.device import typeof as get_aval
 
 DeviceArray = ShapedArray
+
+
+class _IsTraced(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, ShapedArray) and is_traced(instance)
+
+
+class Tracer(metaclass=_IsTraced):
+    """The class of arrays without a value yet: those in a function that is being traced.
+
+    >>> import weft.jax.numpy as jnp
+    >>> isinstance(jnp.ones(2), Tracer)
+    False
+    """
 
 
 def safe_map(f: Callable[..., Any], *xs: Sequence[Any]) -> list[Any]:
@@ -23,4 +38,4 @@ def safe_zip(*xs: Sequence[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*xs, strict=True))
 
 
-__all__ = ["DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "partial", "safe_map", "safe_zip"]
+__all__ = ["DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "get_aval", "partial", "safe_map", "safe_zip"]
