@@ -87,7 +87,6 @@ class Stack(nn.Module):
     def __call__(self, x):
         block = nn.scan(
             Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=3,
-            check_constancy_invariants=False,
         )  # fmt: skip
         self.sow("intermediates", "x", x)
         return block()(x, None)[0]
