@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from weft.eager.record.memory.array_value import leaf
-from weft.eager.record.pending.lazy import Tracer
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, wrap
 from weft.eager.tensor.dtype.promotion import complex_of, promote
 from weft.eager.tensor.handle import Handle
@@ -145,8 +145,8 @@ class Array(ndarray):
         return True
 
     def block_until_ready(self) -> Array:
-        """The array itself, computed."""
-        if not isinstance(self.lazy, Tracer):
+        """The array itself, computed; in a function that is being traced, as it is."""
+        if not trace.now.depth:
             _ = self.array
         return self
 
