@@ -6,7 +6,7 @@ Six files, one row a line; `#` begins a comment:
   first with a name wins;
 - `names.txt`: a name that has another name or place in Weft, then that place;
 - `later.txt`: a name that packages import at their top and most programs do not use: it is given,
-  and raises where it is used; `a.b.*` is a module without names;
+  and raises where it is used; `a.b.*` is a module without names, `a.{b,c}` are several;
 - `tensorflow2.txt`: names and modules that mean something else in TensorFlow 2, and their places;
 - `tensorflow1.txt`: names that TensorFlow 2 has not;
 - `absent.txt`: a name, or `a.b.*` for all below, then `|`, why it is absent, and what to do.
@@ -132,7 +132,7 @@ def names() -> dict[str, str]:
 @cache
 def later() -> frozenset[str]:
     """Names that are given although Weft lacks them, and raise where they are used."""
-    rows = dict.fromkeys(_rows("later.txt"), "")
+    rows = dict.fromkeys([name for row in _rows("later.txt") for name in _each(row)], "")
     return frozenset(rows | _aliased(rows))
 
 
