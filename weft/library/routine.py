@@ -17,6 +17,7 @@ from weft.library.collapse import collapsed
 from weft.library.entry import Entry, entry_of
 from weft.library.form import resized
 from weft.library.host_part import HostPart, of_graph, of_node
+from weft.library.literal import without_sizes
 from weft.library.variant import Code
 from weft.ops.boundary.state import CONSTANT, placeholder
 from weft.ops.declaration import (
@@ -212,6 +213,7 @@ class _Writer:
         if step.updates or any(map(_is_foreign, step.graph.nodes)):
             raise NoRoutineError
         fused = fuse(step)
+        fused = fused.with_groups([without_sizes(group) for group in fused.groups])
         nodes = {n.name: n for n in step.graph.nodes if op_of(n) is placeholder}
         for i, name in enumerate(step.feeds):
             if name in nodes:
