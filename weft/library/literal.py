@@ -38,9 +38,10 @@ def without_constants(group: Group, goes: Callable[[Node], bool] = lambda _: Tru
 
 
 def without_sizes(group: Group) -> Group:
-    """The group with constants as inputs that look like sizes: a mean's count, a table's length.
+    """The group with constants as inputs that may be sizes, which are above 1.
 
-    So a kernel that was written where they were numbers serves all sizes.
+    Such are a mean's count, a table's length, and `n / (n - 1)` of an unbiased variance. So a
+    kernel that was written where they were numbers serves all sizes.
     """
     users = [node for node in group.all_nodes if op_of(node) not in _PLAIN]
     kept = {v.node for node in users for v in node.inputs} | {v.node for v in group.outputs}
@@ -49,4 +50,4 @@ def without_sizes(group: Group) -> Group:
 
 def _is_size(node: Node) -> bool:
     array = node.attrs["value"].array
-    return array.ndim == 0 and array.dtype.kind in "if" and array > 1 and not array % 1
+    return array.ndim == 0 and array.dtype.kind in "if" and array > 1
