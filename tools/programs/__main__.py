@@ -39,7 +39,7 @@ KINDS = {
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, `drawn` and `unseen`, which were drawn, or `later`, which were chosen."""
+    """A list: all were drawn but `later`, whose programs were chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -234,7 +234,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
-        "--list", choices=("programs", "later", "drawn", "unseen"), default="programs"
+        "--list",
+        choices=("programs", "later", "drawn", "unseen", "varied", "further"),
+        default="programs",
     )
     parser.add_argument("--values", action="store_true", help="compare losses with the original's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")
