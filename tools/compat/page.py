@@ -120,6 +120,8 @@ def lacking() -> bytes:
     """`weft/mirror/lacking.gz`: a module a line, with the names that Weft lacks."""
     others: dict[str, str] = {}
     for group in read_same():
+        if table.later().intersection(group):
+            continue  # what Weft has by that name is another thing
         there = [path for path in group if has_itself(path)]
         others |= {path: min(there, key=len) for path in group if there and path not in there}
     rows: list[str] = []

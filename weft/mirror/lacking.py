@@ -11,7 +11,7 @@ import gzip
 from functools import cache
 from importlib.resources import files
 from types import CodeType, FrameType
-from typing import Final
+from typing import Any, Final
 
 from weft.mirror import table
 
@@ -95,7 +95,8 @@ def is_asked(frame: FrameType | None) -> bool:
 
 def _catches(code: CodeType, at: int) -> bool:
     """Whether an `except` for a failed import, or for anything, is around an instruction."""
-    handlers = [e.target for e in dis.Bytecode(code).exception_entries if e.start <= at < e.end]
+    parsed: Any = dis.Bytecode(code)
+    handlers = [e.target for e in parsed.exception_entries if e.start <= at < e.end]
     lines = list(dis.get_instructions(code)) if handlers else []
     found = [[i for i in lines if i.offset > handler] for handler in handlers]
     return any([
