@@ -39,7 +39,7 @@ KINDS = {
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `later`, whose programs were chosen, or one of the others, which were drawn."""
+    """A list: all were drawn but `later`, whose programs were chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -248,7 +248,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
         "--list",
-        choices=("programs", "later", "drawn", "unseen", "third", "jax"),
+        choices=sorted([path.stem for path in HERE.glob("*.json")]),
         default="programs",
     )
     parser.add_argument("--values", action="store_true", help="compare losses with the original's")
