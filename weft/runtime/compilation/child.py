@@ -108,6 +108,7 @@ class Child:
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
         self.jobs: Final[list[Job]] = []  # sent and not answered, in order
+        self.planned = False  # from the first plan on it has imported what plans
         self._pages = 0  # those that jobs may take in the pipe, so that sending never waits
         with contextlib.suppress(AttributeError, OSError):
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -117,6 +118,11 @@ class Child:
     def load(self) -> int:
         """About how many pages its jobs take."""
         return sum([2 + len(job.ir) // PAGE_BYTES for job in self.jobs])
+
+    @property
+    def plans(self) -> int:
+        """How many steps it is planning."""
+        return sum([job.is_plan for job in self.jobs])
 
     def has_room(self, job: Job) -> bool:
         """Whether it takes another job while it works."""
@@ -132,6 +138,7 @@ class Child:
             OSError: the process has ended.
         """
         self.jobs.append(job)
+        self.planned = self.planned or job.is_plan
         target = job.target
         if job.is_plan:
             texts = "", "", "", job.ir
