@@ -29,6 +29,7 @@ class Bounds:
         self._least = least
         self._polynomials: dict[int, Polynomial] = {}
         self._unknowns: dict[object, int] = {}
+        self._found: dict[int, Interval] = {}
 
     def compared(self, kind: str, a: int, b: int) -> bool | None:
         """Whether `a kind b` for all values; `None` if that depends on them, or is not known."""
@@ -79,7 +80,7 @@ class Bounds:
         for unknowns, k in x.items():
             term: Polynomial = {(): k}
             for index in unknowns:
-                low, high = self._bounds(index)
+                low, high = self._bounds_of(index)
                 if low is None and high is None:
                     return None, None
                 start, sign = (low, 1) if low is not None else (high or 0, -1)
@@ -89,6 +90,12 @@ class Bounds:
         others = [k for unknowns, k in total.items() if unknowns]
         low = start if all([k >= 0 for k in others]) else None
         return low, start if all([k <= 0 for k in others]) else None
+
+    def _bounds_of(self, index: int) -> Interval:
+        found = self._found.get(index)
+        if found is None:
+            found = self._found[index] = self._bounds(index)
+        return found
 
     def _bounds(self, index: int) -> Interval:
         kind, a, b = self._made[index]
