@@ -94,7 +94,7 @@ def test_training_goes_on_with_what_another_process_has_planned(
     def never(self: Any) -> Any:
         raise AssertionError("planned in this process")
 
-    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY", "STITCHED_RUNS_OF_STEPS", "BESIDE"):
+    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY", "BESIDE"):
         monkeypatch.setattr(stitched_tier, name, 1)
     with monkeypatch.context() as patch:
         patch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
