@@ -23,8 +23,8 @@ from weft.passes.launch import (
     Buffer,
     Kernel,
     Launch,
-    ScalarLoop,
     Scratch,
+    SerialLoop,
 )
 
 
@@ -73,9 +73,9 @@ class LibraryGenerator:
         code = copying(self._target)
         return copy(source, target, size, self._noted(code))
 
-    def numbers(self, loop: ScalarLoop) -> Launch:
-        """Loops over a few numbers have kernels of their own, never of the library."""
-        raise AssertionError(loop)
+    def serial(self, name: str, loop: SerialLoop) -> Launch | None:
+        """Loops with short iterations have kernels of their own, never of the library."""
+        raise AssertionError(name, loop)
 
     def addresses(self) -> Mapping[Kernel, int]:
         """The addresses of all kernels of its launches.
