@@ -18,6 +18,7 @@ from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
 from weft.mirror import table
+from weft.mirror.lacking import is_given_module
 from weft.mirror.mirror import Mirror, found
 
 
@@ -89,6 +90,8 @@ class Finder(MetaPathFinder):
             return None
         if _is_question():
             return None
+        if is_given_module(fullname, sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            return ModuleSpec(fullname, MirrorLoader(), is_package=True)
         raise ModuleNotFoundError(table.missing(fullname), name=fullname)
 
     def find_distributions(

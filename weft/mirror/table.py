@@ -6,7 +6,7 @@ Six files, one row a line; `#` begins a comment:
   first with a name wins;
 - `names.txt`: a name that has another name or place in Weft, then that place;
 - `later.txt`: a name that packages import at their top and most programs do not use: it is given,
-  and raises where it is used; `a.b.*` is a module without names;
+  and raises where it is used; `a.b.*` is a module without names, `a.{b,c}` are several;
 - `tensorflow2.txt`: names and modules that mean something else in TensorFlow 2, and their places;
 - `tensorflow1.txt`: names that TensorFlow 2 has not;
 - `absent.txt`: a name, or `a.b.*` for all below, then `|`, why it is absent, and what to do.
@@ -50,7 +50,7 @@ ALIASES: Final = {
 """Modules with the names of another, and those below with the names of the others below."""
 
 
-def _aliased(rows: dict[str, str]) -> dict[str, str]:
+def aliased(rows: dict[str, str]) -> dict[str, str]:
     """The rows of the aliases."""
     return {
         new + name.removeprefix(old): to
@@ -101,7 +101,7 @@ def modules() -> dict[str, tuple[str, ...]]:
     """
     parts = [row.partition(" ") for row in _rows("modules.txt")]
     rows = {name: to.strip() for several, _, to in parts for name in _each(several)}
-    rows = rows | _aliased(rows) | _of_2(True)  # `tensorflow.compat.v1` is that of both versions
+    rows = rows | aliased(rows) | _of_2(True)  # `tensorflow.compat.v1` is that of both versions
     rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows
     return {name: tuple(to.split()) for name, to in rows.items()}
 
@@ -126,14 +126,14 @@ def names() -> dict[str, str]:
     'weft.train:Module'
     """
     rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("names.txt")]}
-    return rows | _aliased(rows) | _of_2(False)
+    return rows | aliased(rows) | _of_2(False)
 
 
 @cache
 def later() -> frozenset[str]:
     """Names that are given although Weft lacks them, and raise where they are used."""
-    rows = dict.fromkeys(_rows("later.txt"), "")
-    return frozenset(rows | _aliased(rows))
+    rows = dict.fromkeys([name for row in _rows("later.txt") for name in _each(row)], "")
+    return frozenset(rows | aliased(rows))
 
 
 @cache
@@ -141,7 +141,7 @@ def reasons() -> dict[str, str]:
     """By a name, or `a.b.*`: why Weft lacks it, and what to write."""
     parts = [row.partition("|") for row in _rows("absent.txt")]
     rows = {name.strip(): why.strip() for name, _, why in parts}
-    return rows | _aliased(rows)
+    return rows | aliased(rows)
 
 
 def reason(path: str) -> str:
