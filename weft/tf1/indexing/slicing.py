@@ -73,7 +73,7 @@ def _gathered(x: Value, key: tuple[Any, ...]) -> tuple[Value, tuple[Any, ...]]:
         ahead = [each for each in key[:i] if each is not None]
         axis = len(ahead)
         if any(each is ... for each in ahead):
-            axis = len(x.type.shape) - len([each for each in key[i:] if each is not None])
+            axis = len(x.type.shape or ()) - len([each for each in key[i:] if each is not None])
         x = block_at(x, item.start, size=size, axis=axis)
         found[i] = builtins.slice(None)
     return x, tuple(found)
