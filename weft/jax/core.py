@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from weft.jax.array import Array, is_traced
-from weft.jax.device import ShapeDtypeStruct
 from weft.jax.device import Jaxpr as Jaxpr
+from weft.jax.device import ShapeDtypeStruct
 from weft.jax.device import typeof as get_aval
 
 DeviceArray = Array
