@@ -96,3 +96,27 @@ def test_a_mean_is_over_the_steps_that_are_not_masked_in_tensorflow_2(eager):
         float(tf.keras.layers.Dense(1, kernel_initializer="ones")(x[0], training=True)[1, 0]) == 2
     )
     assert tf.constant(x).ndim == 3
+
+
+def test_a_subclass_is_made_for_the_first_batch_of_a_loader(eager):
+    class Sum(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = tf.keras.layers.Dense(1)
+
+        def call(self, pair):
+            assert isinstance(pair, tuple)
+            return self.dense(pair[0] + pair[1])
+
+    x, y = np.ones((6, 3), np.float32), np.ones((6, 1), np.float32)
+    rows = tf.data.Dataset.from_tensor_slices(((x, x), y)).batch(3)
+    batches = [((x, x), y)] * 2
+    for data, steps in ((rows, None), (iter(batches), 2)):
+        model = Sum()
+        model.compile("sgd", "mse")
+        history = model.fit(data, steps_per_epoch=steps, verbose=0).history
+        assert len(history["loss"]) == 1 and model.predict(rows, verbose=0).shape == (6, 1)
+    with pytest.raises(ArgumentError, match="got none"):
+        model = Sum()
+        model.compile("sgd", "mse")
+        model.fit(rows.take(0), verbose=0)

@@ -9,10 +9,10 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
-from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
+from weft.ops.indexing.block import block_at
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -74,9 +74,7 @@ def _gathered(x: Value, key: tuple[Any, ...]) -> tuple[Value, tuple[Any, ...]]:
         axis = len(ahead)
         if any(each is ... for each in ahead):
             axis = len(x.type.shape) - len([each for each in key[i:] if each is not None])
-        begin = ops.cast(item.start, dtype=int32)
-        rows = ops.reshape(begin, shape=(1,)) + ops.constant(np.arange(size, dtype=np.int32))
-        x = ops.subscript(ops.gather(ops.subscript(x, (None,)), rows, axis=axis + 1), (0,))
+        x = block_at(x, item.start, size=size, axis=axis)
         found[i] = builtins.slice(None)
     return x, tuple(found)
 

@@ -103,6 +103,24 @@ def loader_of(x: Any, shuffle: Any, steps: Any) -> Any:
     return found if steps is None else Continued(found)
 
 
+def begun(x: Any) -> tuple[Any, Any]:
+    """The first batch of a loader, and the loader with it.
+
+    Raises:
+        ArgumentError: it is empty.
+    """
+    rest = iter(elements_of(x)) if not hasattr(x, "__getitem__") else (x[i] for i in range(len(x)))
+    for first in rest:
+        return first, chained(first, rest) if isinstance(x, Iterator) else x
+    raise fail(ArgumentError, "fit: expected batches, got none")
+
+
+def chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    """An iterator from whose start a batch was taken."""
+    yield first
+    yield from rest
+
+
 def parts_of(batch: Any) -> tuple[Any, Any, Any]:
     """Inputs, targets and weights of a batch; `None` for missing ones."""
     if not isinstance(batch, tuple | list):

@@ -22,7 +22,7 @@ from weft.tf1.keras.fit.feeding import (
     refuse_mixed,
     require_equal_rows,
 )  # fmt: skip
-from weft.tf1.keras.fit.loading import Continued, Prepared, is_loader, loader_of, parts_of
+from weft.tf1.keras.fit.loading import Continued, Prepared, begun, is_loader, loader_of, parts_of
 from weft.tf1.keras.fit.row_weights import row_weights
 from weft.tf1.keras.fit.runner import KerasTrainer, Runner
 from weft.tf1.keras.fit.steps import Program, Steps, state_updates
@@ -261,6 +261,9 @@ class Training(Network, KerasMethods):
         factors = self._class_weight if stage == "fit" else None
         if is_loader(x):
             refuse_mixed(y, weights)
+            if self.inputs is None:
+                first, x = begun(x)
+                self._see(parts_of(first)[0])
             return Prepared(
                 loader_of(x, shuffle, steps), lambda b: self._ready(*parts_of(b), factors)
             )
@@ -309,7 +312,7 @@ class Training(Network, KerasMethods):
                 tf.placeholder(_kind(a), [None, *(a.shape[1:] or (1,))], name=f"{self.name}_input")
                 for a in arrays
             ]
-            given: Any = nest.one_or_list(stands)
+            given: Any = tuple(stands) if len(stands) > 1 else stands[0]
             if items:
                 given = dict(zip([k for k, _ in items], stands, strict=True))
             outputs = self(given)
