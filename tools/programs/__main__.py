@@ -33,13 +33,13 @@ KINDS = {
     "tensorflow": (
         "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
     ),
-    "jax": ("jax", "jax2"),
+    "jax": ("jax", "jax2", "jax3", "jax4"),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, `drawn` and `unseen`, which were drawn, or `later`, which were chosen."""
+    """A list: all were drawn but `later`, whose programs were chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -67,6 +67,13 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
         if before not in text:
             raise ValueError(f"{path}: there is no {before!r}")
         path.write_text(text.replace(before, after))
+    if script.suffix == ".ipynb":
+        cells = json.loads(script.read_text())["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        lines = [
+            line for cell in code for line in cell.splitlines() if line.strip()[:1] not in _SHELL
+        ]
+        script.with_suffix(".py").write_text("\n".join(lines))
     where = work / program["folder"] if "folder" in program else script.parent
     for name, text in program.get("made", {}).items():
         (where / name).write_text(text)
@@ -74,6 +81,10 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
         code = f"from pathlib import Path\n{program['prepare']}"
         subprocess.run([sys.executable, "-c", code], cwd=where, check=True)
     return where
+
+
+_SHELL = ("%", "!")
+"""What begins a line of a notebook that is not Python."""
 
 
 def run(
@@ -104,7 +115,9 @@ def run(
     if framework == "tensorflow" and program["kind"].startswith("TensorFlow 1"):
         env["MADE_COMPAT"] = "1"
     command = [sys.executable, *(["-m", "weft", "run"] if framework == "weft" else [])]
-    command += [str(work / program["script"]), *shlex.split(program.get("arguments", ""))]
+    script = work / program["script"]
+    script = script.with_suffix(".py") if script.suffix == ".ipynb" else script
+    command += [str(script), *shlex.split(program.get("arguments", ""))]
     start, before = time.perf_counter(), _processor()
     try:
         done = subprocess.run(
@@ -234,7 +247,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
-        "--list", choices=("programs", "later", "drawn", "unseen"), default="programs"
+        "--list",
+        choices=sorted([path.stem for path in HERE.glob("*.json")]),
+        default="programs",
     )
     parser.add_argument("--values", action="store_true", help="compare losses with the original's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")

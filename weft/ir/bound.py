@@ -29,7 +29,7 @@ class Bounds:
         self._least = least
         self._polynomials: dict[int, Polynomial] = {}
         self._unknowns: dict[object, int] = {}
-        self._found: dict[int, Interval] = {}
+        self._limits: dict[int, Interval] = {}
 
     def compared(self, kind: str, a: int, b: int) -> bool | None:
         """Whether `a kind b` for all values; `None` if that depends on them, or is not known."""
@@ -80,7 +80,7 @@ class Bounds:
         for unknowns, k in x.items():
             term: Polynomial = {(): k}
             for index in unknowns:
-                low, high = self._bounds_of(index)
+                low, high = self._bounds(index)
                 if low is None and high is None:
                     return None, None
                 start, sign = (low, 1) if low is not None else (high or 0, -1)
@@ -91,18 +91,18 @@ class Bounds:
         low = start if all([k >= 0 for k in others]) else None
         return low, start if all([k <= 0 for k in others]) else None
 
-    def _bounds_of(self, index: int) -> Interval:
-        found = self._found.get(index)
-        if found is None:
-            found = self._found[index] = self._bounds(index)
-        return found
-
     def _bounds(self, index: int) -> Interval:
         kind, a, b = self._made[index]
         if kind == "base":
             return self._least.get(index), None
         if "." in kind:
             return None, None
+        found = self._limits.get(index)
+        if found is None:
+            found = self._limits[index] = self._made_bounds(kind, a, b)
+        return found
+
+    def _made_bounds(self, kind: str, a: int, b: int) -> Interval:
         x, y = (self._interval(self.polynomial(i)) for i in (a, b))
         if kind == "//":
             return _quotient(x, y)

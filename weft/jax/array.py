@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 import numpy as np
 
 from weft.eager.record.memory.array_value import leaf
-from weft.eager.record.pending.lazy import Tracer
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, wrap
 from weft.eager.tensor.dtype.promotion import complex_of, promote
 from weft.eager.tensor.handle import Handle
@@ -130,6 +130,11 @@ class Array(ndarray):
         return self
 
     @property
+    def sharding(self) -> None:
+        """Nothing: all of it is on the one device."""
+        return None
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.itemsize
@@ -140,8 +145,8 @@ class Array(ndarray):
         return True
 
     def block_until_ready(self) -> Array:
-        """The array itself, computed."""
-        if not isinstance(self.lazy, Tracer):
+        """The array itself, computed; in a function that is being traced, as it is."""
+        if not trace.now.depth:
             _ = self.array
         return self
 
@@ -172,7 +177,7 @@ class Array(ndarray):
         raise (TypeError(f"unhashable type: '{type(self).__name__}'"))
 
     def __repr__(self) -> str:
-        if _is_traced(self):
+        if is_traced(self):
             return self._traced()
         x = self.array
         inner = np.array2string(x, separator=", ", prefix="Array(")
@@ -181,18 +186,19 @@ class Array(ndarray):
         return f"Array({inner}{shape}, dtype={self.dtype}{weak})"
 
     def __str__(self) -> str:
-        return self._traced() if _is_traced(self) else str(self.array)
+        return self._traced() if is_traced(self) else str(self.array)
 
     def __format__(self, spec: str) -> str:
         if self.ndim:
             return format(self.array, spec)
-        return str(self) if _is_traced(self) else format(self.array[()], spec)
+        return str(self) if is_traced(self) else format(self.array[()], spec)
 
     def _traced(self) -> str:
         return f"JitTracer({self.dtype}[{','.join(map(str, self.shape))}])"
 
 
-def _is_traced(x: Array) -> bool:
+def is_traced(x: Array) -> bool:
+    """Whether an array has no value yet, as the function that makes it is being traced."""
     try:
         _ = x.array
     except Exception:

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.func.custom import CustomVjp
 from weft.jax.config import refuse_given, without_effect
-from weft.jax.transform import arrays
+from weft.jax.transform import arrays, wraps
 
 __all__ = ["custom_gradient", "custom_vjp"]
 
@@ -46,26 +46,27 @@ class custom_vjp:
         self, fun: Function, nondiff_argnums: Sequence[int] = (), nondiff_argnames: Any = ()
     ) -> None:
         refuse_given("custom_vjp", nondiff_argnames=nondiff_argnames)
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun, self.fixed = fun, tuple(nondiff_argnums)
         self.fwd: Function | None = None
         self.bwd: Function | None = None
         self.plain = PlainInside()
+        self.symbolic = False
 
     def defvjp(
         self, fwd: Function, bwd: Function, symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:  # fmt: skip
         """Set the functions of the forward and the backward pass."""
-        refuse_given("defvjp", symbolic_zeros=symbolic_zeros)
         without_effect("defvjp", optimize_remat=optimize_remat)
-        self.fwd, self.bwd = fwd, bwd
+        self.fwd, self.bwd, self.symbolic = fwd, bwd, symbolic_zeros
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
         if self.fwd is None or self.bwd is None:
             name = getattr(self.fun, "__name__", str(self.fun))
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
+        refuse_given("defvjp", symbolic_zeros=self.symbolic)
         if self.plain.inside:
             return self.fun(*args, **kwargs)
         whole = bound(self.fun, args, kwargs)
@@ -110,7 +111,7 @@ def bound(fun: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> list[An
 def custom_gradient(fun: Function) -> Function:
     """A function that returns its result and a function from cotangents to gradients."""
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def plain(*args: Any) -> Any:
         return fun(*args)[0]
 

@@ -9,10 +9,10 @@ from typing import Any
 from weft import func
 from weft.func.tree import flatten
 from weft.jax.array import Array
-from weft.jax.config import refuse_given
+from weft.jax.config import without_effect
 from weft.jax.gradient_rule import PlainInside, bound, custom_vjp
 from weft.jax.numpy import api as _numpy
-from weft.jax.transform import arrays
+from weft.jax.transform import arrays, wraps
 
 jnp: Any = _numpy
 
@@ -35,14 +35,18 @@ class custom_jvp:
     """
 
     def __init__(self, fun: Function, nondiff_argnums: Sequence[int] = (), **_: Any) -> None:
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun, self.fixed = fun, tuple(nondiff_argnums)
         self.rule: Function | None = None
         self.plain = PlainInside()
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
-        """Set the rule: from (*nondiff_args, primals, tangents) to (result, tangent)."""
-        refuse_given("defjvp", symbolic_zeros=symbolic_zeros)
+        """Set the rule: from (*nondiff_args, primals, tangents) to (result, tangent).
+
+        Args:
+            symbolic_zeros: no effect: tangents that are zero are arrays.
+        """
+        without_effect("defjvp", symbolic_zeros=symbolic_zeros)
         self.rule = jvp
         return jvp
 

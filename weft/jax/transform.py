@@ -27,6 +27,12 @@ __all__ = [
 Function = Callable[..., Any]
 
 
+def wraps(fun: Any) -> Callable[[Any], Any]:
+    """`functools.wraps` of any callable: objects may have no text for a name."""
+    texts = [n for n in functools.WRAPPER_ASSIGNMENTS if isinstance(getattr(fun, n, None), str)]
+    return functools.wraps(fun, texts, ())
+
+
 def arrays(structure: Any, of: Callable[[Any], Any] = as_array) -> Any:
     """A pytree with numbers and NumPy's arrays as arrays.
 
@@ -201,7 +207,7 @@ def _holomorphic(fun: Function, argnums: Any, has_aux: bool) -> Function:
     """The value and the complex derivative of a function of one complex argument."""
     refuse_given("grad: holomorphic", has_aux=has_aux)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def both(*args: Any, **kwargs: Any) -> Any:
         def of_one(x: Any) -> Any:
             return as_array(fun(*args[:argnums], x, *args[argnums + 1 :], **kwargs))
@@ -222,7 +228,7 @@ def _gradient(
 ) -> Function:
     shapes: list[Any] = []
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def scalar(*args: Any, **kwargs: Any) -> Any:
         found = fun(*args, **kwargs)
         value = found[0] if has_aux else found
@@ -232,7 +238,7 @@ def _gradient(
 
     inner = of(scalar, argnums, has_aux)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         if isinstance(argnums, int) and argnums >= len(args):
             raise (
@@ -293,7 +299,7 @@ def _matrices(of: Function) -> Function:
     ) -> Function:  # fmt: skip
         inner = of(fun, argnums, has_aux)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def matrix(*args: Any, **kwargs: Any) -> Any:
             return inner(*_differentiated(args, argnums), **kwargs)
 
@@ -323,13 +329,13 @@ def vmap(
     refuse_given("vmap", spmd_axis_name=spmd_axis_name)
     axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def whole(*args: Any, **kwargs: Any) -> Any:
         return arrays(fun(*args, **kwargs))
 
     inner = func.vmap(whole, axes, out_axes, "different", axis_name=axis_name)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         each = axes if isinstance(axes, tuple) else (axes,) * len(args)
         shared = [i for i, a in enumerate(each) if a is None]  # in these, numbers stay numbers
@@ -363,7 +369,7 @@ def pmap(
     name = axis_name or "devices"
 
     def over(mapping: Function) -> Function:
-        @functools.wraps(fun)
+        @wraps(fun)
         def mapped(*args: Any, **kwargs: Any) -> Any:
             def inner(*free: Any, **named: Any) -> Any:
                 rest = iter(free)
@@ -378,7 +384,7 @@ def pmap(
     alone = jit(over(lambda f, axes: vmap(f, axes, out_axes, name)), static_argnums=fixed)
     ranks = over(lambda f, axes: func.pmap(f, name, in_axes=axes, out_axes=out_axes))
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         return (alone if session.current() is None else ranks)(*args, **kwargs)
 
@@ -400,7 +406,7 @@ def checkpoint(
         return functools.partial(checkpoint, static_argnums=static_argnums)
     fixed = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def again(*args: Any, **kwargs: Any) -> Any:
         free = [arrays(x) for i, x in enumerate(args) if i not in fixed]
 
@@ -419,6 +425,6 @@ remat = checkpoint
 
 def named_call(fun: Function, *, name: str | None = None) -> Function:
     """The function, with a name."""
-    run = functools.wraps(fun)(lambda *args, **kwargs: fun(*args, **kwargs))
+    run = wraps(fun)(lambda *args, **kwargs: fun(*args, **kwargs))
     run.__name__ = name or getattr(fun, "__name__", "named_call")
     return run

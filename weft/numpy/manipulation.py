@@ -282,7 +282,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[ndarray, ...]:
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[ndarray]:
     """Split along an axis, at indices or into parts whose sizes differ by at most 1."""
     given = indices_or_sections
-    cuts = given if isinstance(given, int | Handle) else [int(i) for i in given]
+    cuts = given if isinstance(given, int) else np.atleast_1d(np.asarray(given)).tolist()
     return list(splitting.tensor_split(array_like(ary), cuts, axis))
 
 

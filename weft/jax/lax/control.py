@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from weft.errors import WeftError
 from weft.jax.array import Array, as_array
 from weft.jax.config import config, without_effect
 from weft.jax.numpy import api as _numpy
-from weft.jax.transform import arrays
+from weft.jax.transform import arrays, wraps
 from weft.jax.tree_util import tree_leaves, tree_map
 
 jnp: Any = _numpy
@@ -29,7 +28,7 @@ Function = Callable[..., Any]
 def _on(function: Function) -> Function:
     """A function whose results are arrays."""
 
-    @functools.wraps(function)
+    @wraps(function)
     def run(*args: Any) -> Any:
         return arrays(function(*args))
 

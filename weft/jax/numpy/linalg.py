@@ -14,6 +14,7 @@ from weft.errors import ShapeError as _ShapeError
 from weft.jax.array import given as _given
 from weft.jax.face import face_of as _face_of
 from weft.jax.numpy.common import floating_of as _floating_of
+from weft.jax.numpy.creation import eye as _eye
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.numpy import linalg as _linalg
 from weft.ops.linalg import iterative as _iterative
@@ -25,6 +26,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "inv",
     "lstsq",
     "qr",
     "solve",
@@ -85,7 +87,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
 
 
 def solve(a: Any, b: Any) -> Any:
-    """Solve `a @ x == b`, for a vector or matrices; infinite if `a` is singular.
+    """Solve `a @ x == b`, for a vector or matrices; infinite or NaN if `a` is singular.
 
     Raises:
         ShapeError: no square matrices, or another number of rows.
@@ -96,6 +98,14 @@ def solve(a: Any, b: Any) -> Any:
     if not y.ndim or y.shape[-1 if y.ndim == 1 else -2] != x.shape[-1]:
         raise _ShapeError.here(f"solve: expected {x.shape[-1]} rows, got shape {y.shape}")
     return _given(_solve(x, y, vector=y.ndim == 1, possible=False))
+
+
+def inv(a: Any) -> Any:
+    """Inverse matrices; infinite or NaN if singular."""
+    x = _floating_of(a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise _ShapeError.here(f"inv: expected square matrices, got shape {x.shape}")
+    return _given(_solve(x, _eye(x.shape[-1], dtype=x.dtype), vector=False, possible=False))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False) -> Any:

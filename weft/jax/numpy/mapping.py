@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
@@ -14,9 +15,11 @@ from weft import special
 from weft.eager.functions.elementwise import integer
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
+from weft.func.tree import flatten
 from weft.func.vmap import vmap
-from weft.jax.array import Array, given, jaxed, of_array
+from weft.jax.array import Array, canonical, given, jaxed, of_array
 from weft.jax.config import refuse_given
+from weft.jax.host import several
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
 from weft.jax.numpy.reduction import all
@@ -200,6 +203,42 @@ index_exp = np.index_exp
 __all__ += ["index_exp", "mgrid", "ogrid", "s_"]
 
 
+_OF_SHAPES: Final = (
+    "frexp", "histogram2d", "histogramdd", "packbits", "sort_complex", "spacing", "unpackbits",
+)  # fmt: skip
+"""Functions whose results have shapes that no value decides: they may be traced."""
+
+
+def _when_run(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function of NumPy's arrays, called when the program runs."""
+    leaves, tree = flatten((args, kwargs))
+    arrays = [x for x in leaves if isinstance(x, Array)]
+    trees: list[Any] = []
+
+    def call(*values: Any) -> tuple[Any, ...]:
+        rest = iter(values)
+        whole, named = tree.build([next(rest) if isinstance(x, Array) else x for x in leaves])
+        found, result = flatten(_counted(function, whole, named))
+        trees[:] = [result]
+        return tuple([np.asarray(y, canonical(y.dtype).numpy) for y in found])
+
+    kinds = [
+        (canonical(y.dtype), y.shape)
+        for y in call(*[np.zeros(x.shape, x.dtype.numpy) for x in arrays])
+    ]
+    return trees[0].build(several(call, arrays, kinds, False))
+
+
+def _counted(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What a function gives; a histogram of unweighted counts is one of integers."""
+    found = function(*args, **kwargs)
+    if not function.__name__.startswith("histogram"):
+        return found
+    told = inspect.signature(function).bind(*args, **kwargs).arguments
+    weighted = told.get("weights") is not None or told.get("density")
+    return found if weighted else (found[0].astype(np.int64), *found[1:])
+
+
 def _by_numpy(name: str) -> Callable[..., Any]:
     """A function whose results follow from the values of its arguments, which are read."""
     function = getattr(np, name)
@@ -208,6 +247,8 @@ def _by_numpy(name: str) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
         for option in ("size", "fill_value", "out_sharding"):
             kwargs.pop(option, None) if kwargs.get(option) is None else None
+        if name in _OF_SHAPES:
+            return _when_run(function, args, kwargs)
         found = function(
             *[values_of(x, name) for x in args],
             **{k: values_of(v, name) for k, v in kwargs.items()},

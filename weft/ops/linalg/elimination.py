@@ -16,39 +16,21 @@ import numpy as np
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
-from weft.ops.linalg.inversion import call, solve
-from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, lower, mm
-from weft.ops.shape.creation import triu, zeros_like
+from weft.ops.linalg.inversion import call, eliminated, solve
+from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, mm
+from weft.ops.shape.creation import tril, triu, zeros_like
 
 # Triangles
 
 
 def triangle(a: Value, upper: bool, unit: bool) -> Value:
     """A triangle of matrices, zeros elsewhere; with ones on the diagonal if `unit`."""
-    part = triu(a, int(unit)) if upper else lower(a, -int(unit))
+    part = triu(a, int(unit)) if upper else tril(a, -int(unit))
     rows, columns = dims(a)[-2:]
     return part + constant(np.eye(rows, columns), a.dtype) if unit else part
 
 
 # Elimination
-
-
-def _eliminate(a: Any, pivot: bool = True) -> tuple[Any, Any]:
-    """Both factors in one matrix, and for each k the row swapped with it, counted from 0."""
-    found = np.array(a, order="C")
-    m, n = found.shape[-2:]
-    flat = found.reshape(math.prod(found.shape[:-2]), m, n)
-    every = np.arange(len(flat))
-    swaps = np.zeros((len(flat), min(m, n)), np.int64)
-    for k in range(min(m, n)):
-        at = k + np.abs(flat[:, k:, k]).argmax(1) if pivot else np.full(len(flat), k)
-        swaps[:, k] = at
-        flat[every, k], flat[every, at] = flat[every, at], flat[every, k]
-        corner = flat[:, k, k, None]
-        below = flat[:, k + 1 :, k]
-        below /= np.where(corner == 0, 1, corner)
-        flat[:, k + 1 :, k + 1 :] -= below[:, :, None] * flat[:, k, None, k + 1 :]
-    return found, swaps.reshape(*found.shape[:-2], min(m, n))
 
 
 def _order(swaps: Any, rows: int) -> Any:
@@ -88,17 +70,17 @@ def _factors(a: Value) -> Value:
         rest: Value | None = None
         if n > k:  # left @ y[:, k:] is a[:, k:]
             rest = solve(H(left), to_both[..., :, k:])
-            to_square = to_square - lower(mm(rest, H(y[0][..., :, k:])), -1)
+            to_square = to_square - tril(mm(rest, H(y[0][..., :, k:])), -1)
         if m > k:  # y[k:] @ right is a[k:]
             rest = H(solve(right, H(to_both[..., k:, :])))
             to_square = to_square - triu(mm(H(y[0][..., k:, :]), rest))
-        inner = lower(mm(H(left), lower(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
+        inner = tril(mm(H(left), tril(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
         found = H(solve(right, H(solve(H(left), inner))))
         if rest is not None:
             found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)
         return [conj(found)]
 
-    run: Any = lambda x: _eliminate(x, pivot=False)[0]  # noqa: E731
+    run: Any = lambda x: eliminated(x, pivot=False)[0]  # noqa: E731
     return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
 
 
@@ -106,7 +88,7 @@ def lu(a: Value) -> tuple[Value, Value]:
     """Both triangular factors in one matrix, and the pivots, counted from 1."""
     *lead, m, n = dims(a)
     k = min(m, n)
-    swaps = call(lambda x: _eliminate(x)[1] + 1, a, types_of=[(int32, (*lead, k))])[0]
+    swaps = call(lambda x: eliminated(x)[1] + 1, a, types_of=[(int32, (*lead, k))])[0]
     return _factors(rows_in_order(a, row_order(swaps, m))), swaps
 
 
@@ -126,7 +108,7 @@ def first_singular(a: Value) -> Value:
     """The first column without a pivot, counted from 1, as int32; 0 if none."""
 
     def run(x: Any) -> Any:
-        zero = np.diagonal(_eliminate(x)[0], axis1=-2, axis2=-1) == 0
+        zero = np.diagonal(eliminated(x)[0], axis1=-2, axis2=-1) == 0
         return np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.size else zero.sum(-1)
 
     return call(run, a, types_of=[(int32, dims(a)[:-2])])[0]

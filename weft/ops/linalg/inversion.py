@@ -6,6 +6,7 @@ Conventions and sources of the gradients are those of `weft.ops.linalg.factoriza
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def solve(a: Value, b: Value) -> Value:
 
 
 def solve_where_possible(a: Value, b: Value) -> Value:
-    """`solve`; infinite if singular."""
+    """`solve`; infinities and NaN where elimination divides by zero."""
     return _solution(a, b, _solve_where_possible)
 
 
@@ -87,10 +88,7 @@ def _solution(a: Value, b: Value, run: Any) -> Value:
         return [-mm(to_b, T(y[0])), to_b]
 
     if run is _solve_where_possible and dims(a)[-2:] == (1, 1) == (1, dims(b)[-2]):
-        none = catalogue.equal(
-            a, constant(0, a.dtype)
-        )  # filters of one measurement solve this in loops
-        return catalogue.select(none, constant(np.inf, a.dtype), b / a)
+        return b / a  # filters of one measurement solve this in loops
     lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
     a, b = (
         x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
@@ -104,8 +102,38 @@ def _solve_where_possible(a: Any, b: Any) -> Any:
         return np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         if a.ndim == 2:
-            return np.full_like(b, np.inf)
+            return _substituted(*eliminated(a), b)
         return np.stack([_solve_where_possible(*pair) for pair in zip(a, b, strict=True)])
+
+
+def eliminated(a: Any, pivot: bool = True) -> tuple[Any, Any]:
+    """Both factors in one matrix, and for each k the row swapped with it, counted from 0."""
+    found = np.array(a, order="C")
+    m, n = found.shape[-2:]
+    flat = found.reshape(math.prod(found.shape[:-2]), m, n)
+    every = np.arange(len(flat))
+    swaps = np.zeros((len(flat), min(m, n)), np.int64)
+    for k in range(min(m, n)):
+        at = k + np.abs(flat[:, k:, k]).argmax(1) if pivot else np.full(len(flat), k)
+        swaps[:, k] = at
+        flat[every, k], flat[every, at] = flat[every, at], flat[every, k]
+        corner = flat[:, k, k, None]
+        below = flat[:, k + 1 :, k]
+        below /= np.where(corner == 0, 1, corner)
+        flat[:, k + 1 :, k + 1 :] -= below[:, :, None] * flat[:, k, None, k + 1 :]
+    return found, swaps.reshape(*found.shape[:-2], min(m, n))
+
+
+def _substituted(factors: Any, swaps: Any, b: Any) -> Any:
+    x = b.astype(np.result_type(factors, b))
+    with np.errstate(all="ignore"):
+        for i, swap in enumerate(swaps):
+            x[[i, swap]] = x[[swap, i]]
+        for i in range(len(x)):
+            x[i] -= factors[i, :i] @ x[:i]
+        for i in reversed(range(len(x))):
+            x[i] = (x[i] - factors[i, i + 1 :] @ x[i + 1 :]) / factors[i, i]
+    return x.astype(b.dtype)
 
 
 def pinv(a: Value, limit: Value, hermitian: bool) -> Value:

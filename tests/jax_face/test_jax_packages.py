@@ -1,0 +1,96 @@
+"""What packages for JAX ask of its inside: operations they declare, traces, known results."""
+
+import numpy as np
+import pytest
+
+import weft.jax as jax
+import weft.jax.numpy as jnp
+from weft.jax.core import ShapedArray, Tracer, get_aval
+from weft.mirror.mirror import has
+from weft.mirror.supplied import jax_inside, jax_partial
+from weft.mirror.supplied.jax_primitive import Primitive, lower_fun, register_lowering
+
+
+def test_a_declared_operation_goes_through_all_transformations():
+    cube = Primitive("cube")
+    with pytest.raises(NotImplementedError, match="'cube' not implemented"):
+        cube.bind(2.0)
+    cube.def_impl(lambda x, *, times: times * x**3)
+    cube.def_abstract_eval(lambda x, *, times: x)
+    register_lowering(cube, lower_fun(cube.function, multiple_results=False))
+    slope = jax.jit(jax.vmap(jax.grad(lambda x: cube.bind(x, times=2.0))))
+    np.testing.assert_allclose(slope(jnp.array([1.0, 2.0])), [6, 24])
+
+
+def test_only_arrays_without_a_value_are_tracers():
+    seen = []
+
+    def f(x):
+        seen.extend([isinstance(x * 2, Tracer), isinstance(jnp.ones(2), Tracer)])
+        seen.append(jax_inside.get_opaque_trace_state())
+        return jax.block_until_ready(x * 2) + 1
+
+    assert jax.jit(f)(jnp.ones(2)).tolist() == [3, 3]
+    assert seen[0] and seen[-1] != jax_inside.get_opaque_trace_state()
+    assert not isinstance(jnp.ones(2), Tracer) and not isinstance(1.0, Tracer)
+    assert jax_inside.trace_state_clean()
+    assert isinstance(get_aval(jnp.ones(2)), ShapedArray) and ShapedArray((2,), "float32").ndim == 1
+
+
+def test_results_are_known_where_they_depend_on_no_unknown_argument():
+    leaves, tree = jax.tree_util.tree_flatten((jnp.ones(2), jnp.array(3.0)))
+    flat, made = jax_partial.flatten_fun_nokwargs(
+        lambda x, y: {"known": y * 2, "moved": x + y, "fixed": jnp.ones(1)}, tree
+    )
+    unknown = jax_partial.PartialVal.unknown(ShapedArray((2,), "float32"))
+    pvals = [unknown, jax_partial.PartialVal.known(leaves[1])]
+    _, rows, _ = jax_partial.trace_to_jaxpr_nounits(flat, pvals)
+    rows = made().unflatten(range(3)), rows
+    assert [aval is None for aval, _ in rows[1]] == [True, True, False]
+    assert float(rows[1][1][1]) == 6 and rows[0] == {"fixed": 0, "known": 1, "moved": 2}
+
+
+def test_names_that_packages_import():
+    for name in (
+        "jax.Device", "jax.extend.core.Primitive", "jax.interpreters.batching.primitive_batchers",
+        "jax.extend.core.get_opaque_trace_state", "jax._src.traceback_util.api_boundary",
+        "jax.core.ShapedArray", "jax.tree_util.KeyPath", "jax.version.__version_info__",
+    ):  # fmt: skip
+        assert has(name), name
+
+
+def test_an_object_whose_name_is_no_text_is_a_function():
+    class Model:
+        __name__ = None
+
+        def __call__(self, x):
+            return jnp.sum(x * 2)
+
+    assert float(jax.grad(Model())(1.0)) == 2
+    assert jax.vmap(Model())(jnp.ones(3)).shape == (3,)
+    assert float(jax.lax.cond(True, Model(), Model(), 1.0)) == 2
+
+
+def test_singular_systems_give_what_elimination_gives():
+    zero, b = jnp.zeros((1, 1)), jnp.array([-2.0])
+    for sign in (1, -1):
+        np.testing.assert_array_equal(jnp.linalg.solve(sign * zero, b), [-sign * np.inf])
+    assert np.isnan(jnp.linalg.solve(zero, jnp.zeros(1))[0])
+    found = jnp.linalg.solve(jnp.array([[1.0, 2.0], [2.0, 4.0]]), jnp.array([-1.0, 2.0]))
+    np.testing.assert_array_equal(found, [np.inf, -np.inf])
+    np.testing.assert_array_equal(jnp.linalg.inv(-zero), [[-np.inf]])
+    with np.errstate(all="ignore"):
+        found = jnp.linalg.inv(jnp.zeros((2, 2)))
+    np.testing.assert_array_equal(found, [[np.nan, np.nan], [np.nan, np.inf]])
+
+
+def test_functions_of_known_shapes_are_traced():
+    bits = jnp.array([1, 0, 1], dtype=jnp.uint8)
+    assert jax.jit(jnp.packbits)(bits).tolist() == [160]
+    x = jnp.array([1.0, 2.0])
+    counts, edges, _ = jax.jit(lambda x: jnp.histogram2d(x, x, bins=2))(x)
+    assert counts.dtype == jnp.int32 and counts.tolist() == [[1, 0], [0, 1]]
+    assert edges.tolist() == [1, 1.5, 2]
+    weighted = jax.jit(lambda x, w: jnp.histogramdd(x[:, None], 2, weights=w)[0])(x, x)
+    assert weighted.dtype == jnp.float32 and weighted.tolist() == [1, 2]
+    assert [p.tolist() for p in jnp.split(jnp.arange(4), jnp.array([1, 3]))] == [[0], [1, 2], [3]]
