@@ -39,7 +39,7 @@ KINDS = {
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, `drawn`, `unseen`, `jax`, which were drawn, or `later`, which were chosen."""
+    """A list: `programs`, `drawn`, `unseen` and `jax` were drawn, `later` was chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -70,7 +70,7 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
     if script.suffix == ".ipynb":
         cells = json.loads(script.read_text())["cells"]
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        lines = [line for cell in code for line in cell.splitlines() if line.strip()[:1] not in _SHELL]
+        lines = [x for cell in code for x in cell.splitlines() if x.strip()[:1] not in _SHELL]
         script.with_suffix(".py").write_text("\n".join(lines))
     where = work / program["folder"] if "folder" in program else script.parent
     for name, text in program.get("made", {}).items():

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from weft.jax.array import Array, is_traced
-from weft.jax.device import ShapeDtypeStruct
 from weft.jax.device import Jaxpr as Jaxpr
+from weft.jax.device import ShapeDtypeStruct
 from weft.jax.device import typeof as get_aval
 
 DeviceArray = Array
@@ -53,4 +53,7 @@ def safe_zip(*xs: Sequence[Any]) -> list[tuple[Any, ...]]:
     return list(zip(*xs, strict=True))
 
 
-__all__ = ["AbstractValue", "DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "get_aval", "partial", "safe_map", "safe_zip"]
+__all__ = [
+    "AbstractValue", "DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "get_aval", "partial",
+    "safe_map", "safe_zip",
+]  # fmt: skip

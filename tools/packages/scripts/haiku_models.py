@@ -48,7 +48,8 @@ for i in range(10):
 report["trained"] = total([params, state])
 sequence = x[:, 0]
 made = {
-    "linear": lambda: hk.Linear(5)(sequence), "norm": lambda: hk.LayerNorm(-1, True, True)(sequence),
+    "linear": lambda: hk.Linear(5)(sequence),
+    "norm": lambda: hk.LayerNorm(-1, True, True)(sequence),
     "attention": lambda: hk.MultiHeadAttention(2, 4, w_init=hk.initializers.VarianceScaling())(
         sequence, sequence, sequence), "embed": lambda: hk.Embed(5, 4)(y),
     "lstm": lambda: hk.dynamic_unroll(hk.LSTM(5), sequence, hk.LSTM(5).initial_state(8)),
