@@ -11,6 +11,8 @@ Where Python is told to keep no compiled source, it is kept in `build` neverthel
 source: else each of some hundred processes would compile all of Weft, half of its time.
 What a test computes three times counts as large, so that its fourth run is a compiled program's;
 tests that are not about programs may take the fixture `as_lists` to compile none.
+NumPy multiplies matrices on one thread: several of them wait for each other without end where two
+processes run tests on two cores, for up to ten times the processor time.
 What an earlier test has left pending, held by a cycle of objects, is computed before the next one:
 else it would be a part of that one's first structure.
 """
@@ -24,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 os.environ.setdefault("WEFT_WARM", "0")  # tests leave no processes behind
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 if sys.dont_write_bytecode:
     folder = str(Path(__file__).resolve().parent.parent / "build" / "bytecode")
     sys.dont_write_bytecode, sys.pycache_prefix = False, folder

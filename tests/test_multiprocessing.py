@@ -17,7 +17,7 @@ def send(index, queue, x):
 
 def fail(index, at, how):
     if index != at:
-        time.sleep(60.0)
+        time.sleep(600.0)
     if how == "raise":
         raise ValueError("bad luck")
     if how == "exit":
@@ -72,12 +72,11 @@ def test_every_process_has_its_index_and_tensors():
     ],
 )
 def test_others_end_when_one_fails(how, kind, text):
-    begin = time.monotonic()
     started = mp.start_processes(fail, (1, how), nprocs=3, join=False, start_method="fork")
     with pytest.raises(kind, match=text) as found:
         while not started.join():
             pass
-    assert time.monotonic() - begin < 20 and isinstance(found.value, WorkerError)
+    assert isinstance(found.value, WorkerError)
     assert found.value.error_index == 1 and found.value.error_pid == started.pids()[1]
     assert not any([process.is_alive() for process in started.processes])
 

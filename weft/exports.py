@@ -19,6 +19,15 @@ NOT_OFFERED: Final = frozenset({"__future__", "typing", "weft.ops.refusal"})
 """Modules whose names an `__init__` imports for its own use."""
 
 
+HOMES: Final[dict[type, str]] = {}
+"""The modules of classes that report another library's, under which a program looked them up."""
+
+
+def home_of(kind: type) -> str:
+    """The module in which a class is, also if it reports another library's."""
+    return HOMES.get(kind, kind.__module__)
+
+
 def gather(namespace: dict[str, Any], *modules: str) -> None:
     """Set `__all__` of a package to what its `__init__` imports and defines.
 

@@ -176,7 +176,7 @@ def load(
         with _temporary() as where:
             with where.open("wb") as file:
                 shutil.copyfileobj(path, file)
-            return load(where)
+            return load(where, weights_only=weights_only)
     where = Path(cast(Any, path))
     with open_file(where) as file:
         begin = file.read(len(old_file.MAGIC))

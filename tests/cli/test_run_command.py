@@ -34,7 +34,8 @@ import torch
 import torch.nn.utils.weight_norm
 from torch.nn.modules.container import Sequential
 from torch.utils.data.dataloader import DataLoader
-from torch.optim.lr_scheduler import _LRScheduler
+from torch.optim import lr_scheduler
+from torch.optim.lr_scheduler import _LRScheduler, StepLR
 import lightning.pytorch as pl, pytorch_lightning, torchmetrics, horovod.torch as hvd
 from beside import Net
 
@@ -52,6 +53,9 @@ if __name__ == "__main__":
     print(str(torch.float32), [torch.int8], f"{torch.ones(1).dtype}")
     print(callable(torch.nn.utils.weight_norm), pl.Trainer is pytorch_lightning.Trainer)
     print(sys.modules["__main__"].Lit is Lit, len(Sequential(Net(2, 1))))
+    print(StepLR.__module__ == lr_scheduler.__name__, torch.typename(Net(2, 1)))
+    torch.save(Net(2, 1), "net.pt")
+    print(b"weft.nn" in open("net.pt", "rb").read(), torch.load("net.pt", weights_only=False))
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
     process = context.Process(target=work, args=(queue,))
@@ -72,6 +76,8 @@ def test_a_program_runs_as_under_python(folder):
         "torch.float32 [torch.int8] float32",
         "True True",
         "True 1",
+        "True torch.nn.Linear",
+        "True Linear(in_features=2, out_features=1, bias=True)",
         "('torch', 'Mirror', '__mp_main__')",
     ], done.stderr
     assert done.returncode == 3
@@ -114,6 +120,36 @@ def test_what_is_absent_is_told_where_it_is_used(folder):
     lines = done.stderr.splitlines()
     assert lines[1] == '  File "program.py", line 7, in <module>' and len(lines) == 6
     assert "torch.Tensor.qscheme: Weft has none" in lines[-1] and done.returncode == 1
+
+
+IMPORTS = """
+import torch.distributed.algorithms.ddp_comm_hooks.powerSGD_hook as hook
+from torch.ao.quantization import prepare_qat
+from lightning.pytorch.callbacks.timer import Callback
+from lightning.pytorch.callbacks import Callback as theirs
+print(hook.__name__.rpartition(".")[2], isinstance(1, prepare_qat), Callback is theirs)
+try:
+    from torch.ao.quantization import convert
+except ImportError as error:
+    print("asked:", error)
+with open(__file__):
+    from torch.ao.quantization import fuse_modules
+try:
+    prepare_qat(1)
+except NotImplementedError as error:
+    print(error)
+from torch.nn import Lineer
+"""
+
+
+def test_an_import_of_what_is_not_used_is_given(folder):
+    (folder / "program.py").write_text(IMPORTS)
+    done = weft_run("program.py", folder=folder)
+    given, asked, used = done.stdout.splitlines()
+    assert given == "powerSGD_hook False True"
+    assert asked.startswith("asked: torch.ao.quantization.convert: Weft has none")
+    assert used.startswith("torch.ao.quantization.prepare_qat: Weft has none")
+    assert done.stderr.endswith("ImportError: torch.nn.Lineer: Weft has none\n")
 
 
 def test_what_python_refuses_is_told_as_python_tells_it(folder):

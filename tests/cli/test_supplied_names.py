@@ -68,6 +68,8 @@ def test_what_programs_ask_of_tensors_and_defaults(tmp_path):
     assert wf.load(tmp_path / "dtype") is wf.float32  # needs no trust
     with pytest.raises(DataError, match="weights_only=False"):
         wf.load(tmp_path / "net")
+    with (tmp_path / "net").open("rb") as file:
+        assert isinstance(wf.load(file, weights_only=False), wf.nn.Linear)
 
 
 def test_conditional_expressions_are_read():

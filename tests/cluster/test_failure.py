@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually
 
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster, free_addresses
@@ -43,12 +44,12 @@ def exchange():
 
 
 def until_it_fails(session, step):
-    """The error of the step that fails, and the seconds until then."""
-    begin = time.monotonic()
+    """The error of the step that fails."""
+    end = time.monotonic() + LIMIT
     with pytest.raises(tf.errors.OpError) as raised:
-        while time.monotonic() < begin + 30:
+        while time.monotonic() < end:
             session.run(step)
-    return raised.value, time.monotonic() - begin
+    return raised.value
 
 
 def test_values_go_from_task_to_task(own):
@@ -91,17 +92,17 @@ def test_a_stopped_task_and_one_that_goes_on(own, exchange):
         asking = threading.Timer(0.3, lambda: told.extend(statuses(own.spec["worker"][0])))
         asking.start()
         try:
-            error, seconds = until_it_fails(session, step)
+            error = until_it_fails(session, step)
             asking.join()
         finally:
             own.send("ps", 0, signal.SIGCONT)
-        assert isinstance(error, tf.errors.UnavailableError) and seconds < 4
+        assert isinstance(error, tf.errors.UnavailableError)
         assert "/job:ps/replica:0/task:0" in str(error)
         rows = {row["task"]: row for row in told}
         what, tasks, waited = rows["/job:worker/replica:0/task:0"]["waits"][0]
         assert what.startswith("step ") and tasks == ["/job:ps/replica:0/task:0"] and waited > 0.2
         assert "task:0" in rows["/job:ps/replica:0/task:0"]["error"]
-        assert isinstance(until_it_fails(session, step)[0], tf.errors.AbortedError)
+        assert isinstance(until_it_fails(session, step), tf.errors.AbortedError)
     with tf.Session(own.target("worker")) as session:
         session.run(step)
         assert (session.run(variables[0]) >= 2).all()  # nothing was lost
@@ -112,13 +113,13 @@ def test_a_killed_task_and_one_that_comes_back(own, exchange):
     with tf.Session(own.target("worker")) as session:
         session.run(init)
         threading.Timer(0.2, own.send, ("ps", 1, signal.SIGKILL)).start()
-        error, seconds = until_it_fails(session, step)
-        assert isinstance(error, tf.errors.UnavailableError) and seconds < 3.2
+        error = until_it_fails(session, step)
+        assert isinstance(error, tf.errors.UnavailableError)
         assert "/job:ps/replica:0/task:1" in str(error)
         own.processes["ps", 1].wait()
         own.start("ps", 1)
         own.wait()
-        assert isinstance(until_it_fails(session, step)[0], tf.errors.AbortedError)
+        assert isinstance(until_it_fails(session, step), tf.errors.AbortedError)
     with tf.Session(own.target("worker")) as session:
         with pytest.raises(tf.errors.FailedPreconditionError, match="Variable_1"):
             session.run(step)
@@ -132,8 +133,8 @@ def test_a_killed_master(own, exchange):
     with tf.Session(own.target("worker")) as session:
         session.run(init)
         threading.Timer(0.2, own.send, ("worker", 0, signal.SIGKILL)).start()
-        error, seconds = until_it_fails(session, step)
-        assert isinstance(error, tf.errors.UnavailableError) and seconds < 3.2
+        error = until_it_fails(session, step)
+        assert isinstance(error, tf.errors.UnavailableError)
     only = tf.ConfigProto(device_filters=["/job:ps"])
     with tf.Session(own.target("ps"), config=only) as session:  # the others live on
         assert np.isfinite(session.run(variables[0])).all()
@@ -192,10 +193,8 @@ def test_nothing_is_left_of_sessions_and_servers():
     assert not next(iter(worker._server.worker.store.states.values())).keys()  # no counter either
     ps.stop()
     worker.stop()
-    end = time.monotonic() + 5
-    while left := [t for t in set(threading.enumerate()) - before if t.name.startswith("weft-")]:
-        assert time.monotonic() < end, left
-        time.sleep(0.05)
+    others = [t for t in threading.enumerate() if t not in before and t.name.startswith("weft-")]
+    eventually(lambda: not any(t.is_alive() for t in others))
     with pytest.raises(ValueError, match="is stopped; make another one"):
         ps.start()
 
@@ -245,7 +244,7 @@ def test_values_that_do_not_arrive(monkeypatch):
                 lost = functools.partial(_lost, to="/job:ps/replica:0/task:1")
                 links = tasks[0]._server.worker.links
                 monkeypatch.setattr(links, "to", functools.partial(lost, links.to))
-                limit = tf.RunOptions(timeout_in_ms=10_000)
+                limit = tf.RunOptions(timeout_in_ms=100_000)
                 with pytest.raises(tf.errors.UnavailableError, match="cut off"):
                     session.run(second, options=limit)
 
@@ -284,5 +283,5 @@ def test_a_connection_that_ends_late():
 
                 worker.left = noted
                 old.close()
-                assert left.wait(5)
+                assert left.wait(LIMIT)
                 assert session.run(more).tolist() == [3, 3, 3]

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from patience import LIMIT
 
 from tests.cluster.processes import Cluster
 from weft.checkpoint import Checkpointer
@@ -113,7 +114,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path):
         rows = table.lookup(np.arange(50))
         table.save(tmp_path / "rows")
         own.send("ps", 1, 9)
-        own.processes["ps", 1].wait(10)
+        own.processes["ps", 1].wait(LIMIT)
         with pytest.raises(UnavailableError, match=own.spec["ps"][1]):
             table.lookup(np.arange(50))
         own.processes["ps", 1].stdout.close()

@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from patience import eventually
 
 import weft.tf1 as tf
 from tests.cluster.processes import Cluster
@@ -97,13 +97,6 @@ def waiting(own):
     return len(rows["/job:ps/replica:0/task:0"]["waits"])
 
 
-def until(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def crowd(own, start, method, each):
     """Four processes with four threads each, half of which give what the other half takes."""
     with tf.Graph().as_default(), tf.device("/job:ps"):
@@ -115,7 +108,7 @@ def crowd(own, start, method, each):
             blocked = []
             if method == "fifo":  # these die while they wait, and take nothing
                 blocked = [start(BLOCKED, own.target(job)) for job in ("ps", "worker")]
-                until(lambda: waiting(own) == 2)
+                eventually(lambda: waiting(own) == 2)
                 for process in blocked:
                     process.send_signal(signal.SIGKILL)
             jobs = ["ps", "worker"] * 2

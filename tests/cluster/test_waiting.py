@@ -4,6 +4,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from patience import LIMIT
 
 from weft.cluster.links import Link, Links
 from weft.cluster.rpc import Message, RpcOptions
@@ -22,12 +23,12 @@ def test_given_up_before_it_arrives():
 
         def wait(cancel):
             cancel.add(lambda error: ended.set())
-            assert ended.wait(5)
+            assert ended.wait(LIMIT)
             cancel.check()
 
         future = calls.start(Message("call", {"call": "a/1"}), Cancellation(), wait)
         with pytest.raises(CancelledError):
-            future.result(5)
+            future.result(LIMIT)
     finally:
         ended.set()
         crew.shutdown()

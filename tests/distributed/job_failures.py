@@ -12,7 +12,7 @@ from weft import func
 
 way = sys.argv[1]
 if way == "late" and os.environ["PMI_RANK"] == "1":
-    time.sleep(60)
+    time.sleep(600)
 dist.init_process_group(timeout=2 if way == "late" else 6)
 rank = dist.get_rank()
 dist.barrier()
@@ -57,5 +57,5 @@ if way == "threads":
     else:
         time.sleep(1.0)
 if way == "raise" and rank == 2:
-    time.sleep(60)  # does not wait for others
+    time.sleep(600)  # does not wait for others
 dist.all_reduce(wf.ones(4 if way == "differ" and rank == 1 else 3))

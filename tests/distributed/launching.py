@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +16,6 @@ class Ended(NamedTuple):
     code: int
     out: str
     err: str
-    seconds: float
 
 
 class Running:
@@ -26,7 +24,6 @@ class Running:
     def __init__(
         self, ranks: int, script: str, *arguments: str, options: tuple[str, ...] = ()
     ) -> None:
-        self.begin = time.monotonic()
         command = [sys.executable, "-m", "weft", "launch", "-n", str(ranks), *options]
         env = {**os.environ, "PYTHONPATH": str(HERE.parent.parent)}
         self.process = subprocess.Popen(
@@ -36,7 +33,7 @@ class Running:
 
     def end(self) -> Ended:
         out, err = self.process.communicate(timeout=SECONDS)
-        return Ended(self.process.returncode, out, err, time.monotonic() - self.begin)
+        return Ended(self.process.returncode, out, err)
 
 
 def launch(ranks: int, script: str, *arguments: str, options: tuple[str, ...] = ()) -> Ended:

@@ -3,11 +3,11 @@
 import json
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
 from distributed.launching import Running, launch
+from patience import eventually
 
 import weft as wf
 import weft.distributed as dist
@@ -96,7 +96,6 @@ def test_a_failure_of_one_rank_ends_all_and_is_told_by_all():
             told = text.search(found.err) if isinstance(text, re.Pattern) else text in found.err
             assert told, (way, found)
             assert found.code == code, (way, found)
-            assert found.seconds < 45  # each waits 6 s at most; the rest is the start
             if way == "raise":  # also a rank that does not wait
                 assert "[2] weft.errors.DistributedError: rank 1 failed" in found.err
 
@@ -146,10 +145,7 @@ def test_ctrl_c_ends_all():
     lines = [job.process.stdout.readline() for _ in range(2)]
     job.process.send_signal(signal.SIGINT)
     assert job.end().code != 0
-    until = time.monotonic() + 5  # an ended process stays until it is waited for
-    while any([Path("/proc", line.split()[-1]).exists() for line in lines]):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    eventually(lambda: not any(Path("/proc", line.split()[-1]).exists() for line in lines))
 
 
 def test_alone(capsys):

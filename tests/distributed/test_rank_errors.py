@@ -106,17 +106,17 @@ def test_tasks_that_slurm_gives_no_mpi(monkeypatch):
 
 
 @pytest.mark.slow
-def test_ctrl_c_between_the_begin_and_the_end_of_reductions():
+def test_ctrl_c_between_the_begin_and_the_end_of_reductions(tmp_path):
     """Nothing is written any more to the memory of the step; the other rank is told, at once."""
     begun = "rank 1 failed between the begin and the end of reductions (created"
     ways = dict.fromkeys(("shared", "messages", "interpreted"), (f"end_all_reduce: {begun}", 6))
     ways["deferred"] = "end_all_reduce: rank 1 left all_reduce(mean) of 1 array, ", 6
     ways["native"] = "all_reduce: rank 1 left all_reduce(mean) of 6 arrays, 126 float32 (created", 0
-    jobs = [Running(2, "job_interrupted.py", way) for way in ways]
+    jobs = [Running(2, "job_interrupted.py", way, str(tmp_path / way)) for way in ways]
     for (text, count), found in zip(ways.values(), [job.end() for job in jobs], strict=True):
         said = sorted(found.out.split("\n"))
         _, own = text.split(": ", 1)  # said before its next step begins
-        wanted = [f"[0] told {text}", "[1] interrupted True", f"[1] told {own}"]
+        wanted = [f"[0] told {text}", "[1] interrupted", f"[1] told {own}"]
         wanted = ["", *wanted, f"[1] untouched True {count}"]
         assert [line[: len(w)] for line, w in zip(said, wanted, strict=True)] == wanted, found
-        assert "KeyboardInterrupt" in said[1] and found.seconds < 45, found
+        assert "KeyboardInterrupt" in said[1], found

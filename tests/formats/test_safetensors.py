@@ -160,13 +160,13 @@ def test_numbers_without_bound_take_no_time(tmp_path):
     digits = "9" * 4000
     shapes = [f"[{','.join([digits] * 2000)}]", f"[{','.join(['9' * 19] * 400_000)}]"]
     shapes += ["[" + "9" * 8_000_000 + "]", "[" * 500_000 + "]" * 500_000]
-    start = time.perf_counter()
+    start = time.process_time()
     for shape in shapes:
         text = f'{{"a":{{"dtype":"F32","shape":{shape},"data_offsets":[0,4]}}}}'
         (tmp_path / "a").write_bytes(file_of(text.encode(), b"1234"))
         with pytest.raises(errors.DataError, match=r"number of|dimensions|its header"):
             read_arrays(tmp_path / "a")
-    assert time.perf_counter() - start < 10  # it was minutes
+    assert time.process_time() - start < 10  # it was minutes
 
 
 def test_what_cannot_be_read_back_is_not_written(tmp_path, monkeypatch):

@@ -44,3 +44,4 @@ def test_a_decision_holds_when_it_is_restored() -> None:
     for rows, columns in ((3, 5), (4, 1), (25, 2)):
         admitted = again.admits(again.values([rows, columns]))
         assert admitted == (kind(rows * 2, columns) == found)
+        assert admitted == (again.admitted([rows, columns]) is not None)

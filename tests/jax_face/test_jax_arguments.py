@@ -73,3 +73,70 @@ def test_probabilities_of_counts():
         assert ours.pmf(k, 0.3).array == pytest.approx(theirs.pmf(k, 0.3), rel=1e-5)
     x = np.array([0.5, 2.0], np.float32)
     assert stats.pareto.pdf(x, 1.5).array == pytest.approx(scipy_stats.pareto.pdf(x, 1.5), rel=1e-5)
+
+
+NAN, INF = np.nan, np.inf
+ROWS = np.array([[NAN, -INF], [NAN, NAN], [1.0, NAN]], np.float32)
+POLYNOMIAL = np.array([1, 2, 3], np.int32)
+CUBE = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+AS_JAX = {  # as JAX 0.10 gives them
+    "of nothing but NaN": (lambda: jnp.nanargmax(ROWS, axis=1), np.int32([0, -1, 0])),
+    "smallest": (lambda: jnp.nanargmin(ROWS, 1, keepdims=True), np.int32([[1], [-1], [0]])),
+    "close integers": (lambda: jnp.nanargmin(np.int32([16777217, 16777216])), np.int32(1)),
+    "small integers": (lambda: jnp.cumsum(np.int8([100, 100])), np.int8([100, -56])),
+    "their method": (lambda: jnp.array([100, 100], np.int8).cumprod(), np.int8([100, 16])),
+    "conditions": (lambda: jnp.nancumsum(np.array([True, True])), np.int32([1, 2])),
+    "without NaN": (lambda: jnp.nancumprod(ROWS, axis=1), np.float32([[1, -INF], [1, 1], [1, 1]])),
+    "wider": (
+        lambda: jnp.nancumsum(np.float16([4e4, 4e4]), dtype=np.float32), np.float32([4e4, 8e4]),
+    ),
+    "percentile": (lambda: jnp.nanpercentile(np.float32([1, NAN, 3]), 50), np.float32(2)),
+    "union": (
+        lambda: jnp.union1d(np.int32([3, 1, 2]), np.int32([2, 5]), size=6, fill_value=9),
+        np.int32([1, 2, 3, 5, 9, 9]),
+    ),
+    "vecmat": (
+        lambda: jnp.vecmat(np.complex64([1 + 1j, 2]), np.complex64([[1, 2], [3, 4j]])),
+        np.complex64([7 - 1j, 2 + 6j]),
+    ),
+    "along": (lambda: jnp.apply_along_axis(lambda v: v[:1] + 1, -2, CUBE), CUBE[:, :1] + 1),
+    "along, of two axes": (
+        lambda: jnp.apply_along_axis(lambda v: jnp.outer(v, v), 1, CUBE[0]),
+        np.einsum("ij,ik->ijk", CUBE[0], CUBE[0]),
+    ),
+    "over": (
+        lambda: jnp.apply_over_axes(jnp.sum, CUBE, [0, 2]), CUBE.sum((0, 2), keepdims=True),
+    ),
+    "triangle": (lambda: jnp.triu_indices_from(CUBE[0], 1)[1], np.int32([1, 2, 3, 2, 3, 3])),
+    "sum": (lambda: jnp.polyadd(POLYNOMIAL, np.int32([1])), np.int32([1, 2, 4])),
+    "difference": (lambda: jnp.polysub(POLYNOMIAL, 1.5), np.float32([1, 2, 1.5])),
+    "derivative": (lambda: jnp.polyder(POLYNOMIAL), np.float32([2, 2])),
+    "integral": (
+        lambda: jnp.polyint(POLYNOMIAL, 2, np.int32([1, 2])),
+        np.float32([1 / 12, 1 / 3, 1.5, 1, 2]),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", AS_JAX)
+def test_values_and_types_are_jaxs(name):
+    call, wanted = AS_JAX[name]
+    found = call()
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-6)
+
+
+def test_what_is_known_of_arrays_and_traces():
+    x = jnp.ones((2, 3))
+    assert (x.aval.shape, x.is_fully_addressable, x.is_deleted()) == ((2, 3), True, False)
+    assert x.addressable_data(0) is x and x.unsafe_buffer_pointer() != 0
+    assert jax.config.x64_enabled is False
+    traced = jax.make_jaxpr(lambda a, b: a * b + 1)(1.0, jnp.ones(2))
+    assert traced.jaxpr is traced and traced.eqns
+    assert [t.shape for t in traced.in_avals] == [(), (2,)]  # not the 1, which is in the graph
+    assert [t.shape for t in traced.out_avals] == [(2,)]
+    calls = []
+    twice = jax.jit(lambda a: calls.append(a) or a * 2)
+    twice(1.0), twice(2.0)
+    twice.clear_cache()
+    assert twice(3.0).item() == 6.0 and len(calls) == 2

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from patience import eventually
 
 from weft import config
 from weft.cli import main
@@ -54,9 +54,7 @@ def test_it_is_made_in_the_background_by_one_process(folder: Path, monkeypatch):
         background.begin.cache_clear()  # as another process
         background.begin(portable())
     assert len(background._started) == before + 1
-    end = time.monotonic() + 100
-    while not compiler.cache().holds(pack.key_of(portable())) and time.monotonic() < end:
-        time.sleep(0.1)
+    eventually(lambda: compiler.cache().holds(pack.key_of(portable())))
     data = compiler.cache().load(pack.key_of(portable()))
     assert data is not None and pack.opened(data, portable(), pack.made_here()) is not None
 

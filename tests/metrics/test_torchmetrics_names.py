@@ -297,6 +297,13 @@ def test_errors_of_texts():
     assert F.char_error_rate("kitten", "sitting").item() == pytest.approx(3 / 7)
 
 
+def test_a_prediction_that_is_no_class_is_wrong():
+    p, t = wf.tensor([11, 3, 2, 900]), wf.tensor([1, 3, 2, 4])
+    assert tm.Accuracy(task="multiclass", num_classes=10)(p, t).item() == 0.5
+    counts = tm.StatScores(task="multiclass", num_classes=10, average="micro")(p, t)
+    assert counts.tolist() == [2, 2, 34, 2, 4]  # torchmetrics'
+
+
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
@@ -307,7 +314,8 @@ def test_errors_of_texts():
         (lambda: tm.F1Score(task="binary", colour=1), ArgumentError, "unknown arguments"),
         (lambda: kinds.BinaryAccuracy(multidim_average="samplewise"), ArgumentError, "'global'"),
         (lambda: tm.AUROC(task="binary").compute(), StateError, "expected update"),
-        (lambda: tm.Accuracy(task="multiclass", num_classes=2)(wf.tensor([3]), wf.tensor([1])),
+        (lambda: tm.functional.accuracy(wf.tensor([3]), wf.tensor([1]), "multiclass",
+                                        num_classes=2, average="macro"),
          OutOfRangeError, "expected classes from 0 to 1"),
         (lambda: tm.MetricCollection([Hits(), Hits()]), ArgumentError, "of different names"),
         (lambda: Hits().add_state("x", 3), ArgumentError, "expected a tensor or an empty list"),

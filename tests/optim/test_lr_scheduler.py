@@ -133,3 +133,24 @@ def test_classes_are_in_the_module_where_programs_look():
     for name in lr_scheduler.__all__:
         kind = getattr(lr_scheduler, name)
         assert getattr(kind, "__module__", lr_scheduler.__name__) == lr_scheduler.__name__
+
+
+class Halving(lr_scheduler.LRScheduler):
+    """As programs write schedules for PyTorch."""
+
+    def get_lr(self):
+        assert self._get_lr_called_within_step
+        return [base / 2**self.last_epoch for base in self.base_lrs]
+
+    def _get_closed_form_lr(self):
+        return [base / 4**self.last_epoch for base in self.base_lrs]
+
+
+def test_a_schedule_of_a_program_reads_what_pytorch_sets():
+    schedule = Halving(optimizer())
+    assert not schedule._get_lr_called_within_step and not schedule._is_initial
+    schedule.step()
+    assert schedule.get_last_lr() == [0.5]
+    with pytest.warns(UserWarning, match="deprecated|own choice"):
+        schedule.step(2)
+    assert schedule.get_last_lr() == [1 / 16]

@@ -140,9 +140,14 @@ def test_close_to_the_lower_bound(depth):
 
 def test_a_plan_of_24_000_buffers_takes_less_than_a_second():
     steps, sizes = training(8000)
-    start = time.process_time()
+
+    def seconds() -> float:
+        start = time.process_time()
+        plan(steps, sizes)
+        return time.process_time() - start
+
+    assert any(seconds() < 1.0 for _ in range(9))  # 0.35 s on a quiet machine
     result = plan(steps, sizes)
-    assert time.process_time() - start < 1.5  # 0.35 s on a quiet machine
     assert result.total <= 1.01 * max(result.live_bytes())
 
 

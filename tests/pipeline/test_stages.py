@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import eventually
 
 from weft.errors import ArgumentError, DataError, DTypeError, ShapeError, TreeError, UserOpError
 from weft.pipeline import AUTOTUNE, INFINITE, UNKNOWN, Permutation, Pipeline, element_random
@@ -268,10 +269,7 @@ def test_threads_end_with_the_pass():
     forgotten = iter(Pipeline.from_generator(lambda: iter(int, 1)).map(abs, 3).prefetch(2))
     next(forgotten)
     del forgotten
-    limit = time.monotonic() + 10
-    while started() and time.monotonic() < limit:
-        time.sleep(0.01)
-    assert not started()
+    eventually(lambda: not started())
 
 
 def test_prefetching_reads_ahead():
@@ -284,9 +282,7 @@ def test_prefetching_reads_ahead():
 
     running = iter(Pipeline.from_generator(source).prefetch(5))
     next(running)
-    limit = time.monotonic() + 10
-    while len(read) < 6 and time.monotonic() < limit:
-        time.sleep(0.001)
+    eventually(lambda: len(read) >= 6)
     assert len(read) == 6
     running.close()
 

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually, waits
 
 import weft.resource  # noqa: F401 -- the kinds
 from weft.errors import ArgumentError, CancelledError
@@ -69,7 +70,7 @@ def test_who_takes_waits_until_enough_have_come():
         assert len(found) <= number // 3
         a.apply(1, [number, 0])
     for thread in waiting:
-        thread.join(10)
+        thread.join(LIMIT)
     assert sorted(found) == [[[1, 0]], [[4, 0]]]
 
 
@@ -84,9 +85,9 @@ def test_a_wait_is_cancelled():
 
     thread = threading.Thread(target=take)
     thread.start()
-    thread.join(0.05)
+    eventually(lambda: waits(thread))
     a.cancel.cancel()
-    thread.join(10)
+    thread.join(LIMIT)
     assert raised == ["TakeGrad operation was cancelled"]
 
 
@@ -138,5 +139,5 @@ def test_gradients_of_sixteen_threads_are_all_there():
     while total[0] < 1600:
         total += a.take(1)[0]
     for thread in threads:
-        thread.join(10)
+        thread.join(LIMIT)
     assert total.tolist() == [1600, 3200] and a.counts == (0, 0)

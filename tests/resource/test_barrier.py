@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from patience import LIMIT
 
 import weft.resource  # noqa: F401 -- the kinds
 from weft.errors import ArgumentError, CancelledError, EndOfDataError
@@ -61,7 +62,7 @@ def test_a_closed_barrier_takes_what_completes_and_no_new_key():
     waiting = threading.Thread(target=lambda: found.append(b.take(2)[1]))
     waiting.start()
     b.insert(1, ["k2", "k1"], [[1, 1], [2, 2]])
-    waiting.join(10)
+    waiting.join(LIMIT)
     assert found == [[b"k2", b"k1"]]
     b.insert(0, [], np.zeros(0, object))  # nothing may always be inserted
     with pytest.raises(CancelledError, match="is closed"):

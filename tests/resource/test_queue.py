@@ -7,6 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually, waits
 
 import weft.resource  # noqa: F401 -- the kinds
 from weft.errors import ArgumentError, CancelledError, EndOfDataError, SharingError
@@ -52,13 +53,12 @@ def started(function, *args):
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(0.02)
-    assert thread.is_alive()
+    eventually(lambda: waits(thread))
     return thread
 
 
 def ended(thread):
-    thread.join(10)
+    thread.join(LIMIT)
     assert not thread.is_alive()
     return thread.outcome
 
@@ -145,9 +145,13 @@ def test_reset_ends_all_waits():
 def test_waiting_burns_no_processor_time():
     q = Handle()
     waiting = started(q.call, "dequeue")
-    before = time.process_time()
-    time.sleep(0.2)
-    assert time.process_time() - before < 0.1
+
+    def burnt():
+        before = time.process_time()
+        time.sleep(0.2)
+        return time.process_time() - before
+
+    assert any(burnt() < 0.1 for _ in range(10))  # other threads may work at first
     q.put(1)
     ended(waiting)
 
@@ -345,10 +349,10 @@ def test_sixteen_threads_lose_and_duplicate_nothing(kind):
         stopped, sessions[number % 4] = sessions[number % 4], Cancellation()
         stopped.cancel()
     for thread in fillers:
-        thread.join(30)
+        thread.join(LIMIT)
     q.call("close")
     for thread in drainers:
-        thread.join(30)
+        thread.join(LIMIT)
     assert not any(t.is_alive() for t in fillers + drainers)
     missing = Counter(put) - Counter(taken)
     assert not Counter(taken) - Counter(put)

@@ -255,7 +255,8 @@ def test_no_folder_ends_a_program(tmp_path, case):
     (tmp_path / "file").write_text("in the way")
     cases = {"file": {"WEFT_CACHE": str(tmp_path / "file")}, "home": {"HOME": "/nonexistent"}}
     environment = {**os.environ, "WEFT_COMPILE": "1"}
-    environment.pop("XDG_CACHE_HOME", None)
+    for name in ("XDG_CACHE_HOME", "WEFT_CACHE"):
+        environment.pop(name, None)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, cwd=ROOT,
         env={**environment, **cases[case]},

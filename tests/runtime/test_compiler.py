@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from handmade import BLOCK, affine, nothing
+from patience import LIMIT, eventually
 
 from weft import config
 from weft.codegen.target import current
@@ -265,7 +266,7 @@ def test_ctrl_c_while_compiling_leaves_everything_usable(compiler):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         compiler.compile(kernels, current())
-        time.sleep(5)  # in case the machine was faster
+        time.sleep(LIMIT)  # in case the machine was faster
     timer.join()
     assert not any(child.jobs for child in compiler._children)
     found = compiler.compile(kernels, current())
@@ -421,10 +422,7 @@ def test_children_end_with_their_parent(folder):
     )  # fmt: skip
     children = [int(pid) for pid in process.stdout.split()]
     assert children
-    deadline = time.monotonic() + 20
-    while any(runs(pid) for pid in children):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: not any(runs(pid) for pid in children))
 
 
 def runs(pid: int) -> bool:

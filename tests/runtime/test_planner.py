@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -93,7 +94,7 @@ def test_training_goes_on_with_what_another_process_has_planned(
     def never(self: Any) -> Any:
         raise AssertionError("planned in this process")
 
-    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY", "STITCHED_RUNS_OF_STEPS", "BESIDE"):
+    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY", "BESIDE"):
         monkeypatch.setattr(stitched_tier, name, 1)
     with monkeypatch.context() as patch:
         patch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
@@ -128,6 +129,24 @@ def test_what_cannot_be_planned_there_is_planned_here(
         assert not planned
         begun.executable()
     assert planned == [begun]
+
+
+def test_what_was_planned_is_kept_even_if_it_never_ran(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    step, first = _drawn(3), compiler.Compiler()
+    monkeypatch.setattr(compiler, "_compiler", first)
+    with config.override(cache=str(tmp_path)):
+        finish.begin(step, 1, beside=True)
+        deadline = time.monotonic() + 60
+        while any([child.jobs for child in first._children]):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+            compiler.feed()
+        first.close()
+        monkeypatch.setattr(compiler, "_compiler", compiler.Compiler())
+        monkeypatch.setattr(compiler.Compiler, "_spawn", None)  # nothing is compiled any more
+        assert finish.begin(step, 1, beside=True).executable()
 
 
 def test_minus_zero_stays_minus_zero_in_a_process_that_has_planned_zero() -> None:

@@ -21,7 +21,6 @@ from weft.runtime.measurement.profile import (
     measure,
     profile_steps,
     trace_events,
-    watch,
     watchers,
     work_of,
 )
@@ -115,8 +114,8 @@ def test_a_trace_has_every_unit_and_a_track_for_each_thread():
 
 
 def test_watching_ends_with_its_block():
-    with watch() as outer:
-        with watch() as inner:
+    with watchers.watch() as outer:
+        with watchers.watch() as inner:
             watchers[-1](recorded(1))
         watchers[0](recorded(1))
     assert (len(outer), len(inner), watchers) == (1, 1, [])

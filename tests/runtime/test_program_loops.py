@@ -12,7 +12,7 @@ from drawn_loops import Loops
 
 import weft as wf
 from weft import config, ops
-from weft.codegen.loop import scalar
+from weft.codegen import serial_loop
 from weft.errors import OutOfRangeError
 from weft.ir.dtype import bool_, float32, float64, int32
 from weft.ir.graph import Graph
@@ -23,6 +23,7 @@ from weft.runtime.engine import Function, State
 from weft.runtime.execution import program, segment
 from weft.transform.interpreter import evaluate
 
+LOOPS = ("while_loop", "scan")
 NUMBER = TensorType(int32, ())
 ROW = TensorType(float32, (3,))
 
@@ -136,12 +137,12 @@ def test_programs_with_loops_are_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -
     assert [np.asarray(y).tobytes() for y in Loops(7).compiled()] == wanted
 
 
-@pytest.mark.parametrize("slice_", [3, 1 << 22])
+@pytest.mark.parametrize("pause", [100, 4_000_000])
 @pytest.mark.parametrize("seed", range(8))
-def test_loops_of_numbers_are_one_kernel(
-    graph: Graph, seed: int, slice_: int, monkeypatch: pytest.MonkeyPatch
+def test_short_loops_are_one_kernel(
+    graph: Graph, seed: int, pause: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scalar, "SLICE", slice_)
+    monkeypatch.setattr(serial_loop, "PAUSE", pause)
     random = np.random.default_rng(seed)
     kinds = [NUMBER, TensorType(float32, ()), TensorType(bool_, ()), TensorType(float64, ())]
     i, x, flag, wide = (ops.placeholder(dtype=k.dtype, shape=()) for k in kinds)
@@ -172,7 +173,7 @@ def test_loops_of_numbers_are_one_kernel(
     outputs = [*state, *found]
     function = Function(graph, outputs, feeds=feeds)
     names = [c.name for c in function.program(arrays, State()).program.calls]
-    assert names.count("while_loop_of_numbers") == names.count("scan_of_numbers") == 1
+    assert [sum(name.startswith(f"{op}_of_") for name in names) for op in LOOPS] == [1, 1]
     for _ in range(2):
         wanted = evaluate(graph, outputs, dict(zip(feeds, arrays, strict=True)))
         for got, want in zip(function(arrays, State()), wanted, strict=True):

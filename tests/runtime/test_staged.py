@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually
 
 from weft import ops
 from weft.errors import AbortedError, OutOfRangeError, UninitializedError, UserOpError
@@ -26,7 +26,7 @@ from weft.runtime.device.states import DeviceStates
 from weft.runtime.engine import Function, State
 from weft.runtime.finish import partitioned
 from weft.runtime.local_devices import LocalProgram
-from weft.runtime.stage_times import StageTime, watch_stages
+from weft.runtime.stage_times import StageTime, watchers
 from weft.runtime.staged import Box
 
 Array = np.ndarray[Any, Any]
@@ -188,10 +188,8 @@ def test_ctrl_c_ends_an_endless_loop_of_any_device(device: str, at_once: bool):
     run = local.function([z])
     run([np.array(np.nan, np.float32)], local.state)  # ends at once
     threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
-    start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run([np.array(1, np.float32)], local.state)
-    assert time.monotonic() - start < 5
+        run([np.array(1, np.float32)], local.state)  # would not end
     assert np.isnan(run([np.array(np.nan, np.float32)], local.state)[0])
 
 
@@ -215,7 +213,7 @@ def test_devices_run_at_the_same_time_and_tell_when():
         first = {t.device: t for t in reversed(sorted(times))}
         return max(t.begin for t in first.values()) < min(t.done for t in first.values())
 
-    with watch_stages() as times:  # a busy machine may let one device wait, not in every run
+    with watchers.watch() as times:  # a busy machine may let one device wait, not in every run
         assert any(at_once() for _ in range(20))
     assert all(t.begin <= t.ready <= t.done <= t.end for t in times)
     text = local.programs[0].profile([array], local.state, 2)
@@ -237,10 +235,7 @@ def test_threads_end_when_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch
         return [t for t in threading.enumerate() if t.name.startswith("weft-device")]
 
     assert len(alive()) <= 2
-    deadline = time.monotonic() + 5
-    while alive() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not alive()
+    eventually(lambda: not alive())
 
 
 def test_steps_of_several_threads_take_turns(at_once: bool):
@@ -292,7 +287,7 @@ def test_all_that_wait_get_the_first_error():
     box.abort(AbortedError("first"))
     box.abort(AbortedError("second"))
     for thread in threads:
-        thread.join(5)
+        thread.join(LIMIT)
     assert found == ["first"] * 3
     with pytest.raises(AbortedError, match="first"):
         box.get(0)

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from handmade import BLOCK, affine, increment, make, nothing, random_program, threads_seen
+from patience import LIMIT
 
 from weft.codegen.driver import source
 from weft.codegen.target import current
@@ -208,7 +209,7 @@ def test_a_fork_waits_for_the_step_that_runs_in_another_thread():
             child = os.fork()
             if child == 0:
                 whole = len(set(values.tolist())) == 1 and values[0] % 50 == 0
-                os._exit(0 if whole and program.lock.acquire(timeout=5) else 1)
+                os._exit(0 if whole and program.lock.acquire(timeout=LIMIT) else 1)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     finally:
         stop.set()

@@ -122,6 +122,11 @@ def test_hparams_keep_their_types():
     settings = tf.contrib.training.HParams(rate=0.1, sizes=[1, 2], name="x", flag=True)
     settings.parse("rate=2,sizes=[3,4],flag=false")
     assert settings.values() == {"rate": 2.0, "sizes": [3, 4], "name": "x", "flag": False}
+    assert settings.parse_json('{"rate": 3, "name": "y"}').rate == 3.0
+    settings.del_hparam("flag")
+    settings.del_hparam("flag")
+    assert settings.values() == {"rate": 3.0, "sizes": [3, 4], "name": "y"}
+    assert not hasattr(settings, "flag")
     with pytest.raises(ValueError, match="Unknown"):
         settings.parse("other=1")
     with pytest.raises(ValueError, match="rate"):

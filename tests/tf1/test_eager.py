@@ -82,6 +82,17 @@ def test_a_tape_gives_gradients_of_any_order(eager):
     np.testing.assert_allclose(by_x.numpy(), np.where(X > 0.5, 10 * X, 0), rtol=1e-6)
 
 
+def test_a_tape_pauses(eager):
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+        with tape.stop_recording():
+            z = y * y
+        last = y + z * x
+    assert float(tape.gradient(last, x)) == 6.0 + 81.0 and tape.gradient(z, x) is None
+
+
 def test_a_custom_gradient_is_used(eager):
     @tf.custom_gradient
     def f(a):
@@ -202,6 +213,7 @@ def test_a_checkpoint_waits_for_variables_that_do_not_exist_yet(eager, tmp_path)
         restored.assert_consumed()
     np.testing.assert_array_equal(other(X).numpy(), net(X).numpy())
     np.testing.assert_array_equal(stepped(other, its), stepped(net, optimizer))
+    assert restored.expect_partial() is restored.assert_existing_objects_matched() is restored
     restored.assert_consumed()
 
 

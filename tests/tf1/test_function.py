@@ -152,3 +152,63 @@ def test_what_python_must_see_runs_in_python_and_says_so(caplog):
         tf.function(lambda x: x / (1 // 0))(tf.constant(1.0))
     with tf.Graph().as_default(), tf.GradientTape() as tape, pytest.raises(StateError):
         tape.watched_variables()
+
+
+def test_equal_calls_have_one_trace_and_arrays_get_the_types_of_the_signature():
+    traced = []
+
+    @tf.function
+    def chosen(x, flag=True):
+        traced.append(flag)
+        return x * 2 if flag else x
+
+    one = tf.constant(1.0)
+    assert [float(y) for y in (chosen(one, False), chosen(one, flag=False), chosen(one))] == [
+        1,
+        1,
+        2,
+    ]
+    assert traced == [False, True]
+    fixed = chosen.get_concrete_function(tf.TensorSpec([]), flag=False)
+    assert float(fixed(tf.constant(4.0))) == 4 and traced == [False, True]
+    typed = tf.function(input_signature=[tf.TensorSpec([None]), tf.TensorSpec([], tf.int32)])(
+        lambda x, n: x * tf.cast(n, tf.float32)
+    )
+    assert typed(np.ones(2), 3).numpy().tolist() == [3, 3]
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert tf.config.functions_run_eagerly()
+        chosen(one), chosen(one)
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert traced == [False, True, True, True]
+
+
+def test_a_module_finds_variables_in_its_parts():
+    class Part(tf.Module):
+        def __init__(self, *parts):
+            super().__init__()
+            self.w = tf.Variable(1.0)
+            self.count = tf.Variable(0, trainable=False)
+            self.parts = {"all": list(parts)}
+
+    dense = tf.keras.layers.Dense(2)
+    dense(X)
+    part = Part(Part(), dense)
+    assert len(part.variables) == 6 and len(part.trainable_variables) == 4
+    assert part.variables[1] is part.w and part.name == "part"
+    assert len(part.submodules) == 2
+
+
+def test_a_function_of_tensors_with_values_in_data():
+    def read(x):
+        assert isinstance(x.numpy(), np.ndarray | np.generic)
+        return x * 2.0
+
+    rows = tf.data.Dataset.from_tensor_slices(X).map(lambda r: tf.py_function(read, [r], "float32"))
+    np.testing.assert_array_equal(np.stack([np.asarray(r) for r in rows]), X * 2)
+    with tf.GradientTape() as tape:
+        x = tf.constant(3.0)
+        tape.watch(x)
+        y = tf.py_function(read, [x], tf.float32)
+    assert float(tape.gradient(y, x)) == 2

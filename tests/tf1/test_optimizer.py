@@ -214,6 +214,12 @@ def test_exponential_moving_average(session):
     session.run(update)
     assert average.average(w).op.name == "Variable/ExponentialMovingAverage"
     np.testing.assert_allclose(session.run(average.average(w)), [11.0], rtol=1e-6)
+    other = tf.Variable(1.0, trainable=False, name="other")
+    names = {"Variable/ExponentialMovingAverage": w, "other": other}
+    assert average.variables_to_restore() == {**names, average.average(w).op.name: w}
+    assert average.variables_to_restore([other]).keys() == {
+        "Variable", "Variable/ExponentialMovingAverage", "other/ExponentialMovingAverage",
+    }  # fmt: skip
 
 
 def test_errors():

@@ -76,6 +76,41 @@ def test_unknown_and_missing_flags():
         values(["prog"])
 
 
+def test_flags_of_older_programs(monkeypatch):
+    values = defined()
+    flags.DEFINE_multi_string("tag", ["x"], "Tags.", flag_values=values)
+    flags.mark_flags_as_required(["name", "mode"], values)
+    values.set_default("steps", "5")
+    values.set_default("name", "n")
+    assert not values.is_parsed()
+    monkeypatch.setattr("sys.argv", ["prog", "--tag=a", "--tag", "b", "--mode=slow", "--other=1"])
+    values._parse_flags()
+    assert values.is_parsed() and values.tag == ["a", "b"]
+    values.set_default("mode", "fast")
+    assert (values.steps, values.name, values.mode) == (5, "n", "slow")  # one was given
+    values.set_default("name", None)
+    with pytest.raises(IllegalFlagValueError, match="--name"):
+        values(["prog"])
+    unread = defined()
+    unread.mark_as_parsed()
+    assert unread.rate == 0.5 and unread.is_parsed()
+
+
+def test_logging(caplog):
+    level = tf.logging.get_verbosity()
+    tf.logging.set_verbosity(tf.logging.ERROR)
+    try:
+        assert tf.logging.get_verbosity() == tf.logging.ERROR
+        for i in range(5):
+            tf.logging.log_every_n(tf.logging.ERROR, "every %d", 2, i)
+            tf.logging.log_if(tf.logging.ERROR, "if %d", i == 3, i)
+        tf.logging.fatal("the end of %s", "it")
+        tf.logging.warn("below")
+    finally:
+        tf.logging.set_verbosity(level)
+    assert caplog.messages == ["every 0", "every 2", "if 3", "every 4", "the end of it"]
+
+
 def test_help_and_app_run(capsys, monkeypatch):
     with pytest.raises(SystemExit, match="0"):
         defined()(["prog", "--help"])
@@ -95,7 +130,7 @@ def test_files_and_folders(tmp_path):
     with tf.gfile.GFile(path, "w") as file:
         file.write("one\ntwo\n")
         file.flush()
-        assert file.size() == 8
+        assert file.size() == 8 and file.seekable()
     with tf.gfile.FastGFile(path, "rb") as file:
         assert file.read(3) == b"one" and file.tell() == 3 and list(file) == [b"\n", b"two\n"]
     assert [line for line in tf.gfile.Open(path)] == ["one\n", "two\n"]

@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from tools.compat.listing import read
-from tools.compat.page import TITLES, pages
+from tools.compat.page import LACKING, TITLES, lacking, pages
 from weft.errors import ArgumentError, ConfigError
 from weft.mirror import table
 from weft.mirror.mirror import found, has
@@ -82,6 +82,7 @@ def test_what_is_absent_on_purpose_is_absent():
 def test_the_pages_are_current():
     for path, text in pages().items():
         assert path.read_text() == text, "run python -m tools.compat"
+    assert LACKING.read_bytes() == lacking(), "run python -m tools.compat"
 
 
 def missing(text):

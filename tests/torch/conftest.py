@@ -1,4 +1,8 @@
-"""Fixtures shared by the modules of this folder."""
+"""Fixtures shared by the modules of this folder; PyTorch has one thread, as NumPy has."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 

@@ -1,5 +1,7 @@
 """Arguments and edge cases in programs written for PyTorch mean the same here."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,23 @@ def test_powers():
     for m in (torch, wf):
         with pytest.raises(RuntimeError):
             m.tensor([1, 2]) ** -2
+
+
+@pytest.mark.parametrize("exponent", [-1, 0.5, 2, 3, 4])
+@pytest.mark.parametrize("kind", ["float32", "float64", "bfloat16", "float16"])
+def test_small_powers_at_zero_and_infinity(kind, exponent):
+    numbers = [0.0, -0.0, 1.0, 2.5, -3.75, math.inf, -math.inf, math.nan, 1e20, -1e-30]
+
+    def found(m):
+        x = m.tensor(numbers).to(getattr(m, kind)).requires_grad_()
+        y = x**exponent
+        y.sum().backward()
+        return [np.array(v.detach().double().tolist()) for v in (y, x.grad)]
+
+    rtol = 1e-2 if kind.endswith("16") else 1e-6
+    for got, want in zip(found(wf), found(torch), strict=True):
+        np.testing.assert_allclose(got, want, rtol=rtol, atol=1e-38)
+        assert (np.signbit(got) == np.signbit(want))[~np.isnan(want)].all()
 
 
 def test_limits_and_promotion():

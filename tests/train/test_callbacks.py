@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from rich.console import Console
 
 import weft as wf
@@ -46,6 +47,27 @@ def test_a_run_continues_from_the_folder_it_was_saved_to(tmp_path):
         found = trainer.validate(module, batches(2), ckpt_path="best")
         if kind != "middle":
             assert found[0]["val_loss"] == best
+
+
+def test_what_is_kept_is_told_also_of_a_continued_run(tmp_path):
+    def saving():
+        return c.ModelCheckpoint(tmp_path / "kept", monitor="val_loss", save_top_k=2)
+
+    save, timer = saving(), c.Timer()
+    assert save.kth_value is None and timer.end_time() is None
+    quiet(max_epochs=3, callbacks=[save, timer]).fit(Classifier(), batches(5), batches(2))
+    assert timer.end_time() - timer.start_time() == pytest.approx(timer.time_elapsed(), abs=1e-3)
+    again = saving()
+    trainer = quiet(max_epochs=4, callbacks=again)
+    trainer.fit(Classifier(), batches(5), batches(2), ckpt_path=save.best_model_path)
+    for each, path in ((save, None), (again, tmp_path / "told.yaml")):
+        each.to_yaml(path)
+        told = yaml.safe_load((path or tmp_path / "kept" / "best_k_models.yaml").read_text())
+        assert len(told) == 2 and told == {k: float(v) for k, v in each.best_k_models.items()}
+        assert float(each.kth_value) == max(told.values())
+    several = c.GradientAccumulationScheduler({2: 4})
+    assert several.going_to_accumulate_grad_batches()
+    assert not c.GradientAccumulationScheduler({0: 1}).going_to_accumulate_grad_batches()
 
 
 def test_the_default_folder_is_found_by_the_next_run(tmp_path):

@@ -98,3 +98,26 @@ def test_steps_of_modules_loggers_callbacks_and_launch():
 def test_refused(call, text):
     with pytest.raises(ArgumentError, match=text):
         call()
+
+
+def test_blocks_and_parts_of_a_set_up(tmp_path):
+    fabric = Fabric()
+    model = net()
+    optimizers = [wf.optim.SGD(model.parameters(), lr=0.1) for _ in range(2)]
+    assert fabric.setup_optimizers(optimizers[0]) is optimizers[0]
+    assert list(fabric.setup_optimizers(*optimizers)) == optimizers
+    done = []
+    with fabric.rank_zero_first(), fabric.init_tensor(), fabric.no_backward_sync(model):
+        done.append(wf.ones(2))
+    assert len(done) == 1
+    wf.save(model.state_dict(), tmp_path / "raw.pt")
+    other = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    fabric.load_raw(tmp_path / "raw.pt", other)
+    assert (other[0].weight == model[0].weight).all()
+    wf.save({"0.weight": model[0].weight + 1}, tmp_path / "part.pt")
+    with pytest.raises(Exception, match=r"0\.bias"):
+        fabric.load_raw(tmp_path / "part.pt", other)
+    fabric.load_raw(tmp_path / "part.pt", other, strict=False)
+    assert (other[0].weight == model[0].weight + 1).all()
+    wf.save(optimizers[0].state_dict(), tmp_path / "optimizer.pt")
+    fabric.load_raw(tmp_path / "optimizer.pt", optimizers[1])

@@ -261,3 +261,27 @@ def test_arguments_that_change_nothing_here_are_taken(capsys):
     trainer.validate(Line(), loader())
     told = capsys.readouterr()
     assert "layer | Linear | 5" in told.err and "validate metrics\n  vl  " in told.out
+
+
+class Measured(Line):
+    """A metric of steps and epochs, which is reset before a checkpoint is looked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.mean = wf.torchmetrics.MeanMetric()
+
+    def training_step(self, batch):
+        loss = super().training_step(batch)
+        self.mean(loss)
+        self.log("mean", self.mean, on_step=True, on_epoch=True, prog_bar=True)
+        return loss
+
+
+def test_a_metric_of_steps_has_no_figure_after_its_reset(tmp_path):
+    save = c.ModelCheckpoint(tmp_path, monitor="vl")
+    trainer, module = quiet(max_epochs=2, callbacks=save), Measured()
+    trainer.fit(module, loader(), loader())
+    assert trainer.callback_metrics["mean_epoch"].item() == pytest.approx(
+        np.mean(module.losses[-4:]), abs=1e-3
+    )
+    assert trainer.log_dir == str(trainer.default_root_dir)

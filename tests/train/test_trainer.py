@@ -478,3 +478,40 @@ def test_what_a_trainer_says_of_its_run(capsys):
     assert [s.scheduler for s in trainer.lr_scheduler_configs] == [model.lr_schedulers()]
     trainer.print("once")
     assert capsys.readouterr().out == "once\n"
+
+
+def test_what_a_trainer_tells_of_its_stages():
+    seen = {}
+
+    class Watched(Classifier):
+        def on_validation_epoch_start(self):
+            trainer = self.trainer
+            stage = "sanity" if trainer.sanity_checking else "fit" if trainer.training else "other"
+            seen[stage] = trainer.evaluating, trainer.num_sanity_val_batches
+
+        def on_train_batch_start(self, batch, batch_idx):
+            seen["step"] = self.trainer.evaluating, self.trainer.enable_validation, self.on_gpu
+
+        def predict_step(self, batch, batch_idx, dataloader_idx=0):
+            return self(batch[0])
+
+        def test_step(self, batch, batch_idx):
+            self.log("test_loss", 1.5)
+
+    trainer = quiet(num_sanity_val_steps=2, log_every_n_steps=1)
+    assert trainer.test_dataloaders is None and trainer.predict_dataloaders is None
+    assert trainer.predict_loop is None and trainer.num_devices == 1
+    assert (trainer.num_test_batches, trainer.num_predict_batches) == ([], [])
+    model = Watched()
+    trainer.fit(model, batches(2), batches(3))
+    assert seen["sanity"] == (True, [2]) and seen["step"] == (False, True, False)
+    loaders = batches(4), batches(5)
+    trainer.test(model, list(loaders[0]))
+    assert trainer.num_test_batches == [4] and len(trainer.test_dataloaders) == 4
+    assert trainer.logged_metrics["test_loss"] == 1.5
+    trainer.predict(model, [loaders[0], loaders[1]])
+    assert trainer.num_predict_batches == [4, 5] and len(trainer.predict_dataloaders) == 2
+    assert [len(x) for x in trainer.predict_loop.predictions] == [4, 5]
+    model.hparams.lr = 1.0
+    assert model.hparams_initial.lr == 0.05
+    assert str(trainer.strategy.root_device) == "cpu"

@@ -309,9 +309,7 @@ def test_time_is_linear() -> None:
             gradients([y], [x])
             return time.process_time() - start
 
-    seconds(500)
-    short = min(seconds(1000) for _ in range(3))
-    assert min(seconds(8000) for _ in range(2)) < 8 * short * 3
+    assert any(seconds(8000) < 8 * seconds(1000) * 3 for _ in range(9))  # a square would be 64
 
 
 @given(st.lists(st.sampled_from("sem+-*"), max_size=12), st.floats(-1, 1))

@@ -5,10 +5,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from patience import LIMIT, eventually
 
 from weft.transport import supervisor
 
@@ -56,22 +56,29 @@ def rank_of(process):
 
 
 def is_gone(pid):
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def rests(folder):
+    """Whether all that watch over ranks for a folder sleep, and have nothing left to do."""
+    for process in Path("/proc").glob("[0-9]*"):
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
+            state = (process / "stat").read_text().rpartition(")")[2].split()[0]
+            if state != "S" and str(folder) in (process / "cmdline").read_text():
+                return False
         except OSError:
-            return True
-        time.sleep(0.01)
-    return False
+            continue
+    return True
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_end_of_a_rank_is_told(way, tmp_path):
     code, wanted, text = WAYS[way]
     process = watched(tmp_path, code)
-    _, err = process.communicate(timeout=30)
+    _, err = process.communicate(timeout=LIMIT)
     assert process.returncode == wanted, err
     begun, *news = err.rstrip("\n").split("\n")
     assert begun == "\x1d-1 "
@@ -91,11 +98,11 @@ def test_no_rank_outlives_who_watches_over_it(way, tmp_path):
     other.touch()
     code = (
         f"held = open('{supervisor.MEMORY}/{name}', 'w')\n"
-        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\n"
+        "child = subprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(600)'])\n"
         f"print('has', child.pid, flush=True)\n{FOREVER}"
     )
     if way == "parent":  # which MPI's launcher is
-        start = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(60)"
+        start = "import subprocess, sys, time; subprocess.Popen(sys.argv[1:]); time.sleep(600)"
         given = watched(tmp_path, code)
         arguments = given.args
         given.kill()
@@ -108,15 +115,13 @@ def test_no_rank_outlives_who_watches_over_it(way, tmp_path):
         process = watched(tmp_path, code)
     try:
         pids = [rank_of(process), rank_of(process)]
-        time.sleep(0.3)  # for the names to be seen
+        eventually(lambda: rests(tmp_path) and rests(tmp_path))  # the names are seen, told
         if way == "stopped":
             os.kill(pids[0], signal.SIGSTOP)
         process.send_signal(signal.SIGTERM if way == "term" else signal.SIGKILL)
-        assert all(map(is_gone, pids))
-        until = time.monotonic() + 10
-        while Path(supervisor.MEMORY, name).exists() and time.monotonic() < until:
-            time.sleep(0.01)
-        assert not Path(supervisor.MEMORY, name).exists() and other.exists()
+        eventually(lambda: all(map(is_gone, pids)))
+        eventually(lambda: not Path(supervisor.MEMORY, name).exists())
+        assert other.exists()
         if way == "parent":
             assert "rank 7" in (tmp_path / "failed-7").read_text()
     finally:

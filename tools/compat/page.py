@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from pathlib import Path
 
-from tools.compat.listing import read
+from tools.compat.listing import LEFT_OUT, read
+from tools.compat.same import read_same
 from weft.mirror import table
-from weft.mirror.mirror import found, has
+from weft.mirror.mirror import found, has, has_itself
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs" / "compat"
+LACKING = DOCS.parent.parent / "weft" / "mirror" / "lacking.gz"
 TITLES = {
     "torch": "PyTorch", "lightning": "Lightning", "torchmetrics": "torchmetrics",
     "horovod": "Horovod", "tensorflow": "TensorFlow", "keras": "tf.keras of TensorFlow",
@@ -111,6 +114,25 @@ def section(module: str, states: dict[str, str]) -> list[str]:
 def joined(names: list[str]) -> str:
     """Names in code marks."""
     return ", ".join([f"`{name}`" for name in names])
+
+
+def lacking() -> bytes:
+    """`weft/mirror/lacking.gz`: a module a line, with the names that Weft lacks."""
+    others: dict[str, str] = {}
+    for group in read_same():
+        if table.later().intersection(group):
+            continue  # what Weft has by that name is another thing
+        there = [path for path in group if has_itself(path)]
+        others |= {path: min(there, key=len) for path in group if there and path not in there}
+    rows: list[str] = []
+    for library in ("torch", "lightning", "torchmetrics", "horovod"):
+        for module, names in read(library)[1].items():
+            absent = [name for name in names if not has_itself(f"{module}.{name}")]
+            paths = [f"{name}={others.get(f'{module}.{name}', '')}".rstrip("=") for name in absent]
+            if absent or module not in table.modules():
+                rows.append(" ".join([module, *paths]))
+        rows += [f"{library}.{name} *" for name in LEFT_OUT[library]]
+    return gzip.compress("\n".join(rows).encode(), mtime=0)
 
 
 def pages() -> dict[Path, str]:

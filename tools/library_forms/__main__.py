@@ -1,6 +1,8 @@
 """`python -m tools.library_forms [PROGRAM ...]`: adds to `weft/library/forms.txt` what they need.
 
-Without names, all programs, on an empty list. Use an empty code cache (`WEFT_CACHE`).
+Without names, all programs, on an empty list. A name that ends in `.py` is a script for PyTorch,
+with its arguments, as `weft run` takes them. Use a code cache (`WEFT_CACHE`) that is empty, or that
+has the library alone.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from bench import once
 from tools.library_forms import declared
 from tools.library_forms.calls import PROGRAMS
 from tools.library_forms.recorder import Forms, nothing_runs, recorded
+from weft.cli.main import main as cli
 from weft.errors import WeftError
 from weft.library.making import listed
 from weft.runtime.compilation.pack import FORMS
@@ -50,10 +53,12 @@ def main(names: Sequence[str]) -> None:
     """Runs programs; those of the benchmark need the values that they compute."""
     kept = {form: list(sizes) for form, sizes in listed()} if names else {}
     with recorded() as forms:
-        for place in BENCHED:
-            if not names or place in names:
-                with told(place, forms):
-                    call(place)
+        for place in [place for place in BENCHED if not names or place in names]:
+            with told(place, forms):
+                call(place)
+        for name in [name for name in names if ".py" in name]:
+            with told(name, forms):
+                cli(["run", *name.split()])
         for program in PROGRAMS:
             if not names or program.__name__ in names:
                 with told(program.__name__, forms), nothing_runs():

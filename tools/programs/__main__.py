@@ -39,7 +39,7 @@ KINDS = {
 
 
 def programs(name: str = "programs") -> list[dict[str, Any]]:
-    """A list: `programs`, `drawn`, `unseen` and `jax` were drawn, `later` was chosen."""
+    """A list: all were drawn but `later`, whose programs were chosen."""
     return json.loads((HERE / f"{name}.json").read_text())
 
 
@@ -70,7 +70,9 @@ def prepared(program: Mapping[str, Any], place: Path, work: Path) -> Path:
     if script.suffix == ".ipynb":
         cells = json.loads(script.read_text())["cells"]
         code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-        lines = [x for cell in code for x in cell.splitlines() if x.strip()[:1] not in _SHELL]
+        lines = [
+            line for cell in code for line in cell.splitlines() if line.strip()[:1] not in _SHELL
+        ]
         script.with_suffix(".py").write_text("\n".join(lines))
     where = work / program["folder"] if "folder" in program else script.parent
     for name, text in program.get("made", {}).items():
@@ -245,7 +247,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[""], help="parts of programs' names")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument(
-        "--list", choices=("programs", "later", "drawn", "unseen", "jax"), default="programs"
+        "--list",
+        choices=sorted([path.stem for path in HERE.glob("*.json")]),
+        default="programs",
     )
     parser.add_argument("--values", action="store_true", help="compare losses with the original's")
     parser.add_argument("--steps", action="store_true", help="time 200 steps of both")

@@ -1,7 +1,7 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
-The second folder is that of the programs of `later.json`, the third that of `drawn.json`, the
-fourth that of `unseen.json`.
+The second folder is that of the programs of `later.json`, then those of `drawn.json`,
+`unseen.json`, `varied.json` and `further.json`.
 """
 
 from __future__ import annotations
@@ -85,10 +85,12 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-def page(
-    folder: Path, added: Path | None = None, drawn: Path | None = None, unseen: Path | None = None
-) -> str:  # fmt: skip
-    """The text of the page."""
+MORE = ("later", "drawn", "unseen", "varied", "further")
+"""Lists with a section of their own, in the order of their folders."""
+
+
+def page(folder: Path, *more: Path) -> str:
+    """The text of the page; `more` are the folders of further lists."""
     weft, values = results(folder, "weft"), results(folder, "values")
     times = results(folder, "steps")
     peers = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
@@ -117,10 +119,10 @@ def page(
             *lines, "",
             "| kind | program | the original | Weft | losses | steps |",
             "|---|---|---|---|---|---|", *rows, "",
-            *further("later", added), *further("drawn", drawn), *further("unseen", unseen),
+            *[line for name, of in zip(MORE, more, strict=False) for line in further(name, of)],
         ]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(*map(Path, sys.argv[1:5])))
+    PAGE.write_text(page(*map(Path, sys.argv[1:])))

@@ -32,7 +32,7 @@ from weft.runtime.measurement.profile import (
     covered_ns,
     profile_steps,
     trace_events,
-    watch,
+    watchers,
 )
 from weft.transport.tally import Span
 from weft.version import __version__
@@ -211,7 +211,7 @@ def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
     taken: list[tuple[int, list[Run], list[Span]]] = []
     meter.take()
     for _ in range(PROFILED):
-        with watch() as runs, ranks.spans() as spans:
+        with watchers.watch() as runs, ranks.spans() as spans:
             start = time.perf_counter_ns()
             step()
             taken.append((time.perf_counter_ns() - start, runs, spans))

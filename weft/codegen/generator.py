@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from weft.codegen.copy import copy
-from weft.codegen.loop.scalar import scalar_kernel
 from weft.codegen.lower import lower
+from weft.codegen.serial_loop import serial_launch
 from weft.codegen.target import Target
 from weft.ops.declaration import is_hosted, writes_into
 from weft.passes.group import Group
-from weft.passes.launch import Argument, Kernel, Launch, ScalarLoop
+from weft.passes.launch import Argument, Kernel, Launch, SerialLoop
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Generator:
         inplace = tuple(pairs) if writes_into(node) is not None else ()
         return (Launch(kernel, args, tuple(range(count, total)), inplace=inplace, check=True),)
 
-    def numbers(self, loop: ScalarLoop) -> Launch:
-        """Some iterations of a scalar loop."""
-        return scalar_kernel(loop)
+    def serial(self, name: str, loop: SerialLoop) -> Launch | None:
+        """Some iterations of a loop; `None` if its kernels cannot be called from one."""
+        return serial_launch(name, loop)
 
     def copy(self, source: Argument, target: Argument, size: int) -> Launch:
         """Copies `size` bytes between buffers that do not overlap."""

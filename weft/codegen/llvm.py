@@ -27,6 +27,8 @@ QUICK: Final = "; runs briefly\n"
 
 Without optimization it takes half of the time.
 """
+INLINED: Final = "; calls kernels\n"
+"""Begins a text whose functions are to be put where they are called, and simplified there."""
 _lock = threading.Lock()
 
 
@@ -106,6 +108,18 @@ def _module(ir: str) -> binding.ModuleRef:
     return module
 
 
+def _prepared(
+    ir: str, cpu: str, features: str, machine: binding.TargetMachine
+) -> binding.ModuleRef:
+    module = _module(with_conversions(ir, cpu, features))
+    if ir.startswith(INLINED):
+        tuning = binding.create_pipeline_tuning_options(speed_level=2)
+        tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_unrolling = False
+        builder = binding.create_pass_builder(machine, tuning)
+        builder.getModulePassManager().run(module, builder)
+    return module
+
+
 @_alone()
 def to_object(ir: str, cpu: str, features: str, processor: str = "") -> bytes:
     """Machine code of an LLVM module, as an object file.
@@ -117,7 +131,7 @@ def to_object(ir: str, cpu: str, features: str, processor: str = "") -> bytes:
         CompileError: LLVM cannot parse or verify the text.
     """
     machine = _machine(cpu, features, ir.startswith(QUICK), processor)
-    return machine.emit_object(_module(with_conversions(ir, cpu, features)))
+    return machine.emit_object(_prepared(ir, cpu, features, machine))
 
 
 @_alone()
@@ -125,7 +139,7 @@ def to_assembly(ir: str, cpu: str, features: str) -> str:
     """The module as assembly text, for reading."""
     tune()
     machine = _machine(cpu, features, ir.startswith(QUICK))
-    return machine.emit_assembly(_module(with_conversions(ir, cpu, features)))
+    return machine.emit_assembly(_prepared(ir, cpu, features, machine))
 
 
 class Library:

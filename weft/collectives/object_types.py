@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from weft.errors import DTypeError
+from weft.exports import home_of
 from weft.ir.node import at_user_line
 
 Where = list[Any]
@@ -50,7 +51,7 @@ def described(obj: Any) -> list[tuple[Where, list[Any]]]:
 def _kind(item: Any) -> list[Any]:
     """The description of a container's type; empty for plain ones."""
     of = type(item)
-    if of in (dict, list, tuple) or of.__module__.startswith("weft."):
+    if of in (dict, list, tuple) or home_of(of).startswith("weft."):
         return _of_named(of) if hasattr(of, "_fields") else []
     if of in (collections.OrderedDict, collections.Counter):
         return [of.__name__]
@@ -65,7 +66,7 @@ def _kind(item: Any) -> list[Any]:
 
 
 def _of_named(of: Any) -> list[Any]:
-    return ["namedtuple", of.__module__, of.__qualname__, list(of._fields)]
+    return ["namedtuple", home_of(of), of.__qualname__, list(of._fields)]
 
 
 def _unknown(got: str) -> DTypeError:

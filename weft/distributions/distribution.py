@@ -23,6 +23,7 @@ from weft.eager.functions.api import Size, Tensor
 from weft.eager.record.pending.access import array_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, TracerError
+from weft.exports import home_of
 from weft.func import grad
 from weft.ir.dtype import int32
 from weft.ir.node import Value
@@ -219,7 +220,7 @@ class Distribution(_Declared):
             NotImplementedError: a subclass has a constructor of its own and no `expand`.
         """
         maker = next(c for c in type(self).__mro__ if "__init__" in vars(c))
-        if _instance is None and not maker.__module__.startswith("weft."):
+        if _instance is None and not home_of(maker).startswith("weft."):
             raise NotImplementedError(f"{maker.__name__}: has its own constructor, but no expand")
         ranks = {name: c.event_dim for name, c in self._constraints().items()}
         changed: dict[str, Any] = {}

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import DataError
+from weft.exports import home_of
 
 SAVED: Final = "weft.saved"
 _CALLED: Final = ("weft.", "pathlib:")
@@ -30,7 +31,8 @@ _NAMED: Final = (type, FunctionType, BuiltinFunctionType)
 
 def name_of(x: Any) -> str:
     """The name under which something can be imported; empty if there is none."""
-    place = (getattr(x, "__module__", None), getattr(x, "__qualname__", None))
+    module = home_of(x) if isinstance(x, type) else getattr(x, "__module__", None)
+    place = (module, getattr(x, "__qualname__", None))
     try:
         name = f"{place[0]}:{place[1]}"
         return name if named(name) is x else ""

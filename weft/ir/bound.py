@@ -29,6 +29,7 @@ class Bounds:
         self._least = least
         self._polynomials: dict[int, Polynomial] = {}
         self._unknowns: dict[object, int] = {}
+        self._limits: dict[int, Interval] = {}
 
     def compared(self, kind: str, a: int, b: int) -> bool | None:
         """Whether `a kind b` for all values; `None` if that depends on them, or is not known."""
@@ -96,6 +97,12 @@ class Bounds:
             return self._least.get(index), None
         if "." in kind:
             return None, None
+        found = self._limits.get(index)
+        if found is None:
+            found = self._limits[index] = self._made_bounds(kind, a, b)
+        return found
+
+    def _made_bounds(self, kind: str, a: int, b: int) -> Interval:
         x, y = (self._interval(self.polynomial(i)) for i in (a, b))
         if kind == "//":
             return _quotient(x, y)

@@ -85,22 +85,45 @@ class Extents:
         Raises:
             ZeroDivisionError: an extent divides by zero.
         """
+        found = self._undecided(bases)
+        for index, (kind, a, b) in enumerate(self._made):
+            if kind in DECISIONS:
+                found[index] = DECISIONS[kind](*found[a : a + b])
+        return found
+
+    def _undecided(self, bases: Sequence[int]) -> list[int]:
+        """The values, with 0 for decisions, from which nothing else follows."""
         found: list[int] = []
         for kind, a, b in self._made:
             if kind == "base":
                 found.append(bases[a])
             elif kind == "number":
                 found.append(a)
-            elif kind in DECISIONS:
-                found.append(DECISIONS[kind](*found[a : a + b]))
             else:
-                found.append(_COMPUTED[kind](found[a], found[b]))
+                found.append(0 if kind in DECISIONS else _COMPUTED[kind](found[a], found[b]))
         return found
 
     def admits(self, values: Sequence[int]) -> bool:
         """Whether all guards hold for these values."""
         enough = all([values[index] >= least for index, least in self._least.items()])
         return enough and _hold(self._guards, values)
+
+    def admitted(self, bases: Sequence[int]) -> list[int] | None:
+        """The values for these base sizes; `None` if a guard does not hold for them.
+
+        Decisions, which may take long, are made if all other guards hold.
+        """
+        try:
+            found = self._undecided(bases)
+        except ZeroDivisionError:
+            return None
+        asked = {i for i, (kind, _, _) in enumerate(self._made) if kind in DECISIONS}
+        plain = {key: x for key, x in self._guards.items() if key[1] not in asked}
+        enough = all([found[index] >= least for index, least in self._least.items()])
+        if not enough or not _hold(plain, found):
+            return None
+        found = self.values(bases) if asked else found
+        return found if self.admits(found) else None
 
     @property
     def state(self) -> dict[str, Any]:
@@ -113,8 +136,8 @@ class Extents:
             "bases": self._bases, "least": least, "made": made, "guards": guards, "tuned": tuned,
         }  # fmt: skip
 
-    def restored(self, state: dict[str, Any]) -> list[Extent]:
-        """Restores what was known when `state` was taken; returns the extents by index.
+    def restored(self, state: dict[str, Any]) -> None:
+        """Restores what was known when `state` was taken.
 
         Args:
             state: from `Extents` with the same bases.
@@ -127,8 +150,6 @@ class Extents:
         self._guards.update({(kind, a, b): found for kind, a, b, found in state["guards"]})
         self._tuned.update({(kind, a, b): found for kind, a, b, found in state["tuned"]})
         self._least.update({index: least for index, least in state["least"]})
-        values = self.values(self._bases)
-        return [Extent(value, self, i, f"#{i}") for i, value in enumerate(values)]
 
     def number_of(self, value: int) -> int:
         """The index of an extent or of a plain number."""

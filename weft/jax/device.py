@@ -226,8 +226,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 class Jaxpr:
     """A traced function; printing it shows Weft's graph."""
 
-    def __init__(self, function: Any) -> None:
-        self.function = function
+    def __init__(self, function: Any, captured: int) -> None:
+        self.function, self._captured = function, captured
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -242,7 +242,8 @@ class Jaxpr:
     @property
     def in_avals(self) -> list[Any]:
         """Types of the inputs."""
-        return list(self.function.input_types)
+        types = self.function.input_types
+        return list(types[: len(types) - self._captured])
 
     @property
     def out_avals(self) -> list[Any]:
@@ -274,7 +275,7 @@ def make_jaxpr(
 
         free = [x for i, x in enumerate(args) if i not in fixed]
         traced = _traced(whole, free, kwargs)
-        found = Jaxpr(traced.function)
+        found = Jaxpr(traced.function, len(traced.captured))
         return (found, eval_shape(whole, *free, **kwargs)) if return_shape else found
 
     return made

@@ -1,7 +1,8 @@
 """Elementwise groups with as few axes as their broadcasts need: tensors of all ranks share kernels.
 
 Adjacent axes become one where each value either has both or is broadcast along both. So what does
-not broadcast has one axis, a row under a matrix has two, a channel's numbers in images three.
+not broadcast has one axis, a row under a matrix has two, a channel's numbers in images three. A row
+has no axis of one element before it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known
 from weft.library.form import name_of
+from weft.library.squeeze import squeezed
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Elementwise, op_of
 from weft.ops.shape.broadcast import broadcast_to
@@ -34,11 +36,14 @@ class _Axis(NamedTuple):
 
 
 def collapsed(group: Group) -> Group:
-    """The group with fewer axes, if it has more than it needs; else itself."""
+    """The group with fewer axes, if it has more than it needs; else itself.
+
+    Groups of other operations: see `weft.library.squeeze`.
+    """
     shapes = _shapes(group)
     axes = None if shapes is None else _axes(shapes)
-    if axes is None or len(axes) == max(map(len, shapes or [()])):
-        return group
+    if shapes is None or axes is None or all([len(_kept(s, axes)) == len(s) for s in shapes]):
+        return squeezed(group)
     mapped: dict[Value, Value] = {}
     for value in group.inputs:
         kind = _resized(value.type, axes)
@@ -92,9 +97,15 @@ def _axes(shapes: Sequence[tuple[int, ...]]) -> list[_Axis] | None:
 
 
 def _resized(kind: TensorType, axes: Sequence[_Axis]) -> TensorType:
-    shape = known(kind.shape)
+    return TensorType(kind.dtype, _kept(known(kind.shape), axes))
+
+
+def _kept(shape: tuple[int, ...], axes: Sequence[_Axis]) -> tuple[int, ...]:
+    """The shape that is left, without axes of one element before the others."""
     dims = [_dim(shape, axis) for axis in axes if axis.first < len(shape)]
-    return TensorType(kind.dtype, tuple(dims[::-1]))
+    while dims and name_of(dims[-1]) is None:
+        del dims[-1]
+    return tuple(dims[::-1])
 
 
 def _dim(shape: tuple[int, ...], axis: _Axis) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from weft.codegen.copy import copy
@@ -12,9 +11,9 @@ from weft.errors import CompileError
 from weft.library.collapse import collapsed
 from weft.library.entry import copying, entry_of, link
 from weft.library.form import UnsizedError
+from weft.library.literal import without_constants
 from weft.library.variant import Code, Number, Template
-from weft.ops.boundary.state import CONSTANT
-from weft.ops.declaration import is_hosted, op_of
+from weft.ops.declaration import is_hosted
 from weft.passes.group import Group
 from weft.passes.launch import (
     BYTES_PER_NS,
@@ -23,8 +22,8 @@ from weft.passes.launch import (
     Buffer,
     Kernel,
     Launch,
-    ScalarLoop,
     Scratch,
+    SerialLoop,
 )
 
 
@@ -44,7 +43,7 @@ class LibraryGenerator:
         node = group.nodes[0]
         if is_hosted(node):
             raise CompileError(f"{node.op}: lists of kernels call Python, loops of them do not")
-        group = _without_constants(group)
+        group = without_constants(group)
         like = collapsed(group)
         try:
             entry, sizes = entry_of(like, self._target)
@@ -73,9 +72,9 @@ class LibraryGenerator:
         code = copying(self._target)
         return copy(source, target, size, self._noted(code))
 
-    def numbers(self, loop: ScalarLoop) -> Launch:
-        """Loops over a few numbers have kernels of their own, never of the library."""
-        raise AssertionError(loop)
+    def serial(self, name: str, loop: SerialLoop) -> Launch | None:
+        """Loops with short iterations have kernels of their own, never of the library."""
+        raise AssertionError(name, loop)
 
     def addresses(self) -> Mapping[Kernel, int]:
         """The addresses of all kernels of its launches.
@@ -90,17 +89,6 @@ class LibraryGenerator:
     def _noted(self, code: Code) -> Kernel:
         self._codes[code.kernel] = code
         return code.kernel
-
-
-def _without_constants(group: Group) -> Group:
-    """The group with constants as inputs: their values are no part of its form then."""
-    nodes = tuple([node for node in group.nodes if op_of(node) is not CONSTANT])
-    if not nodes or len(nodes) == len(group.nodes):
-        return group
-    inside = {*group.before, *nodes}
-    reads = [v for node in (*group.before, *nodes) for v in node.inputs]
-    inputs = dict.fromkeys([v for v in reads if v.node not in inside])
-    return replace(group, nodes=nodes, inputs=tuple(inputs))
 
 
 def _number(number: Number) -> int:

@@ -164,11 +164,8 @@ class Variant(OfSizes):
     def at(self, sizes: Sequence[int]) -> Variant | None:
         """The variant for these sizes alone; `None` if the kernels do not hold for them."""
         assert self._extents is not None
-        try:
-            values = self._extents.values(sizes)
-        except ZeroDivisionError:
-            return None
-        if not self._extents.admits(values):
+        values = self._extents.admitted(sizes)
+        if values is None:
             return None
         templates = [template.plain(values) for template in self.templates]
         scratch = [(_plain(size, values), each) for size, each in self.scratch]

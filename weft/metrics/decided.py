@@ -139,6 +139,8 @@ class Counts(Decided):
         """Predictions and targets of the kind of data."""
         p, t, counted = self.decided(preds, target)
         if self.kind == "multiclass":
+            if self.average == "micro":  # a prediction that is no class is one of a wrong class
+                p = where((p >= 0) & (p < self.size), p, (t + 1) % self.size)
             found = _class_counts(p, t, counted.to(int64), size=self.size)
         else:
             found = _label_counts(p, t, counted.to(int64))

@@ -18,6 +18,7 @@ from weft.errors import StateError
 from weft.host.cores import name_ranks
 from weft.ir.dtype import DType
 from weft.mirror import table
+from weft.mirror.lacking import is_given_module
 from weft.mirror.mirror import Mirror, found
 
 
@@ -30,7 +31,7 @@ class MirrorLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Names are looked up on first use; TensorFlow 2 is eager from the start."""
-        if module.__name__ == "tensorflow" and table.tensorflow_version() == 2:
+        if module.__name__ in table.TENSORFLOW and table.tensorflow_version() == 2:
             found("tensorflow.enable_v2_behavior")()
 
 
@@ -89,6 +90,8 @@ class Finder(MetaPathFinder):
             return None
         if _is_question():
             return None
+        if is_given_module(fullname, sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            return ModuleSpec(fullname, MirrorLoader(), is_package=True)
         raise ModuleNotFoundError(table.missing(fullname), name=fullname)
 
     def find_distributions(
@@ -130,6 +133,8 @@ def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
     """
     finder = next((f for f in sys.meta_path if isinstance(f, Finder)), None)
     new = set(libraries).difference(() if finder is None else finder.libraries)
+    if os.environ.get(table.BACKEND, "tensorflow") != "tensorflow":
+        new.discard("keras")  # an installed Keras 3, which computes by a mirror
     loaded = [name for name in table.LIBRARIES if name in new and name in sys.modules]
     if loaded:
         raise StateError.here(

@@ -8,7 +8,9 @@ import sys
 from types import FrameType, ModuleType
 from typing import Any, Final
 
+from weft.exports import HOMES
 from weft.mirror import table
+from weft.mirror.lacking import is_asked, lacks, same_as
 from weft.mirror.supplied.absent import absent
 
 _FROM_IMPORT: Final = dis.opmap["IMPORT_FROM"]
@@ -36,10 +38,15 @@ class Mirror(ModuleType):
         value = found(path)
         if value is _NOTHING and path in table.later():
             value = absent(path)
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        if value is _NOTHING and _is_import(frame) and lacks(path) and not is_asked(frame):
+            value = absent(path)
         if value is _NOTHING:
-            error = ImportError if _is_import(sys._getframe(1)) else AttributeError  # pyright: ignore[reportPrivateUsage]
+            error = ImportError if _is_import(frame) else AttributeError
             dunder = name.startswith("__") and name.endswith("__")
             raise error(path if dunder else table.missing(path))
+        if isinstance(value, type) and self.__name__.startswith(table.TORCH):
+            _move(value, name, self.__name__)
         _own(self)[name] = value  # so that Python asks once
         return value
 
@@ -52,6 +59,16 @@ class Mirror(ModuleType):
         return sorted({*_own(self), *names_of(self.__name__)})
 
 
+def _move(kind: type, name: str, module: str) -> None:
+    """Let a class of Weft report the module under which it was looked up first.
+
+    Programs compare it with a module's name, or look for a part of it.
+    """
+    if kind.__module__.startswith("weft.") and name == kind.__qualname__:
+        HOMES[kind] = kind.__module__
+        kind.__module__ = module
+
+
 def _is_import(frame: FrameType) -> bool:
     """Whether a frame executes `from module import name`."""
     return frame.f_code.co_code[frame.f_lasti] == _FROM_IMPORT
@@ -59,6 +76,13 @@ def _is_import(frame: FrameType) -> bool:
 
 def found(path: str) -> Any:
     """What a dotted name of another library is in Weft; `_NOTHING` if Weft lacks it."""
+    value = found_itself(path)
+    other = same_as(path) if value is _NOTHING else ""
+    return found_itself(other) if other else value
+
+
+def found_itself(path: str) -> Any:
+    """The same, without names that are others' in the other library, too."""
     place = table.names().get(path)
     if place is not None:
         module, _, name = place.partition(":")
@@ -80,6 +104,11 @@ def has(path: str) -> bool:
     return path in table.modules() or elsewhere or found(path) is not _NOTHING
 
 
+def has_itself(path: str) -> bool:
+    """Whether Weft has it without names that are others' in the other library, too."""
+    return path in table.modules() or path in table.names() or found_itself(path) is not _NOTHING
+
+
 def _first(parent: str, name: str) -> Any:
     """The first of the parent's modules in Weft that has a name."""
     for module in table.modules().get(parent, ()):
@@ -97,7 +126,7 @@ def names_of(module: str) -> set[str]:
         n for path, n in zip((*table.modules(), *table.names()), named, strict=True) if path != n
     }
     known = {name for name in known if "." not in name}
-    for place in table.modules()[module]:
+    for place in table.modules().get(module, ()):
         weft = importlib.import_module(place)
         told = "__dir__" in vars(weft)  # also names that are made on first use
         listed = dir(weft) if told else getattr(weft, "__all__", dir(weft))

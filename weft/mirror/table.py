@@ -22,12 +22,15 @@ from typing import Final
 LIBRARIES: Final = {
     "torch": "2.13.0", "lightning": "2.6.6", "pytorch_lightning": "2.6.6",
     "lightning_fabric": "2.6.6", "torchmetrics": "1.9.0", "horovod": "0.28.1",
-    "tensorflow": "1.15.5", "jax": "0.10.2", "jaxlib": "0.10.2",
+    "tensorflow": "1.15.5", "keras": "2.15.0", "tf_keras": "2.15.0", "jax": "0.10.2",
+    "jaxlib": "0.10.2",
 }  # fmt: skip
 """The libraries that Weft answers for, and whose version's names it has."""
 _FILE_OF_2: Final = "tensorflow2.txt"
 JAX: Final = ("jax", "jaxlib")
-TENSORFLOW: Final = ("tensorflow",)
+TENSORFLOW: Final = ("tensorflow", "keras", "tf_keras")
+BACKEND: Final = "KERAS_BACKEND"
+"""What says that an installed Keras 3 computes by another library than TensorFlow."""
 TORCH: Final = tuple([name for name in LIBRARIES if name not in (*JAX, *TENSORFLOW)])
 
 
@@ -41,12 +44,13 @@ ALIASES: Final = {
     "tensorflow.python.keras": "tensorflow.keras", "tensorflow.contrib.keras": "tensorflow.keras",
     "tensorflow.contrib.keras.api.keras": "tensorflow.keras",
     "tensorflow.contrib.keras.python.keras": "tensorflow.keras",
+    "keras": "tensorflow.keras", "tf_keras": "tensorflow.keras",
     "tensorflow.compat.v1": "tensorflow", "tensorflow._api.v1": "tensorflow",
 }  # fmt: skip
 """Modules with the names of another, and those below with the names of the others below."""
 
 
-def _aliased(rows: dict[str, str]) -> dict[str, str]:
+def aliased(rows: dict[str, str]) -> dict[str, str]:
     """The rows of the aliases."""
     return {
         new + name.removeprefix(old): to
@@ -97,7 +101,7 @@ def modules() -> dict[str, tuple[str, ...]]:
     """
     parts = [row.partition(" ") for row in _rows("modules.txt")]
     rows = {name: to.strip() for several, _, to in parts for name in _each(several)}
-    rows = rows | _aliased(rows) | _of_2(True)  # `tensorflow.compat.v1` is that of both versions
+    rows = rows | aliased(rows) | _of_2(True)  # `tensorflow.compat.v1` is that of both versions
     rows = dict.fromkeys(_parents([*later(), *rows]), "") | rows
     return {name: tuple(to.split()) for name, to in rows.items()}
 
@@ -122,14 +126,14 @@ def names() -> dict[str, str]:
     'weft.train:Module'
     """
     rows = {name: to.strip() for name, _, to in [row.partition(" ") for row in _rows("names.txt")]}
-    return rows | _aliased(rows) | _of_2(False)
+    return rows | aliased(rows) | _of_2(False)
 
 
 @cache
 def later() -> frozenset[str]:
     """Names that are given although Weft lacks them, and raise where they are used."""
     rows = dict.fromkeys([name for row in _rows("later.txt") for name in _each(row)], "")
-    return frozenset(rows | _aliased(rows))
+    return frozenset(rows | aliased(rows))
 
 
 @cache
@@ -137,7 +141,7 @@ def reasons() -> dict[str, str]:
     """By a name, or `a.b.*`: why Weft lacks it, and what to write."""
     parts = [row.partition("|") for row in _rows("absent.txt")]
     rows = {name.strip(): why.strip() for name, _, why in parts}
-    return rows | _aliased(rows)
+    return rows | aliased(rows)
 
 
 def reason(path: str) -> str:

@@ -28,6 +28,7 @@ from weft.errors import (
     UnknownKeyError,
     WeftError,
 )
+from weft.exports import home_of
 from weft.ir.hooks import HOOKS
 from weft.ir.node import PACKAGE, PLACE, at_user_line
 from weft.ir.shape import show
@@ -327,7 +328,7 @@ def shown(value: Any, depth: int = 2) -> str:
         return f"[{inside}]" if kind is list else f"({inside})"
     if isinstance(value, type):
         return value.__name__
-    if kind is np.ndarray or kind.__module__.partition(".")[0] == "weft":
+    if kind is np.ndarray or home_of(kind).partition(".")[0] == "weft":
         dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
         if shape is not None:
             return f"{dtype}{show(shape) if isinstance(shape, tuple) else shape}"

@@ -12,12 +12,12 @@ equal on any number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Protocol
 
 from weft.host.deferred import Deferred
-from weft.ir.function import Function
 from weft.ir.node import Node, Value
 from weft.passes.control.record import Control, Loop, Tape
 from weft.passes.group import Group
@@ -168,34 +168,53 @@ runtime raises after the step, before variables change.
 """
 
 
+@dataclass(frozen=True)
+class Part:
+    """In iteration t of a serial loop, the memory `start + stride * t` bytes into `base`."""
+
+    base: Buffer
+    start: int = 0
+    stride: int = 0
+
+
 @dataclass(frozen=True, eq=False)
-class ScalarLoop:
-    """The work of the kernel of a scalar loop.
+class SerialCall:
+    """A kernel's call in a serial loop."""
+
+    kernel: Kernel
+    args: tuple[Part | int, ...]
+    chunks: int
+
+
+@dataclass(frozen=True, eq=False)
+class SerialLoop:
+    """The work of a kernel that calls the kernels of a loop's iterations.
 
     Attributes:
-        node: the loop.
-        body: one iteration.
-        condition: whether there is another iteration; `None` if only their number decides.
-        mapped: how many inputs after the carried ones are arrays, with one number per iteration.
+        test: calls before each iteration that tell whether there is one.
+        holds: the boolean that they write; `None` if only the number of iterations decides.
+        body: the calls of an iteration.
+        carried: what iterations hand on, and its bytes.
+        private: what is written and read within an iteration, and its bytes.
+        rows: arrays that iterations write a row of each.
+        swapped: of what is carried: where an iteration reads it, and where it writes it.
         most: maximum number of iterations, -1 for none.
+        nanoseconds: of an iteration, as estimated.
         done: memory for the number of finished iterations, 0 at first.
         going: memory for whether any are left.
     """
 
-    node: Node
-    body: Function
-    condition: Function | None
-    carried: int
-    mapped: int
+    test: tuple[SerialCall, ...]
+    holds: Part | None
+    body: tuple[SerialCall, ...]
+    carried: Mapping[Buffer, int]
+    private: Mapping[Buffer, int]
+    rows: tuple[Buffer, ...]
+    swapped: tuple[tuple[Scratch, Scratch], ...]
     most: int
-    reverse: bool
+    nanoseconds: float
     done: Scratch
     going: Scratch
-
-    @property
-    def arrays(self) -> tuple[Value, ...]:
-        """Arrays that are read: mapped and captured inputs."""
-        return self.node.inputs[self.carried :]
 
 
 class Generator(Protocol):
@@ -209,6 +228,6 @@ class Generator(Protocol):
         """Copies `size` bytes between buffers that do not overlap."""
         ...
 
-    def numbers(self, loop: ScalarLoop) -> Launch:
-        """Some iterations of a scalar loop."""
+    def serial(self, name: str, loop: SerialLoop) -> Launch | None:
+        """Some iterations of a loop; `None` if its kernels cannot be called from one."""
         ...

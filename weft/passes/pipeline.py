@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -151,22 +151,30 @@ def _lowered(
     step: Step, generator: Generator, fusing: bool, announce: Callable[[Kernel], None] | None
 ) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
     fused = grouped(step, fusing)
-    inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=announce)
-    planner = Planner(inner, generator.copy, generator.numbers if fusing else None)
+    inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=None)
+    planner = Planner(inner, generator.copy, generator.serial if fusing else None)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:
-        if is_region(group.nodes[0]):
-            lowered[group] = region.lower_region(group, planner)
-            continue
-        lowered[group] = launches = generator.lower(group)
+        inside = is_region(group.nodes[0])
+        made = region.lower_region(group, planner) if inside else generator.lower(group)
+        lowered[group] = made
         if announce is None:
             continue
-        kernels = [x.kernel for x in launches if x.kernel.ir and not only_checks(x)]
-        for kernel in [kernel for kernel in kernels if id(kernel) not in told]:
-            told.add(id(kernel))
-            announce(kernel)
+        for kernel in _kernels(made):
+            if id(kernel) not in told:
+                told.add(id(kernel))
+                announce(kernel)
     return fused, lowered
+
+
+def _kernels(launches: Iterable[Launch]) -> Iterator[Kernel]:
+    """The kernels that launches will call, those in loops and branches too."""
+    for launch in launches:
+        if launch.inside is not None:
+            yield from _kernels([x for x, _ in launch.inside.launches])
+        elif launch.kernel.ir and not only_checks(launch):
+            yield launch.kernel
 
 
 def verify_types(graph: Graph) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 
 from weft.errors import DataError, ShapeError
 from weft.pipeline.saved_state import Held
-from weft.pipeline.stage import UNKNOWN, Array, Context, Cursor, Stage, State, View
+from weft.pipeline.stage import UNKNOWN, Array, Context, Cursor, Listed, Stage, State, View
 from weft.pipeline.structure import leaves, map_leaves
 
 
-class Slices(Stage):
+class Slices(Listed):
     """The rows of arrays in memory (or in a memory map): element i is row i of each array."""
 
     name = "from_tensor_slices"
@@ -32,10 +32,6 @@ class Slices(Stage):
     def indexed(self, context: Context) -> View:
         """Rows by index."""
         return _Rows(self.arrays, self.size)
-
-    def stream(self, context: Context) -> Cursor:
-        """Never used: there is always a view."""
-        return self.open(context)
 
     def count(self) -> int:
         """The first dimension."""
@@ -65,7 +61,7 @@ class _Rows(View):
         return map_leaves(lambda x: x.take(indices, 0, mode="clip"), self.arrays)
 
 
-class Items(Stage):
+class Items(Listed):
     """Any object with `__getitem__` and a length, such as a list or a user's dataset."""
 
     name = "from_sequence"
@@ -76,10 +72,6 @@ class Items(Stage):
     def indexed(self, context: Context) -> View:
         """Items by index."""
         return _Items(self.items)
-
-    def stream(self, context: Context) -> Cursor:
-        """Never used: there is always a view."""
-        return self.open(context)
 
     def count(self) -> int:
         """The sequence's length."""
@@ -172,7 +164,7 @@ class _Made(Cursor):
             close()
 
 
-class Numbers(Stage):
+class Numbers(Listed):
     """Integers, as in Python's `range`."""
 
     name = "range"
@@ -183,10 +175,6 @@ class Numbers(Stage):
     def indexed(self, context: Context) -> View:
         """Integers by index."""
         return _Numbers(self.numbers)
-
-    def stream(self, context: Context) -> Cursor:
-        """Never used: there is always a view."""
-        return self.open(context)
 
     def count(self) -> int:
         """The number of integers."""

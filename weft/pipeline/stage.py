@@ -245,3 +245,11 @@ class Counting(Behind):
         """Restore the input and the count."""
         super().restore(state)
         self.position = state["position"]
+
+
+class Listed(Stage):
+    """A source with an index of every element."""
+
+    def stream(self, context: Context) -> Cursor:
+        """Never used: there is always a view."""
+        return self.open(context)

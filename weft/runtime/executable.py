@@ -318,8 +318,8 @@ class Executable:
         recording = self.program.record()
         if self._debug:
             print(summarize(self.program, [recording]), file=sys.stderr)
-        for tell in list(watchers):
-            tell(Run(self.program, self._works, recording, self.blueprint))
+        if watchers:
+            watchers.tell(Run(self.program, self._works, recording, self.blueprint))
         return recording.fault
 
     @functools.cached_property

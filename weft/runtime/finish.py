@@ -28,7 +28,7 @@ from weft.passes.step import Request, Step
 from weft.passes.zeroed import zeroed
 from weft.runtime.compilation import compiler, planner
 from weft.runtime.compilation.cache import digest
-from weft.runtime.compilation.child import Job
+from weft.runtime.compilation.child import PREFIX, Job
 from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.compilation.plan_data import unpacked
 from weft.runtime.executable import Executable
@@ -255,7 +255,7 @@ class Begun:
             return None
         compiler.demand()
         driver.prestart()
-        asked = Job(f"plan {self._key}", "", "plan", text, job.target)
+        asked = Job(f"{PREFIX}{self._key}", "", "plan", text, job.target)
         compiler.plan(asked)
         return asked
 

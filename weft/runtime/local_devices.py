@@ -19,7 +19,7 @@ from weft.runtime.device.kept_memory import KeptMemory
 from weft.runtime.device.states import DeviceStates
 from weft.runtime.executable import uninitialized
 from weft.runtime.memory.state import State
-from weft.runtime.stage_times import StageTime, duration, show_times, tell, watch_stages, watchers
+from weft.runtime.stage_times import StageTime, duration, show_times, watchers
 from weft.runtime.staged import Box, StagedProgram
 
 
@@ -55,7 +55,7 @@ class LocalProgram:
 
     def run(self, arrays: Sequence[Buffer], state: DeviceStates) -> list[Any]:
         """Runs the step once; fresh arrays."""
-        partition, watch = self.partition, tell if watchers else None
+        partition, watch = self.partition, watchers.tell if watchers else None
         box = Box(len(partition.types), self._memory, watch=watch)
         for number, array in zip(partition.feeds, arrays, strict=True):
             box.put(number, np.asarray(array))
@@ -83,7 +83,7 @@ class LocalProgram:
         """When each stage ran, as text; runs `runs` real steps and shows the shortest."""
         found: list[list[StageTime]] = []
         for _ in range(runs):
-            with watch_stages() as times:
+            with watchers.watch() as times:
                 self.run(arrays, state)
             found.append(sorted(times))
         return show_times(self.partition, min(found, key=duration))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
+
+from weft.host.watchers import Watchers
 
 
 class PhaseTime(NamedTuple):
@@ -25,21 +25,5 @@ class PhaseTime(NamedTuple):
     end: int
 
 
-watchers: Final[list[Callable[[PhaseTime], object]]] = []
-
-
-@contextlib.contextmanager
-def watch_phases() -> Iterator[list[PhaseTime]]:
-    """Records every run of a host node, in any thread, into the list.
-
-    >>> with watch_phases() as times:
-    ...     print(times)
-    []
-    """
-    times: list[PhaseTime] = []
-    tell = times.append
-    watchers.append(tell)
-    try:
-        yield times
-    finally:
-        watchers.remove(tell)
+watchers: Final = Watchers[PhaseTime]()
+"""Of every run of a host node."""

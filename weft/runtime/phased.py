@@ -162,8 +162,7 @@ def _timed(phase: Phase, act: Act) -> Act:
             act(found, state, cancel)
         finally:
             end, node = time.perf_counter_ns(), phase.node
-            for tell in list(watchers):
-                tell(PhaseTime(node.name, node.device, phase.waits, begin, end))
+            watchers.tell(PhaseTime(node.name, node.device, phase.waits, begin, end))
 
     return timed
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from weft.host.watchers import Watchers
 from weft.ir.node import TensorType
 from weft.ir.shape import is_stack, size
 from weft.passes.partition import Partition
@@ -30,25 +30,8 @@ class StageTime(NamedTuple):
     end: int
 
 
-watchers: Final[list[Callable[[StageTime], object]]] = []
-
-
-def tell(time: StageTime) -> None:
-    """Tells all watchers the times of a stage."""
-    for watcher in list(watchers):
-        watcher(time)
-
-
-@contextlib.contextmanager
-def watch_stages() -> Iterator[list[StageTime]]:
-    """Records the times of every stage that runs, in any thread, into the list."""
-    times: list[StageTime] = []
-    append = times.append
-    watchers.append(append)
-    try:
-        yield times
-    finally:
-        watchers.remove(append)
+watchers: Final = Watchers[StageTime]()
+"""Of every stage that runs."""
 
 
 def duration(times: Sequence[StageTime]) -> int:

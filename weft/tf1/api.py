@@ -139,6 +139,7 @@ _exports.lazy(
         "weft.tf1.data_flow.table": ["initialize_all_tables", "tables_initializer"],
         "weft.tf1.eager.forms": ["print"],
         "weft.tf1.eager.function": ["TensorSpec", "function"],
+        "weft.tf1.eager.module": ["Module"],
         "weft.tf1.eager.mode": [
             "enable_eager_execution", "enable_v2_behavior", "executing_eagerly",
         ],

@@ -120,6 +120,7 @@ from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.eager.forms import print as print
 from weft.tf1.eager.function import TensorSpec as TensorSpec
 from weft.tf1.eager.function import function as function
+from weft.tf1.eager.module import Module as Module
 from weft.tf1.eager.mode import enable_eager_execution as enable_eager_execution
 from weft.tf1.eager.mode import enable_v2_behavior as enable_v2_behavior
 from weft.tf1.eager.mode import executing_eagerly as executing_eagerly

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail
+from weft.tf1.version import Behavior
 
 __all__ = [
-    "get_visible_devices", "list_logical_devices", "list_physical_devices", "set_memory_growth",
+    "experimental_run_functions_eagerly", "functions_run_eagerly", "get_visible_devices",
+    "list_logical_devices", "list_physical_devices", "run_functions_eagerly", "set_memory_growth",
     "set_soft_device_placement", "set_visible_devices",
 ]  # fmt: skip
 
@@ -50,3 +52,16 @@ def set_memory_growth(device: Any, enable: bool) -> None:
 def set_soft_device_placement(enabled: bool) -> None:
     """No effect."""
     del enabled
+
+
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Whether each call of a `tf.function` runs it in Python, from now on."""
+    Behavior.runs_functions = bool(run_eagerly)
+
+
+experimental_run_functions_eagerly = run_functions_eagerly
+
+
+def functions_run_eagerly() -> bool:
+    """Whether each call of a `tf.function` runs it in Python."""
+    return Behavior.runs_functions

@@ -47,7 +47,9 @@ class TestCase(unittest.TestCase):
             yield found
 
     def test_session(self, *args: Any, **options: Any) -> Any:
-        """See `session`."""
+        """See `session`; no test, though it is named as one."""
+        if self.id().endswith(".test_session"):
+            self.skipTest("not a test")
         return self.session(*args, **options)
 
     def cached_session(self, *args: Any, **options: Any) -> Any:
@@ -93,9 +95,11 @@ class TestCase(unittest.TestCase):
 
     def assertNotAllClose(self, a: Any, b: Any, **options: Any) -> None:
         """Arrays that are not close."""
-        with contextlib.suppress(AssertionError):
+        try:
             self.assertAllClose(a, b, **options)
-            self.fail("The two values are close at all elements")
+        except AssertionError:
+            return
+        self.fail("The two values are close at all elements")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
         """All elements above a number."""
@@ -121,9 +125,13 @@ class TestCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Iterator[None]:
-        """An `OpError` with such a message."""
-        with self.assertRaisesRegex(tf.errors.OpError, expected_err_re_or_predicate):
+        """An `OpError` with such a message, or of which a function is true."""
+        with self.assertRaises(tf.errors.OpError) as caught:
             yield
+        if callable(expected_err_re_or_predicate):
+            self.assertTrue(expected_err_re_or_predicate(caught.exception))
+        else:
+            self.assertRegex(str(caught.exception), expected_err_re_or_predicate)
 
 
 class Benchmark:

@@ -10,6 +10,8 @@ KERAS_VERSION_2: Final = "2.15.0"
 
 
 class Behavior:
-    """Whether comparisons, shapes and names of metrics are those of TensorFlow 2."""
+    """Whether comparisons, shapes and names of metrics are those of TensorFlow 2; and whether
+    functions run in Python at each call."""
 
     is_2 = False  # set by `enable_v2_behavior`
+    runs_functions = False  # set by `run_functions_eagerly`

@@ -30,6 +30,8 @@ _Parser: Any = object if _jsonargparse is None else _jsonargparse.ArgumentParser
 ArgsType = Any
 OptimizerCallable = Callable[[Iterable[Any]], Optimizer]
 LRSchedulerCallable = Callable[[Optimizer], Any]
+LRSchedulerTypeTuple = (LRScheduler, lr_scheduler.ReduceLROnPlateau)
+LRSchedulerTypeUnion = LRScheduler | lr_scheduler.ReduceLROnPlateau
 SUBCOMMANDS: Final = {
     "fit": {"model", "train_dataloaders", "val_dataloaders", "datamodule"},
     "validate": {"model", "dataloaders", "datamodule"},

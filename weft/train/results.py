@@ -186,7 +186,7 @@ class Results:
         return {
             e.step_name: e.step_figure()
             for e in self.entries.values()
-            if e.on_step and e.last is not None and getattr(e, which) and e.name.endswith(end)
+            if e.on_step and e.is_told and getattr(e, which) and e.name.endswith(end)
         }
 
     def plain_step_figures(self) -> dict[str, Any]:

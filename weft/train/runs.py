@@ -107,8 +107,10 @@ class Runs(Journal):
 
     @property
     def log_dir(self) -> str | None:
-        """The folder of the first logger that has one."""
-        return next((x.log_dir for x in self.loggers if x.log_dir), None)
+        """The folder of the first logger, of a service its `save_dir`; without, of the run."""
+        if not self.loggers:
+            return str(self.default_root_dir)
+        return self.loggers[0].log_dir or self.loggers[0].save_dir
 
     @property
     def checkpoint_callback(self) -> Any:

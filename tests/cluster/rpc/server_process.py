@@ -13,10 +13,15 @@ import numpy as np
 
 from weft.cluster.rpc import Listener, Message, RpcOptions
 
+blocked: list[Future] = []
+
 
 def answer(message, peer):
     if message.kind == "block":
-        return Future()
+        blocked.append(Future())
+        return blocked[-1]
+    if message.kind == "blocked":
+        return Message("blocked", {"count": len(blocked)})
     if message.kind == "sleep":
         time.sleep(message.head["seconds"])
     if message.kind == "ones":

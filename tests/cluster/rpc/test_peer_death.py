@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from patience import LIMIT, eventually
 from server_process import ServerProcess
 
 from weft import errors
@@ -31,7 +32,7 @@ def server():
         yield server
 
 
-def fails(channel, what, seconds, how):
+def fails(channel, what, how):
     """Run `how` while three calls wait; all of them fail in time, and name the task."""
     futures = [channel.start(Message("block")) for _ in range(2)]
     caught = []
@@ -44,14 +45,12 @@ def fails(channel, what, seconds, how):
 
     thread = threading.Thread(target=call)
     thread.start()
-    time.sleep(0.1)
-    begin = time.monotonic()
+    eventually(lambda: channel.call(Message("blocked")).head["count"] == 3)
     how()
     for future in futures:
         with pytest.raises(errors.UnavailableError, match=what):
-            future.result(10)
-    thread.join(10)
-    assert time.monotonic() - begin < seconds
+            future.result(LIMIT)
+    thread.join(LIMIT)
     assert [str(e) for e in caught] == [str(futures[0].exception())]
     with pytest.raises(errors.UnavailableError, match=NAME):
         channel.call(Message("echo"))
@@ -62,18 +61,18 @@ def fails(channel, what, seconds, how):
 def test_a_killed_server(server, shared):
     with connect(server.address, RpcOptions(shared_memory=shared), NAME) as channel:
         what = f"{NAME} at {server.address}: has "
-        fails(channel, what, 1.0, lambda: os.kill(server.pid, signal.SIGKILL))
+        fails(channel, what, lambda: os.kill(server.pid, signal.SIGKILL))
 
 
 def test_a_stopped_server(server, shared):
     options = RpcOptions(shared_memory=shared, patience=0.8)
     with connect(server.address, options, NAME) as channel:
         what = f"{NAME} at {server.address}: (has failed or is cut off|is stopped)"
-        fails(channel, what, 1.5, server.stop)
+        fails(channel, what, server.stop)
 
 
 def test_a_stopped_server_that_goes_on_in_time(server, shared):
-    with connect(server.address, RpcOptions(shared_memory=shared, patience=3), NAME) as channel:
+    with connect(server.address, RpcOptions(shared_memory=shared, patience=60), NAME) as channel:
         server.stop()
         future = channel.start(Message("echo", {"x": 1}))
         threading.Timer(0.6, os.kill, (server.pid, signal.SIGCONT)).start()
@@ -81,8 +80,15 @@ def test_a_stopped_server_that_goes_on_in_time(server, shared):
 
 
 def test_a_server_that_works_for_long_is_not_taken_for_dead(server, shared):
-    with connect(server.address, RpcOptions(shared_memory=shared, patience=0.3), NAME) as channel:
-        assert channel.call(Message("sleep", {"seconds": 1.0})).kind == "sleep"
+    def is_taken_for_dead(patience):
+        options = RpcOptions(shared_memory=shared, patience=patience)
+        with connect(server.address, options, NAME) as channel:
+            try:
+                return channel.call(Message("sleep", {"seconds": 3 * patience})).kind != "sleep"
+            except errors.UnavailableError:
+                return True  # as it may be if a busy machine lets it do nothing for long
+
+    assert not all(is_taken_for_dead(patience) for patience in (0.3, 1.0, 3.0))
 
 
 CLIENT = """
@@ -91,7 +97,7 @@ from weft.cluster.rpc import *
 channel = connect(sys.argv[1], RpcOptions(shared_memory=sys.argv[2] == "True"))
 futures = [channel.start(Message("block")) for _ in range(3)]
 print("there", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -112,15 +118,10 @@ def test_a_killed_client_cancels_its_calls(shared):
             command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": root}
         )
         client.stdout.readline()
-        until = time.monotonic() + 5
-        while len(blocked) < 3 and time.monotonic() < until:
-            time.sleep(0.01)
+        eventually(lambda: len(blocked) == 3)
         client.kill()
-        begin = time.monotonic()
-        assert gone.wait(3)
-        while not all(f.cancelled() for f in blocked):
-            assert time.monotonic() - begin < 3
-            time.sleep(0.01)
+        assert gone.wait(LIMIT)
+        eventually(lambda: all(f.cancelled() for f in blocked))
         client.wait()
         client.stdout.close()
 
@@ -133,7 +134,7 @@ def test_an_address_that_does_not_answer():
         connect(f"127.0.0.1:{port}", RpcOptions(connect_timeout=0.5), NAME)
     assert f"{NAME} at 127.0.0.1:{port}: does not answer after 0.5 s" in str(caught.value)
     assert "onnection refused" in str(caught.value)
-    assert 0.4 < time.monotonic() - begin < 2
+    assert time.monotonic() - begin > 0.4
 
 
 def test_something_that_listens_but_never_answers():

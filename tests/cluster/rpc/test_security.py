@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import eventually
 
 from weft import errors
 from weft.cluster.rpc import (
@@ -318,10 +319,7 @@ def test_nothing_is_left():
     before, memory = files(), sorted(os.listdir("/dev/shm"))
     for _ in range(rounds):
         once()
-    until = time.monotonic() + 5
-    while files() > before + allowed and time.monotonic() < until:
-        time.sleep(0.05)
-    assert files() <= before + allowed
+    eventually(lambda: files() <= before + allowed)
     assert sorted(os.listdir("/dev/shm")) == memory
     names = [t.name for t in threading.enumerate() if t.name.startswith("weft-rpc-")]
     assert set(names) <= {"weft-rpc-alarms"}

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import LIMIT, eventually
 from server_process import ServerProcess
 from strategies import at_most
-from test_calls import within
 from test_message import arrays, same
 
 from weft import errors
@@ -107,7 +107,7 @@ def test_memory_in_use_here_is_not_given_out(channel, pool):
     part = x[10:]
     del x
     gc.collect()
-    within(2, lambda: segments(pool) == (0, 1))  # that of the answer
+    eventually(lambda: segments(pool) == (0, 1))  # that of the answer
     others = [channel.allocate((LARGE,), np.uint8) for _ in range(2)]
     assert address(part) - 10 not in [address(other) for other in others]
 
@@ -186,7 +186,7 @@ def test_large_pages_keep_what_is_there(channel, pool, kept):
     assert pool._idle[0].address % pages.LARGE == segment.PAGE
     for thread in threading.enumerate():
         if thread.name == "weft-rpc-pages":
-            thread.join(10)
+            thread.join(LIMIT)
     channel.call(Message("keep", {}, [x]))
     np.testing.assert_array_equal(kept.pop().arrays[0], x)
 
@@ -263,7 +263,7 @@ def test_sixteen_threads(shared):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(LIMIT)
         assert not faults
 
 
@@ -289,7 +289,7 @@ def test_a_callback_may_call(channel):
         done.set()
 
     channel.start(Message("first", {"x": 1})).add_done_callback(ask)
-    assert done.wait(5)
+    assert done.wait(LIMIT)
     assert got[0].head == {"x": 2}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from interruption import interrupted_at, interrupted_everywhere, points_of
+from patience import LIMIT
 
 import weft as wf
 from weft import config, nn
@@ -273,7 +274,7 @@ def test_memory_that_is_given_back_can_be_taken_again():
         memory_pool.empty((8192,), np.dtype(np.float32))  # given back at once, by a finaliser
 
     def check() -> None:
-        assert recycled.POOL.lock.acquire(timeout=1)
+        assert recycled.POOL.lock.acquire(timeout=LIMIT)
         recycled.POOL.lock.release()
 
     assert interrupted_everywhere(take, check) > 5

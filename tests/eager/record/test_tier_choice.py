@@ -68,26 +68,6 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
         assert met == [Stitched] * before + [Compiling] * beside + [Compiled] * 2
 
 
-def test_small_training_steps_of_many_calls_run_still_longer_on_library_kernels(met, monkeypatch):
-    monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
-    monkeypatch.setattr(stitched_tier, "BESIDE", 2)
-    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 2)
-    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_STEPS", 5)
-    monkeypatch.setattr(stitched_tier, "LARGE", 1 << 24)
-    w = wf.ones(3, requires_grad=True)
-    wf.synchronize()
-    for calls, before in ((40, 5), (20, 2)):
-        met.clear()
-        for _ in range(before + 6):
-            x = w
-            for _ in range(calls):
-                x = x * 0.5
-            x.sum().backward()
-            assert w.grad is not None and w.grad.tolist() == [0.5**calls] * 3
-            w.grad = None
-        assert met == [Stitched] * before + [Compiling] * 4 + [Compiled] * 2
-
-
 def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met):
     weights = wf.arange(9.0).reshape(3, 3) / 9
     grown = lambda s: (s[0] + 1, s[1] * 1.5)  # noqa: E731

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from patience import LIMIT
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, ShapeError, TreeError
@@ -32,7 +33,7 @@ def waiting(function):
 
 
 def outcome(thread):
-    thread.join(10)
+    thread.join(LIMIT)
     assert not thread.is_alive()
     return thread.outcome
 

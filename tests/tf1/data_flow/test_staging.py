@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+from patience import LIMIT
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, TreeError
@@ -56,7 +57,7 @@ def test_a_full_area_lets_puts_wait(limits):
         waiting.join(0.05)
         assert waiting.is_alive() and sess.run(area.size()) == 2
         sess.run(get)
-        waiting.join(10)
+        waiting.join(LIMIT)
         assert not waiting.is_alive() and sess.run(area.size()) == 2
         if "memory_limit" in limits:
             with pytest.raises(tf.errors.InvalidArgumentError, match="memory limit of '24'"):

@@ -106,6 +106,11 @@ def test_tables_of_tf_lookup():
         assert sorted(sess.run(static.export())[0].tolist()) == [b"a", b"b"]
         sess.run(dense.insert(tf.constant([4], tf.int64), tf.constant([9], tf.int64)))
         assert sess.run(dense.lookup(tf.constant([4, 5], tf.int64))).tolist() == [9, -1]
+        keys = tf.constant([4, 6], tf.int64)
+        sess.run(dense.insert_or_assign(keys, keys + 1))
+        assert sess.run(dense.lookup(keys)).tolist() == [5, 7]
+        sess.run(dense.erase(keys[:1]))
+        assert sess.run(dense.lookup(keys)).tolist() == [-1, 7]
     with pytest.raises(DTypeError, match="Keys must be dtype"):
         static.lookup(tf.constant([1]))
 

@@ -11,6 +11,7 @@ from weft.errors import ArgumentError, ShapeError, StateError
 from weft.tf1 import keras
 from weft.tf1.keras import layers as L
 from weft.tf1.keras.storage.network_config import LAYERS
+from weft.tf1.version import Behavior
 
 RNG = np.random.default_rng(0)
 
@@ -273,3 +274,37 @@ def test_states_continue_from_batch_to_batch():
 def test_errors(act, error, text):
     with pytest.raises(error, match=text):
         act(keras.Input((5, 2)))
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda p: tf.keras.layers.Conv2D(2, 3, padding=p),
+        lambda p: tf.keras.layers.DepthwiseConv2D(3, padding=p),
+        lambda p: tf.keras.layers.SeparableConv2D(2, 3, padding=p),
+    ],
+)
+def test_images_are_padded_by_pairs_of_sizes(layer):
+    x = tf.keras.Input([4, 5, 2])
+    conv = layer([[0, 0], [1, 2], [0, 1], [0, 0]])
+    model = tf.keras.Model(x, conv(x))
+    data = np.random.default_rng(0).random((2, 4, 5, 2), np.float32)
+    same = type(conv).from_config(conv.get_config() | {"padding": "valid", "name": "same"})
+    beside = tf.keras.Model(padded := tf.keras.Input([7, 6, 2]), same(padded))
+    same.set_weights(conv.get_weights())
+    rows = np.pad(data, [(0, 0), (1, 2), (0, 1), (0, 0)])
+    np.testing.assert_allclose(model.predict(data), beside.predict(rows), rtol=1e-5)
+
+
+def test_inputs_get_the_type_of_the_layer_in_tensorflow_2(monkeypatch):
+    monkeypatch.setattr(Behavior, "is_2", True)
+    seen = []
+
+    class Seen(tf.keras.layers.Layer):
+        def call(self, inputs):
+            seen.append([x.dtype.name for x in inputs])
+            return inputs[0]
+
+    pair = [tf.constant([[1.0]], tf.float64), tf.constant([[1]])]
+    Seen()(pair), Seen(autocast=False)(pair), Seen(dtype="float64")(pair)
+    assert seen == [["float32", "int32"], ["float64", "int32"], ["float64", "int32"]]

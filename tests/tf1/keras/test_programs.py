@@ -278,6 +278,7 @@ def test_words_and_labels():
     tokenizer = keras.preprocessing.text.Tokenizer(num_words=3, oov_token="?")
     tokenizer.fit_on_texts(["a b a", "a, c!"])
     assert tokenizer.texts_to_sequences(["c a"]) == [[1, 2]]
+    assert tokenizer.sequences_to_texts([[1, 2], [2, 9]]) == ["? a", "a"]
     assert tokenizer.texts_to_matrix(["a a"], "count").tolist() == [[0, 0, 2]]
     pad = keras.preprocessing.sequence.pad_sequences
     assert pad([[1, 2, 3], [4]], 2, truncating="post", padding="post").tolist() == [[1, 2], [4, 0]]

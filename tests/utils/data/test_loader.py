@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import LIMIT
 
 import weft as wf
 from weft.errors import ArgumentError, StateError, WorkerError
@@ -124,7 +125,7 @@ class Picky(Dataset):
         if i == self.bad == 6:
             os.kill(os.getpid(), signal.SIGKILL)
         if i == self.bad == 7:
-            time.sleep(30)
+            time.sleep(600)
         return i
 
 
@@ -203,7 +204,7 @@ def test_nothing_is_left_behind(how, tmp_path):
         os.killpg(process.pid, how)  # as a terminal does
     else:
         process.kill()
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=LIMIT)
     if how == signal.SIGINT:
         assert "KeyboardInterrupt" in errors
     limit = time.monotonic() + 10

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 import pytest
+from patience import eventually
 
 import weft as wf
 from weft.data.transforms import compose
@@ -149,26 +150,29 @@ def test_any_number_of_batches_may_wait(ahead, batches, batch, size, workers):
 
 class Stuck(Sized):
     def __getitem__(self, i):
-        time.sleep(60)
+        time.sleep(600)
 
 
 def test_the_timeout_also_counts_while_tasks_wait():
     loader = DataLoader(Stuck(9000, 1), 1, num_workers=1, prefetch_factor=3000, timeout=0.3)
-    start = time.monotonic()
     with pytest.raises(WorkerError, match=r"within 0\.3 seconds"):
         next(iter(loader))
-    assert time.monotonic() - start < 20
 
 
 class FirstIsSlow(Sized):
+    def __init__(self, mark):
+        super().__init__(20, 1)
+        self.mark = mark
+
     def __getitem__(self, i):
-        time.sleep(0.8 if i == 0 else 0)
+        if i == 0:
+            eventually(self.mark.exists)
         return i
 
 
 @pytest.mark.parametrize("context", [None, "thread"])
-def test_batches_come_as_they_are_ready(context):
-    dataset = FirstIsSlow(20, 1)
+def test_batches_come_as_they_are_ready(context, tmp_path):
+    dataset = FirstIsSlow(tmp_path / "mark")
     options = {"num_workers": 2, "in_order": False, "multiprocessing_context": context}
     loader = DataLoader(dataset, **options)
     assert loader.in_order is False
@@ -176,6 +180,7 @@ def test_batches_come_as_they_are_ready(context):
     found = [int(next(running)) for _ in range(4)]
     assert 0 not in found
     state = loader.state_dict()
+    dataset.mark.touch()
     rest = [int(x) for x in running]
     assert sorted(found + rest) == list(range(20))
     again = DataLoader(dataset, **options)
@@ -184,23 +189,28 @@ def test_batches_come_as_they_are_ready(context):
 
 
 class SlowWorker(IterableDataset):
+    def __init__(self, mark):
+        self.mark = mark
+
     def __iter__(self):
         worker = get_worker_info().id
         for i in range(3):
-            time.sleep(0.5 * (worker == 0 and i == 0))
+            if worker == i == 0:
+                eventually(self.mark.exists)
             yield 10 * worker + i
 
 
-def test_streams_come_as_they_are_ready():
-    loader = DataLoader(SlowWorker(), batch_size=1, num_workers=2, in_order=False)
+def test_streams_come_as_they_are_ready(tmp_path):
+    dataset = SlowWorker(tmp_path / "mark")
+    loader = DataLoader(dataset, batch_size=1, num_workers=2, in_order=False)
     running = iter(loader)
     found = [int(next(running))]
     with pytest.raises(StateError, match="in_order=True"):
         loader.state_dict()
-    found += [int(x) for x in running]
-    assert found[:3] == [10, 11, 12]
-    assert sorted(found) == [0, 1, 2, 10, 11, 12]
-    assert [int(x) for x in DataLoader(SlowWorker(), batch_size=1, num_workers=2)] == [
+    assert [*found, int(next(running)), int(next(running))] == [10, 11, 12]
+    dataset.mark.touch()
+    assert [int(x) for x in running] == [0, 1, 2]
+    assert [int(x) for x in DataLoader(dataset, batch_size=1, num_workers=2)] == [
         0, 10, 1, 11, 2, 12,
     ]  # fmt: skip
 
@@ -305,8 +315,6 @@ class Handler(Sized):
 def test_a_handler_of_the_parent_is_not_for_its_workers():
     before = signal.signal(signal.SIGTERM, lambda number, frame: None)  # as a trainer's
     try:
-        start = time.monotonic()
         assert [int(x) for x in DataLoader(Handler(3, 1), num_workers=1)] == [1, 1, 1]
-        assert time.monotonic() - start < 5
     finally:
         signal.signal(signal.SIGTERM, before)

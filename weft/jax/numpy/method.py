@@ -23,7 +23,7 @@ WEAK: Final = frozenset((
 ))  # fmt: skip
 """Functions whose results are weak if all arguments are."""
 _NARROWED: Final = (
-    "argmax argmin argsort conj conjugate cumprod cumsum diagonal dot nonzero ptp ravel repeat "
+    "argmax argmin argsort conj conjugate diagonal dot nonzero ptp ravel repeat "
     "reshape round searchsorted squeeze swapaxes take trace"
 )
 

@@ -69,6 +69,23 @@ amax, amin = max, min
 __all__ += ["all", "amax", "amin", "any", "max", "min", "prod", "sum"]
 
 
+def _running(name: str) -> Callable[..., Any]:
+    face = jaxed(getattr(plain, name), True)
+
+    def running(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
+        x = array_of(a)
+        dtype = x.dtype if dtype is None and x.dtype.kind in "iu" else dtype
+        return face(x, axis, dtype=dtype)
+
+    running.__name__ = running.__qualname__ = name
+    running.__doc__ = getattr(plain, name).__doc__
+    return running
+
+
+cumsum, cumprod = _running("cumsum"), _running("cumprod")
+__all__ += ["cumprod", "cumsum"]
+
+
 def _moment(name: str) -> Callable[..., Any]:
     face = jaxed(getattr(plain, name), True)
 
@@ -143,36 +160,37 @@ __all__ += ["nanmax", "nanmean", "nanmin", "nanprod", "nanstd", "nansum", "nanva
 
 @public
 def nanargmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The index of the largest element that is no NaN."""
-    return jaxed(plain.argmax)(
-        where_of(plain.isnan(floating_of(a)), -np.inf, floating_of(a)), axis, keepdims=keepdims
-    )
+    """The index of the largest element that is no NaN; -1 where all are."""
+    return _index(plain.argmax, a, -np.inf, axis, keepdims)
 
 
 @public
 def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Array:
-    """The index of the smallest element that is no NaN."""
-    return jaxed(plain.argmin)(
-        where_of(plain.isnan(floating_of(a)), np.inf, floating_of(a)), axis, keepdims=keepdims
-    )
+    """The index of the smallest element that is no NaN; -1 where all are."""
+    return _index(plain.argmin, a, np.inf, axis, keepdims)
+
+
+def _index(of: Any, a: Any, limit: float, axis: int | None, keepdims: bool) -> Array:
+    x = array_of(a)
+    if not x.dtype.is_inexact:
+        return jaxed(of)(x, axis, keepdims=keepdims)
+    bad = plain.isnan(x)
+    found = jaxed(of)(where_of(bad, limit, x), axis, keepdims=keepdims)
+    return where_of(all(bad, axis, keepdims=keepdims), -1, found)
 
 
 @public
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running sums in which NaN count as 0."""
-    return creation.astype(
-        jaxed(plain.cumsum)(where_of(plain.isnan(array_of(a)), 0, array_of(a)), axis),
-        dtype or array_of(a).dtype,
-    )
+    x = array_of(a)
+    return cumsum(where_of(plain.isnan(x), 0, x), axis, dtype)
 
 
 @public
 def nancumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
     """Running products in which NaN count as 1."""
-    return creation.astype(
-        jaxed(plain.cumprod)(where_of(plain.isnan(array_of(a)), 1, array_of(a)), axis),
-        dtype or array_of(a).dtype,
-    )
+    x = array_of(a)
+    return cumprod(where_of(plain.isnan(x), 1, x), axis, dtype)
 
 
 @public
@@ -201,5 +219,5 @@ def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False, **_: Any) -> 
     return nanquantile(a, 0.5, axis, keepdims=keepdims)
 
 
-for _name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var"):
+for _name in ("all", "any", "cumprod", "cumsum", "max", "mean", "min", "prod", "std", "sum", "var"):
     setattr(Array, _name, globals()[_name])

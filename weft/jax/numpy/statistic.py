@@ -164,7 +164,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
 @public
 def polyder(p: Any, m: int = 1) -> Array:
     """The derivative of a polynomial."""
-    c = array_of(p)
+    c = floating_of(p)
     for _ in range(m):
         c = c[:-1] * np.arange(c.shape[0] - 1, 0, -1).astype(c.dtype.numpy)
     return c

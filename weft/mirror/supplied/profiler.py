@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 from weft.eager.record.run.async_execution import synchronize
 from weft.mirror.supplied.same import no
 from weft.runtime.measurement.kernel_run import kernel_runs
-from weft.runtime.measurement.profile import Run, trace_events, watch
+from weft.runtime.measurement.profile import Run, trace_events, watchers
 
 __all__ = [
     "EventList", "FunctionEventAvg", "ProfilerAction", "ProfilerActivity", "is_available",
@@ -137,7 +137,7 @@ class profile:
         if self not in _open:
             synchronize()
             self.spans = []
-            self._runs = self._watching.enter_context(watch())
+            self._runs = self._watching.enter_context(watchers.watch())
             _open.append(self)
         if self._schedule is not None:
             self._step = record_function(f"ProfilerStep#{self.step_num}").__enter__()

@@ -19,6 +19,7 @@ from weft.nn.module.module import Module
 from weft.nn.parameter import Buffer
 from weft.nn.utils.parametrize import register_parametrization
 from weft.nn.utils.weight import divided, leading, norms, singular_vectors, with_norms
+from weft.nn.utils.weight import spectral_norm as plain_spectral_norm
 from weft.ops.refusal import guard
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
@@ -88,17 +89,12 @@ class _SpectralNorm(Module):
         return value
 
 
-@arguments_of(weight_norm)
+@arguments_of(plain_spectral_norm)
 def spectral_norm(
     module: M, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12,
     dim: int | None = None,
 ) -> M:  # fmt: skip
     """Divide a weight by its largest singular value, estimated by power iteration in training.
-
-    Args:
-        n_power_iterations: how many iterations each call in training makes.
-        eps: the least norm, so that no division by 0 occurs.
-        dim: the output dimension; by default 1 for transposed convolutions, else 0.
 
     Source: Miyato et al., "Spectral Normalization" (2018).
     """

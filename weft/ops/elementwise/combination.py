@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from weft.ir.dtype import bfloat16, float16
 from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Face, catalogue, constant_of, op_of
@@ -82,6 +86,27 @@ def real_power(x: Value, y: Value) -> Value:
         return catalogue.power(x, y)
     exponent = catalogue.select(catalogue.less(x, 0), catalogue.stop_gradient(y), y)
     return catalogue.power(x, exponent)
+
+
+def raised(x: Value, *, exponent: float) -> Value:
+    """`x ** exponent`, by a root or by multiplications where that is the same but for rounding.
+
+    As in PyTorch, the root of -0.0 is -0.0, and the root of minus infinity is NaN.
+    """
+    form = _RAISED.get(exponent)
+    half = x.dtype is float16 or (x.dtype is bfloat16 and exponent > 1)  # rounded once
+    if form is None or half or not (x.dtype.is_floating or (x.dtype.kind in "iu" and exponent > 1)):
+        return catalogue.power(x, exponent)
+    return form(x)
+
+
+_RAISED: Final[Mapping[float, Callable[[Value], Value]]] = {
+    -1: lambda x: catalogue.reciprocal(x),
+    0.5: lambda x: catalogue.sqrt(x),
+    2: lambda x: catalogue.square(x),
+    3: lambda x: catalogue.square(x) * x,
+    4: lambda x: catalogue.square(catalogue.square(x)),
+}  # others, with gradients at 0 and infinity as of a power
 
 
 def polar(size: Value, angle: Value) -> Value:

@@ -17,15 +17,15 @@ from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.linalg.inversion import call, eliminated, solve
-from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, lower, mm
-from weft.ops.shape.creation import triu, zeros_like
+from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, mm
+from weft.ops.shape.creation import tril, triu, zeros_like
 
 # Triangles
 
 
 def triangle(a: Value, upper: bool, unit: bool) -> Value:
     """A triangle of matrices, zeros elsewhere; with ones on the diagonal if `unit`."""
-    part = triu(a, int(unit)) if upper else lower(a, -int(unit))
+    part = triu(a, int(unit)) if upper else tril(a, -int(unit))
     rows, columns = dims(a)[-2:]
     return part + constant(np.eye(rows, columns), a.dtype) if unit else part
 
@@ -70,11 +70,11 @@ def _factors(a: Value) -> Value:
         rest: Value | None = None
         if n > k:  # left @ y[:, k:] is a[:, k:]
             rest = solve(H(left), to_both[..., :, k:])
-            to_square = to_square - lower(mm(rest, H(y[0][..., :, k:])), -1)
+            to_square = to_square - tril(mm(rest, H(y[0][..., :, k:])), -1)
         if m > k:  # y[k:] @ right is a[k:]
             rest = H(solve(right, H(to_both[..., k:, :])))
             to_square = to_square - triu(mm(H(y[0][..., k:, :]), rest))
-        inner = lower(mm(H(left), lower(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
+        inner = tril(mm(H(left), tril(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
         found = H(solve(right, H(solve(H(left), inner))))
         if rest is not None:
             found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)

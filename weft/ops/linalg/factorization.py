@@ -34,12 +34,12 @@ from weft.ops.linalg.matrix import (
     dims,
     eye,
     like,
-    lower,
     mm,
-    on_diagonal,
     row,
     symmetric,
 )
+from weft.ops.shape.creation import tril
+from weft.ops.shape.diagonal import diag_embed
 
 # Symmetric matrices
 
@@ -58,8 +58,8 @@ def cholesky_where_possible(a: Value) -> tuple[Value, ...]:
 
 def _of_cholesky(g: Any, y: Any, a: Value) -> list[Value]:
     factor = y[0]
-    inner = lower(mm(H(factor), conj(g[0])))
-    half = inner - on_diagonal(diagonal(inner)) * constant(0.5, a.dtype)
+    inner = tril(mm(H(factor), conj(g[0])))
+    half = inner - diag_embed(diagonal(inner)) * constant(0.5, a.dtype)
     inverse = inv_where_possible(factor)
     return [conj(symmetric(mm(H(inverse), half, inverse)))]
 
@@ -98,7 +98,7 @@ def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
         w, v = y
         by_vectors = mm(H(v), conj(g[1]))
         inner = by_vectors * like(_reciprocal(row(w) - column(w)), a)
-        found = mm(v, inner + on_diagonal(like(g[0], a)), H(v))
+        found = mm(v, inner + diag_embed(like(g[0], a)), H(v))
         found = _of_phases("eigh", diagonal(by_vectors), found)
         return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
 
@@ -121,8 +121,8 @@ def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
 def _triangle(x: Value, uplo: str) -> Value:
     """The cotangent of the triangle that is read, from that of a Hermitian matrix."""
     both = x + H(x)
-    half = lower(both) if uplo == "L" else T(lower(T(both)))
-    return conj(half - on_diagonal(diagonal(both)) * constant(0.5, x.dtype))
+    half = tril(both) if uplo == "L" else T(tril(T(both)))
+    return conj(half - diag_embed(diagonal(both)) * constant(0.5, x.dtype))
 
 
 def _of_phases(name: str, x: Value, found: Value) -> Value:
@@ -171,7 +171,7 @@ def eig(a: Value) -> tuple[Value, ...]:
         # Vectors have length 1, so only changes orthogonal to them count.
         along = like(catalogue.real(diagonal(inner)), inner)
         inner = inner - mm(H(v), v) * row(along)
-        inner = inner * conj(_reciprocal(row(w) - column(w))) + on_diagonal(to_w)
+        inner = inner * conj(_reciprocal(row(w) - column(w))) + diag_embed(to_w)
         found = conj(solve(H(v), mm(inner, H(v))))
         found = _of_phases("eig", diagonal(by_vectors), found)
         return [
@@ -221,7 +221,7 @@ def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value
     if dtype.is_complex:
         turned = diagonal(left)
         middle = middle + (turned - conj(turned)) / (sizes + sizes)
-    found = mm(u, inner + on_diagonal(middle), H(v))
+    found = mm(u, inner + diag_embed(middle), H(v))
     if dims(u)[-2] > k:
         scaled = to_u / row(sizes)
         found = found + mm(scaled - mm(u, H(u), scaled), H(v))
@@ -281,9 +281,9 @@ def reflections(a: Value) -> tuple[Value, ...]:
 
 def _qr_vjp(q: Value, r: Value, to_q: Value, to_r: Value) -> Value:
     inner = mm(r, H(to_r)) - mm(H(to_q), q)
-    under = lower(inner, -1)
+    under = tril(inner, -1)
     level = (
         like(catalogue.real(diagonal(inner)), inner) if inner.dtype.is_complex else diagonal(inner)
     )
-    whole = under + H(under) + on_diagonal(level)
+    whole = under + H(under) + diag_embed(level)
     return H(solve(r, H(to_q + mm(q, whole))))

@@ -11,7 +11,6 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.shape import diagonal as places
-from weft.ops.shape.creation import tril
 
 
 def dims(x: Value) -> tuple[int, ...]:
@@ -63,11 +62,6 @@ def eye(n: int, dtype: DType) -> Value:
     return constant(np.eye(n), dtype)
 
 
-def on_diagonal(x: Value) -> Value:
-    """Vectors as the diagonals of square matrices."""
-    return places.diag_embed(x)
-
-
 def diagonal(x: Value) -> Value:
     """The diagonals of matrices."""
     return places.diagonal(x, 0, -2, -1)
@@ -81,11 +75,6 @@ def like(x: Value, z: Value) -> Value:
 def symmetric(x: Value) -> Value:
     """The mean of a matrix and its conjugate transpose."""
     return (x + H(x)) * constant(0.5, x.dtype)
-
-
-def lower(x: Value, k: int = 0) -> Value:
-    """The lower triangle, with zeros above the `k`-th diagonal."""
-    return tril(x, k)
 
 
 def sum_to(x: Value, shape: tuple[int, ...]) -> Value:

@@ -84,14 +84,10 @@ def xlog1py(x: Value, y: Value) -> Value:
     return catalogue.select(none, zero * x, x * catalogue.log1p(catalogue.select(none, zero, y)))
 
 
-def _where(condition: Value, x: Value, y: Value) -> Value:
-    return catalogue.select(condition, x, y)
-
-
 @Face(torch="", scipy="factorial", wide=float64)
 def factorial(n: Value) -> Value:
     """The factorial: the gamma function of `n + 1`, and 0 for negative numbers."""
-    return _where(catalogue.less(n, _number(0, n)), _number(0, n), gamma(n + 1))
+    return catalogue.select(catalogue.less(n, _number(0, n)), _number(0, n), gamma(n + 1))
 
 
 @Face(torch="", scipy="comb", wide=float64)
@@ -100,7 +96,7 @@ def comb(n: Value, k: Value) -> Value:
     parts = [catalogue.lgamma(v + 1) for v in (n, k, n - k)]
     outside = [catalogue.less(n, k), *[catalogue.less(v, _number(0, v)) for v in (n, k)]]
     none = catalogue.logical_or(outside[0], catalogue.logical_or(outside[1], outside[2]))
-    return _where(none, _number(0, n), catalogue.exp(parts[0] - parts[1] - parts[2]))
+    return catalogue.select(none, _number(0, n), catalogue.exp(parts[0] - parts[1] - parts[2]))
 
 
 @Face(torch="", scipy="poch", wide=float64)
@@ -108,7 +104,7 @@ def poch(z: Value, m: Value) -> Value:
     """The rising factorial: `gamma(z + m) / gamma(z)`."""
     sizes = catalogue.lgamma(z + m) - catalogue.lgamma(z)
     found = gammasgn(z + m) * gammasgn(z) * catalogue.exp(sizes)
-    return _where(catalogue.equal(m, _number(0, m)), _number(1, z), found)
+    return catalogue.select(catalogue.equal(m, _number(0, m)), _number(1, z), found)
 
 
 def _of_positives(x: Value, y: Value, found: Value, at_zero: Value) -> Value:
@@ -116,11 +112,13 @@ def _of_positives(x: Value, y: Value, found: Value, at_zero: Value) -> Value:
     zero = _number(0, x)
     positive = catalogue.logical_and(catalogue.greater(x, zero), catalogue.greater(y, zero))
     none = catalogue.logical_and(catalogue.equal(x, zero), catalogue.greater_equal(y, zero))
-    return _where(positive, found, _where(none, at_zero, _number(math.inf, x)))
+    return catalogue.select(positive, found, catalogue.select(none, at_zero, _number(math.inf, x)))
 
 
 def _log_ratio(x: Value, y: Value) -> Value:
-    positive = [_where(catalogue.greater(v, _number(0, v)), v, _number(1, v)) for v in (x, y)]
+    positive = [
+        catalogue.select(catalogue.greater(v, _number(0, v)), v, _number(1, v)) for v in (x, y)
+    ]
     return catalogue.log(positive[0] / positive[1])
 
 
@@ -150,6 +148,6 @@ def boxcox1p(x: Value, lmbda: Value) -> Value:
 
 def _powers(log: Value, lmbda: Value) -> Value:
     flat = catalogue.equal(lmbda, _number(0, lmbda))
-    power = _where(flat, _number(1, lmbda), lmbda)
+    power = catalogue.select(flat, _number(1, lmbda), lmbda)
     near = log + lmbda * log * log * _number(0.5, lmbda)  # has the slope at 0
-    return _where(flat, near, catalogue.expm1(power * log) / power)
+    return catalogue.select(flat, near, catalogue.expm1(power * log) / power)

@@ -43,6 +43,8 @@ class LRScheduler(GuardedMaking):
 
     chains: ClassVar[bool] = False
     eta_min: float = 0.0  # the rate decays to it; the factor applies to the distance from it
+    _get_lr_called_within_step = False  # subclasses in programs read both
+    _is_initial = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -61,6 +63,11 @@ class LRScheduler(GuardedMaking):
         self._step_count = 0
         self._last_lr: list[float] = []
         self._update_now = vars(optimizer).get("step")
+        self._is_initial = True
+        self._initial_step()
+        del self._is_initial
+
+    def _initial_step(self) -> None:
         self.step()
 
     def rate(self, base: float, t: int) -> float:
@@ -85,6 +92,7 @@ class LRScheduler(GuardedMaking):
         if self._step_count == 1:
             self._check_order()
         self._step_count += 1
+        self._get_lr_called_within_step = True
         if epoch is None:
             self.last_epoch += 1
             rates = self.get_lr()
@@ -92,12 +100,16 @@ class LRScheduler(GuardedMaking):
             warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
             self.last_epoch = epoch
             rates = self._rates_at(epoch)
+        self._get_lr_called_within_step = False
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = rate
         self._last_lr = rates
 
     def _rates_at(self, t: int) -> list[float]:
         """The rates after `t` steps in closed form, where a subclass has one."""
+        closed = getattr(self, "_get_closed_form_lr", None)  # of a program's subclass
+        if closed is not None:
+            return closed()
         return self.rates(t) if type(self).get_lr is LRScheduler.get_lr else self.get_lr()
 
     def _check_order(self) -> None:
@@ -140,6 +152,13 @@ class LRScheduler(GuardedMaking):
         for group, rate in zip(groups, self._rates_at(self.last_epoch), strict=True):
             if group["lr"] == group["initial_lr"]:  # the optimizer's state was not loaded
                 group["lr"] = rate
+
+
+def warn_outside_step(scheduler: LRScheduler) -> None:
+    """Warn if a program calls `get_lr`, as subclasses do."""
+    if not scheduler._get_lr_called_within_step:  # pyright: ignore[reportPrivateUsage]
+        text = "to get the last learning rate, call get_last_lr(), not get_lr()"
+        warnings.warn(f"{type(scheduler).__name__}: {text}", UserWarning, stacklevel=3)
 
 
 def of_each_group(owner: str, name: str, optimizer: Optimizer, given: Any) -> list[float]:

@@ -15,7 +15,7 @@ from weft.ir.shape import size
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.passes.group import Fused, Group
-from weft.passes.launch import Buffer, Flat, Launch, ScalarLoop, Slice
+from weft.passes.launch import Buffer, Flat, Launch, SerialLoop, Slice
 from weft.passes.schedule import schedule
 from weft.passes.step import Step
 
@@ -29,12 +29,12 @@ class Planner:
     """Generates launches of bodies.
 
     Attributes:
-        numbers: `None` where loops over a few numbers have launches as all others.
+        serial: `None` where loops with short iterations have launches as all others.
     """
 
     lower: Lower
     copy: Copy
-    numbers: Callable[[ScalarLoop], Launch] | None
+    serial: Callable[[str, SerialLoop], Launch | None] | None
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Final
 
 from weft.ir.function import Function
 from weft.ir.node import Node, Value
-from weft.ir.shape import is_stack, known, size
+from weft.ir.shape import is_stack
 from weft.ops.control.scan import STACKED, scan
 from weft.ops.declaration import op_of
 from weft.passes.control.body import Body, Planner, owner, plan_body
 from weft.passes.control.record import Control, Kind, Loop, Tape
-from weft.passes.control.scalar import nothing_done, scalar_loop
+from weft.passes.control.serial import bytes_of, nothing_done, serial_loop
 from weft.passes.launch import (
     ERROR,
     Argument,
@@ -23,7 +23,6 @@ from weft.passes.launch import (
     Kernel,
     Launch,
     Pair,
-    ScalarLoop,
     Scratch,
     Slice,
     Swapped,
@@ -34,9 +33,6 @@ from weft.passes.launch import (
 def flat_loop(node: Node, planner: Planner) -> Flat:
     """The launches of a `scan` or a `while_loop`."""
     attrs = node.attrs
-    numbers = None if planner.numbers is None else scalar_loop(node)
-    if numbers is not None and planner.numbers is not None:
-        return _of_numbers(numbers, planner.numbers(numbers), planner)
     tape = Tape(node) if any([is_stack(t.shape) for t in node.types]) else None
     if op_of(node) is not scan:
         found = _Loop(node, planner, Loop(attrs["maximum"], None, tape))
@@ -49,25 +45,6 @@ def flat_loop(node: Node, planner: Planner) -> Flat:
     found = _Loop(node, planner, loop)
     found.slices(length, attrs["reverse"])
     return found.finish()
-
-
-def _of_numbers(loop: ScalarLoop, launch: Launch, planner: Planner) -> Flat:
-    """One kernel for all iterations; it is called again if it returns before the last."""
-    node, flat, around = loop.node, Flat(), Loop(None)
-    begin = Control(Kind.BEGIN, around)
-    latch = Control(Kind.LATCH, around, (begin,))
-    start = nothing_done()
-    flat.constants[start] = None
-    flat.add(planner.copy(start.outputs[0], loop.done, loop.done.size))
-    for init, home in zip(node.inputs[: loop.carried], node.outputs, strict=False):
-        flat.add(replace(planner.copy(init, home, _bytes(init)), inplace=((1, 0),)))
-    kept = [*node.outputs, loop.done, loop.going]
-    flat.add(record(begin, kept, range(len(kept))))
-    flat.add(launch)
-    flat.add(record(Control(Kind.HOLDS, around, (latch,)), [loop.going]))
-    flat.add(record(latch))
-    flat.add(record(Control(Kind.END, around), [*kept, *loop.arrays]))
-    return flat
 
 
 class _Loop:
@@ -86,10 +63,10 @@ class _Loop:
         self.claimed: set[Value] = set()  # outputs of the body that have their place
         self.before: list[Launch] = []  # of the body's launches, in every iteration
         self.after: list[Launch] = []
-        self.leaving: list[Launch] = []
+        self.leaving: list[tuple[Value, Scratch, Value]] = []  # double-buffered, and the results
         self.laid: list[Buffer] = []  # what is written once before the loop
         self.homes: list[Buffer] = []  # memory of carried values before the first iteration
-        self.spare: list[Buffer] = []  # the second buffer of double-buffered values
+        self.swapped: list[tuple[Scratch, Scratch]] = []  # both buffers of double-buffered values
         for i in range(self.carried):
             self._carry(i)
         self._capture(self.body)
@@ -111,13 +88,13 @@ class _Loop:
                 self.flat.aliases[new] = result
             self.homes.append(result)
             return
-        even, odd = Scratch(_bytes(old)), Scratch(_bytes(old))
+        even, odd = Scratch(bytes_of(old)), Scratch(bytes_of(old))
         self.flat.views[old] = Swapped(even, odd, self.loop)
         home = self._claim(new)
         self.flat.views[home] = Swapped(odd, even, self.loop)
         self.homes.append(even)
-        self.spare.append(odd)
-        self.leaving.append(self._copied(old, result, _bytes(old)))
+        self.swapped.append((even, odd))
+        self.leaving.append((old, even, result))
 
     def _claim(self, value: Value) -> Buffer:
         """The value itself if it may be computed in memory we choose; else its copy."""
@@ -125,7 +102,7 @@ class _Loop:
         if made and value not in self.claimed:
             self.claimed.add(value)
             return value
-        home = Scratch(_bytes(value))
+        home = Scratch(bytes_of(value))
         # Of an input, before something is written in its place.
         (self.after if made else self.before).append(self._copied(value, home, home.size))
         return home
@@ -136,12 +113,12 @@ class _Loop:
         wholes = self.node.inputs[self.carried : self.carried + self.mapped]
         views = self.flat.views
         for row, whole in zip(rows, wholes, strict=True):
-            views[row] = self._slice(whole, _bytes(row), length, reverse)
+            views[row] = self._slice(whole, bytes_of(row), length, reverse)
         results = self.node.outputs[self.carried :]
         for row, whole in zip(self.body.outputs[self.carried :], results, strict=True):
             if self.loop.tape is not None:
-                self.flat.stacks[whole] = self.loop.tape, _bytes(row)
-            views[self._claim(row)] = self._slice(whole, _bytes(row), length, reverse)
+                self.flat.stacks[whole] = self.loop.tape, bytes_of(row)
+            views[self._claim(row)] = self._slice(whole, bytes_of(row), length, reverse)
 
     def _slice(self, whole: Value, row: int, length: int, reverse: bool) -> Slice:
         if reverse and length == STACKED:
@@ -154,28 +131,61 @@ class _Loop:
 
     def finish(self, condition: Function | None = None) -> Flat:
         """All launches."""
-        begin = Control(Kind.BEGIN, self.loop)
-        latch = Control(Kind.LATCH, self.loop, (begin,))
-        kept = [*self.homes, *self.spare, *self.node.outputs]
+        test, holds = self._test(condition)
         for init, home in zip(self.node.inputs, self.homes, strict=False):
-            copy = self._copied(init, home, _bytes(init))
+            copy = self._copied(init, home, bytes_of(init))
             self.flat.add(replace(copy, inplace=((1, 0),)))
         constant, turning = self._constant()
         for pair in constant:
             self.flat.add(*pair)
-        self.flat.add(record(begin, kept, range(len(kept))))
-        self._test(condition, latch)
-        for launch in self.before:
-            self.flat.add(launch)
-        self.flat.launches.extend(turning)
-        for launch in self.after:
-            self.flat.add(launch)
-        self.flat.add(record(latch))
-        for launch in self.leaving:
-            self.flat.add(launch)
-        # Nothing before this overwrites it: the next iteration reads it again.
-        self.flat.add(record(Control(Kind.END, self.loop), [*kept, *self._read(), *self.laid]))
+        before, after = ([(x, None) for x in some] for some in (self.before, self.after))
+        body: list[Pair] = [*before, *turning, *after]
+        serial = self._serial(test, holds, body)
+        end = serial or self._launched(test, holds, body)
+        for old, even, result in self.leaving:
+            self.flat.add(self._copied(even if serial else old, result, bytes_of(old)))
+        self.flat.add(end)
         return self.flat
+
+    def _launched(self, test: list[Pair], holds: Value | None, body: list[Pair]) -> Launch:
+        """Adds the launches of an iteration; returns the record of the loop's end."""
+        begin = Control(Kind.BEGIN, self.loop)
+        latch = Control(Kind.LATCH, self.loop, (begin,))
+        kept = [*self.homes, *[odd for _, odd in self.swapped], *self.node.outputs]
+        self.flat.add(record(begin, kept, range(len(kept))))
+        self.flat.launches.extend(test)
+        kind = Kind.TEST if holds is None else Kind.HOLDS
+        read = () if holds is None else (holds,)
+        self.flat.add(record(Control(kind, self.loop, (latch,)), read))
+        self.flat.launches.extend(body)
+        self.flat.add(record(latch))
+        return self._end(self.loop, kept)
+
+    def _serial(self, test: list[Pair], holds: Value | None, body: list[Pair]) -> Launch | None:
+        """Adds one kernel for all iterations, if it can be; it is called until none are left."""
+        if self.planner.serial is None:
+            return None
+        tests, bodies = ([launch for launch, _ in side] for side in (test, body))
+        loop = serial_loop(self.loop, self.flat, tests, holds, bodies, self.homes, self.swapped)
+        launch = None if loop is None else self.planner.serial(self.node.op, loop)
+        if loop is None or launch is None:
+            return None
+        start, around = nothing_done(), Loop(None)
+        begin = Control(Kind.BEGIN, around)
+        latch = Control(Kind.LATCH, around, (begin,))
+        self.flat.constants[start] = None
+        self.flat.add(self.planner.copy(start.outputs[0], loop.done, loop.done.size))
+        kept = [*self.homes, *self.node.outputs, loop.done, loop.going]
+        self.flat.add(record(begin, kept, range(len(kept))))
+        checked = [group for x, group in [*test, *body] if x.check]
+        self.flat.add(launch, checked[0] if checked else None)
+        self.flat.add(record(Control(Kind.HOLDS, around, (latch,)), [loop.going]))
+        self.flat.add(record(latch))
+        return self._end(around, kept)
+
+    def _end(self, loop: Loop, kept: Sequence[Buffer]) -> Launch:
+        # Nothing before this overwrites it: the next iteration reads it again.
+        return record(Control(Kind.END, loop), [*kept, *self._read(), *self.laid])
 
     def _constant(self) -> tuple[list[Pair], list[Pair]]:
         """Splits off loop-invariant launches, such as packing weights."""
@@ -207,10 +217,10 @@ class _Loop:
     def _stays(self, buffer: Buffer) -> bool:
         return buffer is not ERROR and not moves(buffer, self.flat)
 
-    def _test(self, condition: Function | None, latch: Control) -> None:
+    def _test(self, condition: Function | None) -> tuple[list[Pair], Value | None]:
+        """The launches of the condition, and what they write."""
         if condition is None:
-            self.flat.add(record(Control(Kind.TEST, self.loop, (latch,))))
-            return
+            return [], None
         found = plan_body(condition, self.planner, 0, self.carried)
         self.flat.include(found.flat)
         carried = self.carried
@@ -218,8 +228,7 @@ class _Loop:
             zip(found.inputs[:carried], self.body.inputs[:carried], strict=True)
         )
         self._capture(found)
-        self.flat.launches.extend(found.flat.launches)
-        self.flat.add(record(Control(Kind.HOLDS, self.loop, (latch,)), found.outputs))
+        return found.flat.launches, found.outputs[0]
 
     def _read(self) -> list[Buffer]:
         return [owner(v, self.flat) for v in self.node.inputs[self.carried :]]
@@ -252,7 +261,3 @@ def record(control: Control, args: Sequence[Argument] = (), writes: Sequence[int
     return Launch(
         Kernel(control.kind.name.lower(), ""), tuple(args), tuple(writes), control=control
     )
-
-
-def _bytes(value: Value) -> int:
-    return int(size(known(value.shape))) * value.dtype.size

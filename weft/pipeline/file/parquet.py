@@ -13,7 +13,7 @@ import numpy as np
 
 from weft.errors import DataError
 from weft.formats.parquet import ParquetFile
-from weft.pipeline.stage import Array, Context, Cursor, Stage, View
+from weft.pipeline.stage import Array, Context, Listed, View
 from weft.pipeline.structure import joined, map_leaves, stack_column
 
 KEPT_BYTES: Final = 256 << 20
@@ -83,7 +83,7 @@ def _refuse_other(file: ParquetFile, first: ParquetFile) -> None:
             raise DataError(f"{file.path}: {text}")
 
 
-class Table(Stage):
+class Table(Listed):
     """Rows as dicts: element i is row i over all files; or row groups as dicts of arrays."""
 
     def __init__(self, groups: Groups, whole: bool = False) -> None:
@@ -96,10 +96,6 @@ class Table(Stage):
     def indexed(self, context: Context) -> View | None:
         """Rows, or row groups, by index."""
         return _Whole(self.groups) if self.whole else _Rows(self.groups)
-
-    def stream(self, context: Context) -> Cursor:
-        """Never used: there is always a view."""
-        return self.open(context)
 
     def count(self) -> int:
         """The number given in the files' metadata."""

@@ -6,7 +6,9 @@ import contextlib
 import fcntl
 import os
 import re
+import select
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
@@ -33,6 +35,8 @@ MOST_SENT: Final = 8
 """Jobs that a child has at once; another one that is urgent waits for them, some 20 ms each."""
 PLAN: Final = 1 << 20
 """The work of a plan, which takes a second: as much as that of many kernels."""
+PREFIX: Final = "plan "
+"""Of the key of a plan; that of the program follows."""
 _NAME: Final = re.compile(rf"@{SYMBOL}(?![\w.$-])")
 
 
@@ -52,6 +56,11 @@ class Job(NamedTuple):
     def is_plan(self) -> bool:
         """Whether it is a step to plan."""
         return not self.symbol
+
+    @property
+    def program(self) -> str:
+        """The key of the program of a step to plan."""
+        return self.key.removeprefix(PREFIX)
 
     @property
     def work(self) -> int:
@@ -108,6 +117,7 @@ class Child:
         self._input = self.process.stdin
         self.output: Final = self.process.stdout
         self.jobs: Final[list[Job]] = []  # sent and not answered, in order
+        self.planned = False  # from the first plan on it has imported what plans
         self._pages = 0  # those that jobs may take in the pipe, so that sending never waits
         with contextlib.suppress(AttributeError, OSError):
             fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -117,6 +127,11 @@ class Child:
     def load(self) -> int:
         """About how many pages its jobs take."""
         return sum([2 + len(job.ir) // PAGE_BYTES for job in self.jobs])
+
+    @property
+    def plans(self) -> int:
+        """How many steps it is planning."""
+        return sum([job.is_plan for job in self.jobs])
 
     def has_room(self, job: Job) -> bool:
         """Whether it takes another job while it works."""
@@ -132,6 +147,7 @@ class Child:
             OSError: the process has ended.
         """
         self.jobs.append(job)
+        self.planned = self.planned or job.is_plan
         target = job.target
         if job.is_plan:
             texts = "", "", "", job.ir
@@ -192,3 +208,13 @@ class Child:
         for pipe in (self._input, self.output, self._messages):
             with contextlib.suppress(OSError):
                 pipe.close()
+
+
+def ready(files: Collection[int], patience: float | None) -> list[int]:
+    """Which of some files are readable; waits up to that many seconds for one."""
+    if not files:
+        return []
+    poll = select.poll()  # `select` cannot handle file descriptors from 1024 on
+    for number in files:
+        poll.register(number, select.POLLIN)
+    return [number for number, _ in poll.poll(None if patience is None else patience * 1000)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import select
 import signal
 import threading
 import time
@@ -24,7 +23,7 @@ from weft.host.interrupt import Uninterrupted
 from weft.host.memory import may_hold_code
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
-from weft.runtime.compilation.child import Child, Died, Job
+from weft.runtime.compilation.child import Child, Died, Job, ready
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.plan_data import Written, unpacked
 
@@ -34,6 +33,8 @@ SHARE: Final = 64 << 10
 PATIENCE_SECONDS: Final = 5.0
 REST_SECONDS: Final = 60.0
 """Seconds to wait before starting compiler processes again after that failed."""
+MOST_PLANS: Final = 4
+"""Plans that one process has before another plans, too: importing the compiler takes 0.3 s."""
 _FAULTS: Final = frozenset(
     {signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP}
 )
@@ -49,6 +50,8 @@ class Compiler:
         self._queue: dict[str, Job] = {}  # jobs that no child works on yet
         self._wanted: Collection[str] = ()  # the keys of jobs that are waited for
         self._results: dict[str, bytes | CompileError] = {}  # results that nobody has taken yet
+        # Recipes, and their kernels that are not on disk yet.
+        self._unkept: dict[str, tuple[bytes, set[str]]] = {}
         self._retried: set[str] = set()
         self._linked: dict[str, int] = {}
         self._caches: dict[str, Cache] = {}
@@ -94,7 +97,7 @@ class Compiler:
     def feed(self) -> None:
         """See `feed`."""
         with self._lock, contextlib.suppress(NoCompilerError):
-            if self._queue or any([job.is_plan for child in self._children for job in child.jobs]):
+            if self._queue or any([child.jobs for child in self._children]):
                 self._advance(0.0)
 
     def plan(self, job: Job) -> None:
@@ -143,7 +146,7 @@ class Compiler:
             else:
                 raise CompileError(f"kernel {job.name}: its object code is no longer on disk")
         if missing:
-            found.update(self._build(missing, cache))
+            found.update(self._build(missing))
         return found
 
     def _link(self, jobs: dict[str, Job], objects: dict[str, bytes]) -> None:
@@ -157,20 +160,17 @@ class Compiler:
         for key in objects:
             self._linked[key] = addresses[jobs[key].symbol]
 
-    def _build(self, jobs: dict[str, Job], cache: Cache) -> dict[str, bytes]:
+    def _build(self, jobs: dict[str, Job]) -> dict[str, bytes]:
         """Waits for all jobs; those that nobody waits for come later."""
         self.demand()
         for job in jobs.values():
             self._enqueue(job)
-        try:
-            self._wait(jobs.keys())
-        finally:
-            results = {key: self._results.pop(key) for key in jobs if key in self._results}
-            done = {key: code for key, code in results.items() if isinstance(code, bytes)}
-            cache.store(done)  # one bad kernel does not waste the work on the others
-        for result in results.values():
+        self._wait(jobs.keys())
+        done: dict[str, bytes] = {}
+        for key, result in [(key, self._results.pop(key)) for key in jobs]:
             if isinstance(result, CompileError):
                 raise result
+            done[key] = result
         return done
 
     def _wait(self, keys: Set[str]) -> None:
@@ -197,9 +197,9 @@ class Compiler:
             with Uninterrupted():
                 self._hand_out()
             busy = {child.output.fileno(): child for child in self._children if child.jobs}
-            ready = _ready(busy, patience)
+            numbers = ready(busy, patience)
             with Uninterrupted():  # a child whose answer is partly read would be out of sync
-                for number in ready:
+                for number in numbers:
                     self._take(busy[number])
                 self._hand_out()
         except BaseException:
@@ -218,10 +218,16 @@ class Compiler:
         self.prestart(min(1 + sum([job.work for job in jobs]) // SHARE, _child_count()))
         while self._queue:
             key = max(self._queue, key=self._urgency)
-            child = min(self._children, key=lambda child: child.load)
+            child = self._next_child(self._queue[key])
             if not child.has_room(self._queue[key]):
                 break
             self._feed(child, self._queue.pop(key))
+
+    def _next_child(self, job: Job) -> Child:
+        """The child with the least to do; for a plan one that has planned, if it has few."""
+        planners = [x for x in self._children if x.planned and x.plans < MOST_PLANS]
+        chosen = planners if job.is_plan and planners else self._children
+        return min(chosen, key=lambda child: child.load)
 
     def _urgency(self, key: str) -> tuple[bool, bool, int]:
         job = self._queue[key]
@@ -233,7 +239,10 @@ class Compiler:
         try:
             self._results[job.key] = body = child.receive()
             if job.is_plan:
-                self._begin_kernels(unpacked(body)[1], job.target)
+                recipe, kernels = unpacked(body)
+                self._begin_kernels(kernels, job.target)
+                self._unkept[job.program] = recipe, {x.key for x in kernels}
+            self._keep({} if job.is_plan else {job.key: body})
         except CompileError as error:
             self._results[job.key] = error
         except Died as death:
@@ -251,6 +260,19 @@ class Compiler:
             else:
                 self._retried.add(job.key)
                 self._queue[job.key] = job
+
+    def _keep(self, kernels: dict[str, bytes]) -> None:
+        """Stores kernels, and recipes that have all theirs: who asked may end before it runs them.
+
+        Else every process that ends as early would compile them again.
+        """
+        cache = self.cache()
+        cache.store(kernels)
+        for key, (recipe, missing) in list(self._unkept.items()):
+            missing.difference_update([x for x in missing if x in kernels or cache.holds(x)])
+            if not missing:
+                cache.store({key: recipe})
+                del self._unkept[key]
 
     def _begin_kernels(self, kernels: Iterable[Written], target: Target) -> None:
         """Has the kernels of a plan compiled that are neither linked nor on disk."""
@@ -357,16 +379,6 @@ class Compiler:
             child.forget()
         self._children = []
         self._queue = {}
-
-
-def _ready(files: Collection[int], patience: float | None) -> list[int]:
-    """Which of some files are readable; waits up to that many seconds for one."""
-    if not files:
-        return []
-    poll = select.poll()  # `select` cannot handle file descriptors from 1024 on
-    for number in files:
-        poll.register(number, select.POLLIN)
-    return [number for number, _ in poll.poll(None if patience is None else patience * 1000)]
 
 
 def _child_count() -> int:

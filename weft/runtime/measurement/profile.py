@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from weft.host.watchers import Watchers
 from weft.ir.shape import known
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.record import Steer
@@ -157,20 +157,8 @@ class Run:
     blueprint: Blueprint
 
 
-watchers: Final[list[Callable[[Run], None]]] = []
-"""Lists that runs are recorded to; while there is one, programs run with clocks."""
-
-
-@contextlib.contextmanager
-def watch() -> Iterator[list[Run]]:
-    """Records every run of a compiled program, in any thread, into the list."""
-    runs: list[Run] = []
-    tell = runs.append
-    watchers.append(tell)
-    try:
-        yield runs
-    finally:
-        watchers.remove(tell)
+watchers: Final = Watchers[Run]()
+"""Of every run of a compiled program; while there is one, programs run with clocks."""
 
 
 def work_of(group: Group | None, most: int = 3) -> str:

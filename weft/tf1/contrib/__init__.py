@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from weft.tf1.contrib import lookup as lookup
     from weft.tf1.contrib import losses as losses
     from weft.tf1.contrib import metrics as metrics
+    from weft.tf1.contrib import opt as opt
     from weft.tf1.contrib import rnn as rnn
     from weft.tf1.contrib import seq2seq as seq2seq
     from weft.tf1.contrib import slim as slim
@@ -29,7 +30,7 @@ _exports.lazy(
     {
         "weft.tf1.contrib": [
             "crf", "framework", "layers", "learn", "legacy_seq2seq", "lookup", "losses", "metrics",
-            "rnn", "seq2seq", "slim", "staging", "tpu", "training",
+            "opt", "rnn", "seq2seq", "slim", "staging", "tpu", "training",
         ],
         "weft.tf1.distribute": ["cluster_resolver"],
         "weft.tf1": ["distributions", "keras"],

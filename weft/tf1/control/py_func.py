@@ -14,13 +14,13 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import Shape
 from weft.ops.boundary.state import called
-from weft.tf1.framework.convert import convert_to_tensor
+from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import emit, get_default_graph, name_scope
+from weft.tf1.framework.graph import computes_at_once, emit, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Operation, Tensor
 
-__all__ = ["Print", "numpy_function", "py_func"]
+__all__ = ["Print", "numpy_function", "py_func", "py_function"]
 
 
 def py_func(
@@ -46,6 +46,33 @@ def py_func(
         "PyFunc" if stateful else "PyFuncStateless", func, inp, kinds, [None] * len(kinds), name
     )
     return found.outputs if several else found.outputs[0]
+
+
+def py_function(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, name: Any = None) -> Any:
+    """An operation that calls a function of tensors in eager execution.
+
+    Args:
+        func: gets a tensor per input, with its value, and returns one, or a list of them.
+        inp: its inputs.
+        Tout: the element type of its output, or a list of them.
+        name: of the operation.
+    """
+    several = isinstance(Tout, list | tuple)
+    kinds: list[Any] = [as_dtype(t) for t in (Tout if several else [Tout])]
+
+    def called(*arrays: Any) -> Any:
+        found = func(*[convert_to_tensor(array) for array in arrays])
+        parts = list(found) if isinstance(found, list | tuple) else [found]
+        if computes_at_once() and any(map(is_tensor, arrays)):
+            tensors = [convert_to_tensor(y, kind) for y, kind in zip(parts, kinds, strict=True)]
+        else:
+            tensors = [np.asarray(y, kind.as_numpy_dtype)
+                       for y, kind in zip(parts, kinds, strict=True)]  # fmt: skip
+        return tensors if several else tensors[0]
+
+    if computes_at_once():
+        return called(*[convert_to_tensor(x) for x in inp])
+    return py_func(called, inp, Tout, name=name)
 
 
 def host_function(

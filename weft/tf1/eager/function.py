@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Operation, Tensor
 from weft.tf1.framework.tensor_shape import as_shape
 from weft.tf1.variable.variable import Variable
+from weft.tf1.version import Behavior
 
 __all__ = ["TensorSpec", "function"]
 
@@ -141,22 +143,48 @@ class Function:
             ArgumentError: a tensor does not fit the signature.
         """
         graph: Any = get_default_graph()
-        if self._untraced or not computes_at_once(graph) or graph.tapes:
+        by_python = self._untraced or Behavior.runs_functions
+        if by_python or not computes_at_once(graph) or graph.tapes:
             return self.python_function(*args, **options)
+        if options:  # equal calls have one trace, however they are written
+            bound = inspect.signature(self.python_function).bind(*args, **options)
+            args, options = bound.args, bound.kwargs
         arguments = (args, options)
-        leaves = [_tensor(x) for x in flatten(arguments)]
+        given = flatten(arguments)
+        leaves = [_tensor(x) for x in given]
         kinds = [_kind(x) for x in leaves]
         if any([kind is None for kind in kinds]):
             return self.python_function(*args, **options)
         if self._signature is not None:
-            kinds = self._checked(leaves, kinds)
+            kinds = self._checked(given, leaves, kinds)
         key = (graph, _outline(arguments), *kinds)
         trace = self._traces.get(key)
         if trace is None:
             return self._first(graph, key, arguments, leaves)
         return trace(leaves)
 
-    def _checked(self, leaves: list[Any], kinds: list[Any]) -> list[Any]:
+    def get_concrete_function(self, *args: Any, **options: Any) -> Callable[..., Any]:
+        """The function of tensors alone: values of Python are those that are given here.
+
+        Args:
+            args, options: the function's arguments, with a `TensorSpec` or a tensor for each tensor
+                that a call gives, in this order.
+        """
+        arguments = (args or tuple(self._signature or ()), options)
+        leaves = flatten(arguments)
+        places = [i for i, x in enumerate(leaves)
+                  if isinstance(x, TensorSpec | EagerTensor | np.ndarray)]  # fmt: skip
+
+        def concrete(*tensors: Any, **named: Any) -> Any:
+            filled = list(leaves)
+            for i, tensor in zip(places, [*tensors, *named.values()], strict=True):
+                filled[i] = tensor
+            positional, rest = pack(arguments, filled)
+            return self(*positional, **rest)
+
+        return concrete
+
+    def _checked(self, given: list[Any], leaves: list[Any], kinds: list[Any]) -> list[Any]:
         """Tensors in the types of the signature, whose shapes are not part of the key."""
         assert self._signature is not None
         places = [i for i, x in enumerate(leaves) if isinstance(x, EagerTensor)]
@@ -167,7 +195,10 @@ class Function:
             text = f"expected {len(self._signature)} tensors, got {len(places)}"
             raise fail(ArgumentError, f"{self.python_function.__name__}: {text}")
         for i, spec in zip(places, self._signature, strict=True):
-            tensor = leaves[i] = convert_to_tensor(leaves[i], as_dtype(spec.dtype))
+            kind, one = as_dtype(spec.dtype), leaves[i]
+            if isinstance(given[i], np.ndarray | np.generic):
+                one = np.asarray(given[i], kind.as_numpy_dtype)
+            tensor = leaves[i] = convert_to_tensor(one, kind)
             if not as_shape(spec.shape).is_compatible_with(tensor.shape):
                 text = f"expected a tensor like {spec}, got one of shape {tensor.shape}"
                 raise fail(ArgumentError, f"{self.python_function.__name__}: {text}")

@@ -58,6 +58,11 @@ class EagerTensor(Tensor):
         value = _value_of(held)
         super().__init__(op, index, value, as_dtype(value.dtype))
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
     def numpy(self) -> Any:
         """The value: an array, or a number of NumPy; bytes for a text."""
         array = array_in(self.held)

@@ -9,7 +9,10 @@ import numpy as np
 
 from weft import ops
 from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
+from weft.ir.dtype import int32
 from weft.ir.node import Value
+from weft.ops.boundary.state import CONSTANT
+from weft.ops.declaration import op_of
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -22,6 +25,7 @@ from weft.tf1.framework.convert import (
 )  # fmt: skip
 from weft.tf1.framework.dynamic_shape import first_inputs, plain
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
+from weft.tf1.framework.known_ahead import follows_from_feeds
 from weft.tf1.framework.tensor import OPERATORS, Tensor
 from weft.tf1.shaping.arrangement import shape as shape_of
 
@@ -52,11 +56,41 @@ def _subscripted(key: tuple[Any, ...]) -> Any:
 
     def build(x: Value, *_: Value) -> Value:
         try:
-            return ops.subscript(x, key)
+            return ops.subscript(*_gathered(x, key))
         except OutOfRangeError as error:  # a ValueError in TensorFlow
             raise ShapeError(str(error)) from None
 
     return build
+
+
+def _gathered(x: Value, key: tuple[Any, ...]) -> tuple[Value, tuple[Any, ...]]:
+    """A value and its subscript, without slices of known sizes whose begins the step computes."""
+    found = list(key)
+    for i, item in enumerate(key):
+        size = _size(item) if isinstance(item, builtins.slice) else None
+        if size is None:
+            continue
+        ahead = [each for each in key[:i] if each is not None]
+        axis = len(ahead)
+        if any(each is ... for each in ahead):
+            axis = len(x.type.shape) - len([each for each in key[i:] if each is not None])
+        begin = ops.cast(item.start, dtype=int32)
+        rows = ops.reshape(begin, shape=(1,)) + ops.constant(np.arange(size, dtype=np.int32))
+        x = ops.subscript(ops.gather(ops.subscript(x, (None,)), rows, axis=axis + 1), (0,))
+        found[i] = builtins.slice(None)
+    return x, tuple(found)
+
+
+def _size(item: builtins.slice) -> int | None:
+    """The size of a slice from `begin` to `begin + size`, if the step computes its begin."""
+    begin, end = item.start, item.stop
+    if not isinstance(begin, Value) or not isinstance(end, Value) or item.step not in (None, 1):
+        return None
+    inputs = end.node.inputs
+    if op_of(end.node).name != "add" or begin not in inputs or follows_from_feeds([begin]):
+        return None
+    rest = inputs[1] if inputs[0] is begin else inputs[0]
+    return int(rest.node.attrs["value"].array) if op_of(rest.node) is CONSTANT else None
 
 
 def _entries(tensor: Tensor, given: Any) -> list[Any]:

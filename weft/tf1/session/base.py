@@ -16,14 +16,14 @@ from weft.errors import CancelledError, DTypeError, GraphError, WeftError
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
+from weft.runtime import phase_time
 from weft.runtime.device.base import DeviceAttributes
 from weft.runtime.engine import State
 from weft.runtime.executable import Executable
 from weft.runtime.explanation import Explanation
 from weft.runtime.flight import new_lock
-from weft.runtime.measurement.profile import watch
+from weft.runtime.measurement import profile
 from weft.runtime.memory.distant import values_of
-from weft.runtime.phase_time import watch_phases
 from weft.tf1.errors import (
     ClosedSessionError,
     FailedPreconditionError,
@@ -163,7 +163,8 @@ class BaseSession:
 
     def _traced(self, run_metadata: RunMetadata, fetches: Any, feed_dict: Any) -> Any:
         """A run whose kernels are timed."""
-        with watch() as runs, watch_phases() as times, recorded() as timeline:
+        programs, phases = profile.watchers, phase_time.watchers
+        with programs.watch() as runs, phases.watch() as times, recorded() as timeline:
             found = self.run(fetches, feed_dict)
         run_metadata.timeline = timeline
         run_metadata.take(runs, times, {op.name for op in self._graph.get_operations()})

@@ -71,7 +71,8 @@ class Timer(Callback):
         self._starts[stage] = time.monotonic()
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-        """Start the clock."""
+        """Start the clock, behind the time of earlier runs."""
+        self._before = self.time_elapsed()
         self._begin("train")
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
@@ -114,10 +115,9 @@ class Timer(Callback):
             print(f"Timer: {self.duration:g} s are over, training stops", file=sys.stderr)
 
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
-        """Stop the clock."""
-        if stage == "fit":
-            self._before = self.time_elapsed()
-            self._starts.pop("train", None)
+        """Stop the clock, also behind an error."""
+        if stage == "fit" and "train" in self._starts:
+            self._ends.setdefault("train", time.monotonic())
 
     def state_dict(self) -> dict[str, Any]:
         """Seconds so far."""
@@ -125,4 +125,5 @@ class Timer(Callback):
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Restore the time."""
+        self._starts.pop("train", None)
         self._before = float(state_dict["time_elapsed"])

@@ -12,13 +12,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from weft.eager.record.run import tier_choice
 from weft.eager.record.run.async_execution import synchronize
-from weft.eager.record.run.tier_choice import TierTime, watch_tiers
+from weft.eager.record.run.tier_choice import TierTime
 from weft.errors import ArgumentError
 from weft.formats.event import graph, message, plugin
 from weft.formats.event.xplane import Span, xspace
 from weft.runtime.measurement.kernel_run import KernelRun, kernel_runs
-from weft.runtime.measurement.profile import Run, arena_map, profile_steps, trace_events, watch
+from weft.runtime.measurement.profile import Run, arena_map, profile_steps, trace_events, watchers
 from weft.utils.tensorboard.event_log import EventLog
 
 MOST_KERNELS: Final = 40  # lines of the table
@@ -41,7 +42,7 @@ class ProfileLog(EventLog):
         """
         synchronize()
         began = time.time_ns()
-        with watch() as runs, watch_tiers() as tiers:
+        with watchers.watch() as runs, tier_choice.watchers.watch() as tiers:
             clock = time.perf_counter_ns()
             yield
             synchronize()

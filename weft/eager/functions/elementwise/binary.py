@@ -20,7 +20,6 @@ from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError
 from weft.ir.dtype import DType, bool_, complex128, float64
 from weft.ir.node import Value
-from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
 from weft.ops.elementwise import combination
 
@@ -130,11 +129,7 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 # Powers
 
 
-def _raised(x: Value, *, exponent: float) -> Value:
-    return catalogue.power(x, exponent)
-
-
-_small_power: Final = recorded(_raised, autocast=Autocast.FLOAT32)
+_small_power: Final = recorded(combination.raised, autocast=Autocast.FLOAT32)
 
 
 @written

@@ -171,7 +171,6 @@ class _Writer(ABC):
         self._leaf = {x: i for i, x in enumerate(structure.leaves)}
         self._output = {y: i for i, y in enumerate(structure.outputs)}
         self._home = dict(zip(structure.outputs, structure.homes, strict=True))
-        self._in_place = self._in_place or any([home >= 0 for home in structure.homes])
         self._met: set[str] = set()
         self._names: dict[str, Any] = {
             "FEW": FEW, "Lazy": Lazy, "Number": Number, "Alias": Alias, "Drawn": Drawn,
@@ -182,8 +181,6 @@ class _Writer(ABC):
 
     _locks: ClassVar[str]
     """What is held meanwhile."""
-    _in_place: bool = False
-    """Whether tensors may have been changed in place."""
 
     @abstractmethod
     def _run(self) -> None:
@@ -194,9 +191,8 @@ class _Writer(ABC):
         """The function: whether it has computed what is pending."""
         self._check()
         self._run()
-        changes = "" if self._in_place else " or now.changes"
         lines = [
-            f"if watchers or session.monitors or now.due{changes}: return False",
+            "if watchers or session.monitors or now.due: return False",
             f"with {self._locks}:",
             *["    " + line for line in self._lines],
         ]
@@ -208,9 +204,8 @@ class _Writer(ABC):
     def _check(self) -> None:
         records, needed = self._records, set(self._structure.records)
         self._refuse("now.pending is not records")
-        if self._in_place:
-            self._lines.append("changes = len(now.changes)")
-            self._refuse(f"len(records) != {len(records)}")  # those of a handler came since
+        self._lines.append("changes = len(now.changes)")
+        self._refuse(f"len(records) != {len(records)}")  # those of a handler came since
         self._lines += [f"r{i} = records[{i}]" for i in range(len(records))]
         for i, record in enumerate(records):
             if record.inputs and record in needed:
@@ -319,7 +314,7 @@ class _Writer(ABC):
                 lines.append(f"{name}.record = None")
         lines += [
             f"now.pending = records[{len(self._records)}:]",
-            *(["now.changes = now.changes[changes:]"] if self._in_place else []),
+            "now.changes = now.changes[changes:]",
             "now.limit, now.loop_start, now.backward_passes = FEW, None, 0",
             "return True",
         ]
@@ -373,7 +368,6 @@ class _OfList(_Writer):
     """For a list of library kernels, in any sizes that it fits."""
 
     _locks: ClassVar[str] = "computing"
-    _in_place = True
 
     def __init__(self, structure: Structure, records: Sequence[Record], listing: Listing) -> None:
         super().__init__(structure, records)

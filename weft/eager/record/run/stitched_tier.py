@@ -41,18 +41,19 @@ STITCHED_RUNS: Final = 2
 """Then a program is begun: for a structure with loops, or with results ..."""
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
-STITCHED_RUNS_OF_MANY: Final = 64
-"""... it runs so often before, as does what comes in ever new sizes: ..."""
+STITCHED_RUNS_OF_MANY: Final = 256
+"""... it runs so often before: compiling takes 0.1 to 2 s, and gains 0.2 ms a run or less. So does
+what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
-STITCHED_RUNS_OF_STEPS: Final = 256
-"""Such small structures run so often before, if they are training steps of more than ..."""
 MOST_OF_SHORT: Final = 32
-"""... so many calls: compiling them takes a second or two, and gains 0.2 ms a step or less."""
+"""Calls of a list that may have a shortcut early."""
 COMPILE_SECONDS: Final = 0.05
 """For each call of other types: the program takes over when it should be there, ..."""
 BESIDE: Final = 8
-"""... after at most so many times the runs that there were."""
+"""... after at most so many times the runs that there were, ..."""
+MOST_BESIDE: Final = 320
+"""... and at most so many runs."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
@@ -109,27 +110,16 @@ def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
     if runs < STITCHED_RUNS:
         return True
     runs = max(runs, _early.get(plans_of(structure), 0))
-    if is_of_many(structure):
-        return runs < STITCHED_RUNS_OF_MANY
     if tier.little is None:
         tier.little = _result_bytes(structure) < LARGE
-    most = STITCHED_RUNS_OF_MANY
-    if _is_long_step(structure):
-        most = max(most, STITCHED_RUNS_OF_STEPS)
-    return tier.little and runs < most
-
-
-def _is_long_step(structure: Structure) -> bool:
-    """Whether it has a backward pass, and more calls than shortcuts are taken for."""
-    records = structure.records
-    return len(records) > MOST_OF_SHORT and any([r.plan.follows for r in records])
+    return (tier.little or is_of_many(structure)) and runs < STITCHED_RUNS_OF_MANY
 
 
 def _runs_beside(structure: Structure, runs: int) -> int:
     """How often a structure runs while its program is compiled; it has run so often."""
     kinds = len({record.plan for record in structure.records})
     seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
-    most = BESIDE * min(runs, STITCHED_RUNS_OF_MANY)
+    most = min(BESIDE * runs, MOST_BESIDE)
     return max(int(min(kinds * COMPILE_SECONDS / seconds, most)), 1)
 
 

@@ -6,11 +6,10 @@ from what a cache holds or from other threads. So all ranks of a job choose alik
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from weft import config
@@ -25,6 +24,7 @@ from weft.eager.record.run.stitched_tier import (
 )
 from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
+from weft.host.watchers import Watchers
 from weft.library.routine import NoRoutineError
 
 MOST: Final = 512
@@ -78,34 +78,22 @@ class TierTime(NamedTuple):
     end: int
 
 
-watchers: Final[list[Callable[[TierTime], object]]] = []
+watchers: Final = Watchers[TierTime]()
+"""Of all that computes recorded calls.
 
-
-@contextlib.contextmanager
-def watch_tiers() -> Iterator[list[TierTime]]:
-    """Records what computes recorded calls, in any thread, into the list.
-
-    >>> import weft as wf
-    >>> x = wf.arange(5.0)
-    >>> with watch_tiers() as times:
-    ...     print((x * 0.25).sum().item(), times[-1].tier)
-    2.5 library kernels: it has run 0 times
-    """
-    times: list[TierTime] = []
-    tell = times.append
-    watchers.append(tell)
-    try:
-        yield times
-    finally:
-        watchers.remove(tell)
+>>> import weft as wf
+>>> x = wf.arange(5.0)
+>>> with watchers.watch() as times:
+...     print((x * 0.25).sum().item(), times[-1].tier)
+2.5 library kernels: it has run 0 times
+"""
 
 
 def _watched(tier: str, compute: Compute) -> Compute:
     def timed() -> Results:
         begin = time.perf_counter_ns()
         found = compute()
-        for tell in list(watchers):
-            tell(TierTime(tier, begin, time.perf_counter_ns()))
+        watchers.tell(TierTime(tier, begin, time.perf_counter_ns()))
         return found
 
     return timed

@@ -14,7 +14,7 @@ from weft.eager.tensor.dispatch import leaf, record, recorded, wrap
 from weft.eager.tensor.dtype import promotion
 from weft.eager.tensor.handle import Handle
 from weft.errors import DTypeError, ShapeError, WeftError
-from weft.ir.dtype import DType, as_dtype, bfloat16, is_number
+from weft.ir.dtype import DType, as_dtype, bfloat16, float32, float64, is_number
 from weft.ir.node import at_user_line
 from weft.ir.shape import known
 from weft.ops.declaration import REGISTRY
@@ -22,6 +22,9 @@ from weft.ops.shape import creation as nodes
 
 STOP: Final = REGISTRY["stop_gradient"]
 MOST_DIMENSIONS: Final = 64  # NumPy's
+REALS: Final = (float32, float64)
+FEW: Final = 16
+LARGE: Final = 1e38
 PYTHON: Final = frozenset({bool, int, float, complex})  # the numbers without a dtype
 
 
@@ -41,6 +44,8 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if type(data) is np.ndarray and dtype is None and not copy and is_number(data.dtype):
         return data
     if isinstance(data, list | tuple):
+        if dtype in REALS and len(data) <= FEW and _are_modest(data):
+            return np.array(data, dtype.numpy)
         data = _values(data, 0)
     try:
         with np.errstate(over="ignore"):
@@ -57,6 +62,11 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if array.dtype.byteorder not in "=|":
         array = array.astype(array.dtype.newbyteorder("="))
     return _usual(array, data) if dtype is None else array
+
+
+def _are_modest(data: Sequence[Any]) -> bool:
+    """Whether these are Python floats that any of `REALS` can hold, such as means of channels."""
+    return {*map(type, data)} == {float} and max(data) < LARGE and min(data) > -LARGE
 
 
 def _values(data: Any, depth: int) -> Any:

@@ -52,7 +52,7 @@ def check_writable(x: Handle, name: str) -> None:
         )
     if not trace.now.grad_mode:
         return
-    root = x.root.lazy
+    root = x.shown if x.window is None else x.root.lazy
     if root.leaf is not None:
         what = "a leaf" if x.root is x else "a view of a leaf"
         raise GradientError.here(
@@ -118,6 +118,9 @@ def write(x: T, lazy: Lazy, name: str) -> T:
     """
     check_writable(x, name)
     old, new = x.lazy.type, lazy.type
+    if old is new:
+        x.replace(lazy)
+        return x
     if old.shape != new.shape:
         raise ShapeError.here(
             f"{name}: the result has to have the shape of the tensor that it is written to: "

@@ -70,9 +70,11 @@ def memory_of(x: Handle) -> Array:
 
     A copy only if the memory of the base came from others in another order.
     """
+    if x.view_of is None:
+        return x.memory
     root, there, start = placed(x)
     memory = root.memory
-    if root is x or not there.size or not memory.flags.c_contiguous:
+    if not there.size or not memory.flags.c_contiguous:
         return x.memory
     part = np.ndarray(there.shape, x.lazy.type.dtype.numpy, memory, start, there.strides)
     same = (part.shape, part.strides, part.dtype) == (memory.shape, memory.strides, memory.dtype)

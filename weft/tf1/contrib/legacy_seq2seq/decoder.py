@@ -51,14 +51,9 @@ def basic_rnn_seq2seq(
         scope: of the variables.
     """
     with tf.variable_scope(scope or "basic_rnn_seq2seq"):
-        encoder = _copied(cell)
+        encoder = copy.deepcopy(cell)  # with variables of its own
         _, state = tf.nn.static_rnn(encoder, encoder_inputs, dtype=dtype)
         return rnn_decoder(decoder_inputs, state, cell)
-
-
-def _copied(cell: Any) -> Any:
-    """A cell with the same settings and variables of its own."""
-    return copy.deepcopy(cell)
 
 
 def tied_rnn_seq2seq(

@@ -17,7 +17,9 @@ from weft.tf1.keras.engine.graph_state import graph_state, history_of, mask_of, 
 from weft.tf1.keras.engine.input_spec import InputSpec, check_inputs
 from weft.tf1.keras.engine.node import Node
 from weft.tf1.keras.engine.raw_history import find_history
+from weft.tf1.keras.engine.settings import floatx
 from weft.tf1.keras.storage.serialization import as_data, constructor_arguments
+from weft.tf1.version import Behavior
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
 OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic", "activity_regularizer")
@@ -55,6 +57,8 @@ class Layer(Called):
 
     _unconfigured: ClassVar[tuple[str, ...]] = ()
     """Arguments that configurations leave out."""
+    _casts: ClassVar[bool] = True
+    """Whether inputs get the layer's type, in TensorFlow 2; a network leaves that to its layers."""
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any
@@ -78,6 +82,7 @@ class Layer(Called):
         self.activity_regularizer = regularizers.get(options.get("activity_regularizer"))
         self._batch_input_shape = _first_shape(options)
         self._first_weights = options.get("weights")
+        self._autocast = bool(options.get("autocast", True)) and self._casts
 
     @property
     def first_shape(self) -> tuple[Any, ...] | None:
@@ -141,9 +146,16 @@ class Layer(Called):
     def _call_arguments(self) -> frozenset[str]:
         return frozenset(inspect.signature(self.call).parameters)
 
+    @cached_property
+    def _takes_training(self) -> bool:
+        known = inspect.signature(self.call).parameters
+        return "training" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """The outputs for tensors; the first call creates the weights."""
         inputs = nest.tensors(inputs)
+        if Behavior.is_2 and self._autocast:
+            inputs = nest.mapped(self._cast, inputs)
         tensors = nest.tensors_in([inputs, args, kwargs])
         if not call_context.is_inside():
             self.forget_losses()
@@ -154,6 +166,8 @@ class Layer(Called):
             masks = nest.mapped(mask_of, inputs)
             self._fill_in(kwargs, masks)
             with call_context.inside(self, kwargs.get("training")):
+                if not self._takes_training:  # it is for the layers inside
+                    kwargs.pop("training", None)
                 outputs = self.call(inputs, *args, **kwargs)
             outputs = _distinct(outputs, tensors)
             self._regularize_activity(outputs)
@@ -161,6 +175,13 @@ class Layer(Called):
         if not call_context.is_inside() and any(history_of(x) for x in tensors):
             Node(self, inputs, args, kwargs, outputs)
         return outputs
+
+    def _cast(self, x: Any) -> Any:
+        """An input of a floating type in the layer's type."""
+        kind = tf.as_dtype(self.dtype or floatx())
+        if not tf.is_tensor(x) or not x.dtype.is_floating or not kind.is_floating:
+            return x
+        return x if x.dtype.base_dtype is kind else tf.cast(x, kind)
 
     def _scope_name(self) -> str:
         return self.name

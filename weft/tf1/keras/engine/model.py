@@ -65,6 +65,8 @@ class Sequential(Model):
     [[1.0, 2.0, 3.0, 4.0]]
     """
 
+    _casts = False
+
     def __init__(self, layers: Sequence[Layer] | None = None, name: str | None = None) -> None:
         super().__init__(name=name)
         self._sequence: list[Any] = []

@@ -44,6 +44,7 @@ class Network(Layer):
             ArgumentError: inputs are not from `Input`, outputs do not depend on them alone, or two
                 layers have the same name.
         """
+        self._autocast = False
         self.nested_inputs, self.nested_outputs = inputs, outputs
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         starts = [input_layer_of(x) for x in self.inputs]

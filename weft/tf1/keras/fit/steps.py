@@ -15,6 +15,7 @@ from weft.tf1.keras.engine.reach import needs_only
 from weft.tf1.keras.fit.compiled import Output
 from weft.tf1.keras.fit.feeding import Batch
 from weft.tf1.keras.metrics import Mean
+from weft.tf1.version import Behavior
 
 Ranks = tuple[tuple[int, bool], ...] | None
 """Of the weights of each output: the rank, and whether the last dimension is 1."""
@@ -167,22 +168,29 @@ def _extra_metrics(model: Any) -> list[tuple[str, Any, Any]]:
     return [(name, Mean(name=name), value) for name, value in told]
 
 
-def _weights(tensor: Any, given: Any) -> Any:
-    """Example weights, and step weights from the mask of an output."""
+def _weights(tensor: Any, given: Any, of_mean: bool = False) -> Any:
+    """Example weights, and step weights from the mask of an output.
+
+    Args:
+        of_mean: for a mean over the steps that are not masked, as in TensorFlow 2.
+    """
     mask = mask_of(tensor)
     if mask is None:
         return given
     own = tf.cast(mask, tensor.dtype)
+    if of_mean:
+        own *= tf.cast(tf.size(own), own.dtype) / tf.reduce_sum(own)
     return own if given is None else losses.weighted(own, given)
 
 
 def _loss(output: Output, target: Any, given: Any) -> Any:
-    weights = _weights(output.tensor, given)
     if isinstance(output.loss, losses.Loss):
         each = output.loss.call(target, output.tensor)
         reduction = output.loss.reduction
     else:
         each, reduction = output.loss(target, output.tensor), losses.Reduction.AUTO
+    kinds = losses.Reduction.AUTO, losses.Reduction.SUM_OVER_BATCH_SIZE
+    weights = _weights(output.tensor, given, Behavior.is_2 and reduction in kinds)
     return losses.reduced(each, weights, reduction)
 
 

@@ -20,6 +20,7 @@ from weft.tf1.keras.layers.pooling import *
 from weft.tf1.keras.layers.recurrent import *
 from weft.tf1.keras.layers.reshaping import *
 from weft.tf1.keras.layers.table import *
+from weft.tf1.keras.layers.text_vectorization import *
 from weft.tf1.keras.layers.wrappers import *
 
 Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D

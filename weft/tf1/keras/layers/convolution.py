@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
+
 import weft.tf1 as tf
 from weft.errors import ArgumentError, ShapeError
 from weft.tf1.framework.graph import fail
@@ -44,7 +46,8 @@ class Convolution(WeightedLayer):
         filters: the number of output channels.
         kernel_size: the window's sizes.
         strides: distances between windows.
-        padding: `"valid"`, `"same"`, or `"causal"` for sequences.
+        padding: `"valid"`, `"same"`, or `"causal"` for sequences; or pairs, for each axis what is
+            added before and after it.
         dilation_rate: distances between the elements of a window.
     """
 
@@ -56,7 +59,7 @@ class Convolution(WeightedLayer):
         filters: Any,
         kernel_size: Any,
         strides: Any = 1,
-        padding: str = "valid",
+        padding: Any = "valid",
         data_format: str | None = None,
         dilation_rate: Any = 1,
         activation: Any = None,
@@ -113,27 +116,33 @@ class Convolution(WeightedLayer):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
-        padding = self.padding
-        if padding == "causal":
-            inputs, padding = self._padded_before(inputs), "valid"
+        inputs, padding = self._padded(inputs)
         operation = _OPERATIONS[self.rank]
         y = operation(
-            inputs, self.kernel, self.strides, padding.upper(), data_format=self.form,
+            inputs, self.kernel, self.strides, padding, data_format=self.form,
             dilations=self.dilation_rate,
         )  # fmt: skip
         return self.finished(y)
 
-    def _padded_before(self, x: Any) -> Any:
-        before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-        steps = 1 if self.data_format == "channels_last" else 2
-        return tf.pad(x, [(before, 0) if i == steps else (0, 0) for i in range(3)])
+    def _padded(self, x: Any) -> tuple[Any, str]:
+        """The inputs, and the padding that is left for the operation."""
+        if self.padding == "causal":
+            before = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            steps = 1 if self.data_format == "channels_last" else 2
+            return tf.pad(x, [(before, 0) if i == steps else (0, 0) for i in range(3)]), "VALID"
+        if isinstance(self.padding, str):
+            return x, self.padding.upper()
+        return tf.pad(x, self.padding), "VALID"
 
 
-def _padding(padding: str, rank: int, name: str) -> str:
+def _padding(padding: Any, rank: int, name: str) -> Any:
+    if isinstance(padding, list | tuple) and np.shape(padding) == (rank + 2, 2):
+        return [[int(n) for n in pair] for pair in padding]
     known = ("valid", "same", *(("causal",) if rank == 1 else ()))
-    if str(padding).lower() not in known:
+    chosen = str(padding).lower()
+    if chosen not in known:
         raise fail(ArgumentError, f"{name}: expected padding of {known}, got {padding!r}")
-    return padding.lower()
+    return chosen
 
 
 class Conv1D(Convolution):
@@ -188,9 +197,10 @@ class DepthwiseConv2D(Convolution):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
+        inputs, padding = self._padded(inputs)
         return self.finished(
             tf.nn.depthwise_conv2d(
-                inputs, self.depthwise_kernel, self.strides, self.padding.upper(),
+                inputs, self.depthwise_kernel, self.strides, padding,
                 data_format=self.form, dilations=self.dilation_rate,
             )
         )  # fmt: skip
@@ -234,10 +244,11 @@ class SeparableConv2D(_Separable):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
+        inputs, padding = self._padded(inputs)
         return self.finished(
             tf.nn.separable_conv2d(
                 inputs, self.depthwise_kernel, self.pointwise_kernel, self.strides,
-                self.padding.upper(), data_format=self.form, dilations=self.dilation_rate,
+                padding, data_format=self.form, dilations=self.dilation_rate,
             )
         )  # fmt: skip
 
@@ -249,14 +260,12 @@ class SeparableConv1D(_Separable):
 
     def call(self, inputs: Any) -> Any:
         """The outputs."""
-        x, padding = inputs, self.padding
-        if padding == "causal":
-            x, padding = self._padded_before(inputs), "valid"
+        x, padding = self._padded(inputs)
         row = 1 if self.data_format == "channels_last" else 2  # images of height 1
         image = tf.expand_dims(x, row)
         deep, wide = (tf.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel))
         y = tf.nn.separable_conv2d(
-            image, deep, wide, self.strides * 2, padding.upper(),
+            image, deep, wide, self.strides * 2, padding,
             data_format=FORMATS[2, self.data_format], dilations=(1, *self.dilation_rate),
         )  # fmt: skip
         return self.finished(tf.squeeze(y, [row]))
