@@ -17,7 +17,7 @@ def total(a):
 
 
 def net(x, train):
-    x = hk.Conv2D(4, 3)(x)
+    x = hk.Conv2D(4, 3, with_bias=False)(x)
     x = jax.nn.relu(hk.BatchNorm(True, True, 0.9)(x, train))
     x = hk.Flatten()(hk.MaxPool(2, 2, "SAME")(x))
     x = hk.dropout(hk.next_rng_key(), 0.3, x) if train else x
