@@ -39,7 +39,8 @@ def registry():
 
 @pytest.mark.usefixtures("as_lists")
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_the_code_of_a_document_runs(path, registry, capsys):
+def test_the_code_of_a_document_runs(path, registry, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     namespace = {"__name__": path.stem}
     text = path.read_text()
     for block in re.finditer(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):

@@ -39,14 +39,19 @@ def test_only_arrays_without_a_value_are_tracers():
 
 def test_results_are_known_where_they_depend_on_no_unknown_argument():
     leaves, tree = jax.tree_util.tree_flatten((jnp.ones(2), jnp.array(3.0)))
-    flat, made = jax_partial.flatten_fun_nokwargs(
-        lambda x, y: {"known": y * 2, "moved": x + y, "fixed": jnp.ones(1)}, tree
-    )
+    calls = []
+
+    def f(x, y):
+        calls.append(1)
+        return {"known": y * 2, "moved": x + y, "fixed": jnp.ones(1)}
+
+    flat, made = jax_partial.flatten_fun_nokwargs(f, tree)
     unknown = jax_partial.PartialVal.unknown(ShapedArray((2,), "float32"))
     pvals = [unknown, jax_partial.PartialVal.known(leaves[1])]
     _, rows, _ = jax_partial.trace_to_jaxpr_nounits(flat, pvals)
     rows = made().unflatten(range(3)), rows
     assert [aval is None for aval, _ in rows[1]] == [True, True, False]
+    assert len(calls) == 1  # what a function counts is counted once
     assert float(rows[1][1][1]) == 6 and rows[0] == {"fixed": 0, "known": 1, "moved": 2}
 
 
@@ -93,4 +98,5 @@ def test_functions_of_known_shapes_are_traced():
     assert edges.tolist() == [1, 1.5, 2]
     weighted = jax.jit(lambda x, w: jnp.histogramdd(x[:, None], 2, weights=w)[0])(x, x)
     assert weighted.dtype == jnp.float32 and weighted.tolist() == [1, 2]
+    assert [p.shape for p in jnp.ones((3, 6)).split(2, axis=-1)] == [(3, 3), (3, 3)]
     assert [p.tolist() for p in jnp.split(jnp.arange(4), jnp.array([1, 3]))] == [[0], [1, 2], [3]]

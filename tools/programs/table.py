@@ -1,7 +1,7 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
-`unseen.json`, `varied.json`, `further.json` and `third.json`.
+`unseen.json`, `varied.json`, `further.json`, `third.json` and `jax.json`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def further(name: str, folder: Path | None) -> list[str]:
     if not found:
         return []
     assert folder is not None
-    theirs = results(folder, "torch") | results(folder, "tensorflow")
+    theirs = results(folder, "torch") | results(folder, "tensorflow") | results(folder, "jax")
     rows = [(p, f"{p['repository']}/{p['script']}") for p in programs(name)]
     run = sum([found.get(key, {}).get("code") == 0 for _, key in rows])
     peer = sum([theirs.get(key, {}).get("code") == 0 for _, key in rows])
@@ -85,7 +85,7 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-MORE = ("later", "drawn", "unseen", "varied", "further", "third")
+MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax")
 """Lists with a section of their own, in the order of their folders."""
 
 

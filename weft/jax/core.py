@@ -54,13 +54,6 @@ def safe_zip(*xs: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 __all__ = [
-    "AbstractValue",
-    "DeviceArray",
-    "Jaxpr",
-    "ShapedArray",
-    "Tracer",
-    "get_aval",
-    "partial",
-    "safe_map",
-    "safe_zip",
-]
+    "AbstractValue", "DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "get_aval", "partial",
+    "safe_map", "safe_zip",
+]  # fmt: skip

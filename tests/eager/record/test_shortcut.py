@@ -35,6 +35,7 @@ WAYS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: nn.functional.softmax(x @ y.T, -1).argmax(-1),
     lambda x, y: (x.max() > y.min()).float(),
     lambda x, y: x[1:] - y[:-1],
+    lambda x, y: x.clone().sub_(y).div_(y + 3.0),  # a pending value is changed in place
 ]
 
 

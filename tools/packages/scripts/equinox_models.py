@@ -27,7 +27,7 @@ class Net(eqx.Module):
 
     def __init__(self, key):
         a, b = jax.random.split(key)
-        self.convolution = eqx.nn.Conv2d(3, 4, 3, padding=1, key=a)
+        self.convolution = eqx.nn.Conv2d(3, 4, 3, padding=1, use_bias=False, key=a)
         self.norm = eqx.nn.BatchNorm(4, axis_name="batch", mode="ema")
         self.pool = eqx.nn.MaxPool2d(2, 2)
         self.dropout = eqx.nn.Dropout(0.3)

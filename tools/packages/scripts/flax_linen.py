@@ -23,7 +23,7 @@ class Net(nn.Module):
 
     @nn.compact
     def __call__(self, x, train):
-        x = nn.Conv(self.width, (3, 3))(x)
+        x = nn.Conv(self.width, (3, 3), use_bias=False)(x)
         x = nn.relu(nn.BatchNorm(use_running_average=not train)(x))
         x = nn.max_pool(x, (2, 2), strides=(2, 2)).reshape(x.shape[0], -1)
         x = nn.Dropout(0.3, deterministic=not train)(x)

@@ -17,7 +17,7 @@ def total(a):
 
 
 def net(x, train):
-    x = hk.Conv2D(4, 3)(x)
+    x = hk.Conv2D(4, 3, with_bias=False)(x)
     x = jax.nn.relu(hk.BatchNorm(True, True, 0.9)(x, train))
     x = hk.Flatten()(hk.MaxPool(2, 2, "SAME")(x))
     x = hk.dropout(hk.next_rng_key(), 0.3, x) if train else x
@@ -48,7 +48,8 @@ for i in range(10):
 report["trained"] = total([params, state])
 sequence = x[:, 0]
 made = {
-    "linear": lambda: hk.Linear(5)(sequence), "norm": lambda: hk.LayerNorm(-1, True, True)(sequence),
+    "linear": lambda: hk.Linear(5)(sequence),
+    "norm": lambda: hk.LayerNorm(-1, True, True)(sequence),
     "attention": lambda: hk.MultiHeadAttention(2, 4, w_init=hk.initializers.VarianceScaling())(
         sequence, sequence, sequence), "embed": lambda: hk.Embed(5, 4)(y),
     "lstm": lambda: hk.dynamic_unroll(hk.LSTM(5), sequence, hk.LSTM(5).initial_state(8)),

@@ -117,9 +117,14 @@ ones: Final = _shaped(plain.ones)
 empty: Final = zeros
 
 
+def _typed(a: Any) -> Any:
+    """What has a shape and a dtype: an array is made where nothing else tells."""
+    return a if hasattr(a, "shape") and hasattr(a, "dtype") else _of(a)
+
+
 def _alike(make: Callable[..., Any]) -> Callable[..., Array]:
     def made(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
-        x = _of(a)
+        x = _typed(a)
         return make(x.shape if shape is None else shape, dtype or x.dtype, device=device)
 
     made.__name__ = made.__qualname__ = f"{make.__name__}_like"
@@ -143,7 +148,7 @@ def full_like(
     a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """An array filled with a number, of the shape and dtype of an array."""
-    x = _of(a)
+    x = _typed(a)
     return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype, device=device)
 
 

@@ -46,6 +46,10 @@ class _Methods:
         """The array within limits."""
         return _clipped(self, min, max, **old)
 
+    def split(self: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+        """Equal parts along an axis, or parts that begin at indices."""
+        return list(_parts(self, indices_or_sections, axis))
+
     def copy(self: Any) -> Array:
         """The array: it never changes."""
         return self
@@ -74,6 +78,7 @@ class _Methods:
         return False
 
 
+_parts = jaxed(manipulation.split)
 _sorted = jaxed(searching.sort)
 _clipped = jaxed(elementwise.clip, True)
 _flat = jaxed(manipulation.ravel)

@@ -22,9 +22,8 @@ TypePromotionError = TypeError
 api_boundary = aval_method = aval_property = same
 exclude_paths: Final[list[str]] = []
 global_result_handlers: Final[dict[Any, Any]] = {}
-register_exclusion = register_hitype = record_event = record_event_duration_secs = (
-    wait_for_tokens
-) = nothing
+record_event = record_event_duration_secs = nothing
+register_exclusion = register_hitype = wait_for_tokens = nothing
 include_frame = no
 
 
@@ -78,8 +77,8 @@ def trace_state_clean() -> bool:
 
 
 def supports_inf(dtype: Any) -> bool:
-    """Whether a dtype has infinities: floating-point ones have."""
-    return finfo(dtype) is not None
+    """Whether a dtype has infinities: those of 16 bits and more have."""
+    return finfo(dtype).bits >= 16
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from weft.jax.device import ShapeDtypeStruct, make_jaxpr
+from weft.eager.record.pending.state import trace
+from weft.eager.tensor.autograd.tracing import subgraph_plan
+from weft.func.function import finished, take_apart, trace_function
+from weft.jax.device import ShapeDtypeStruct
 from weft.jax.numpy.api import zeros
+from weft.jax.transform import arrays
 from weft.jax.tree_util import PyTreeDef, tree_flatten
 from weft.mirror.supplied.same import nothing
 
@@ -63,23 +67,24 @@ def trace_to_jaxpr_nounits(
 ) -> tuple[Any, list[tuple[Any, Any]], list[Any]]:
     """A function's graph, and its results: known where they depend on no unknown argument.
 
-    The function is called twice: traced, and with zeros, which the known results do not see.
+    The function is called once; the known results do not see the zeros that it is run with.
     """
     unknown = [aval for aval, _ in pvals if aval is not None]
 
-    def of(xs: Sequence[Any]) -> list[Any]:
+    def of(*xs: Any) -> list[Any]:
         rest = iter(xs)
-        return fun(*[const if aval is None else next(rest) for aval, const in pvals])
+        return arrays(fun(*[const if a is None else next(rest) for a, const in pvals]))
 
-    jaxpr = make_jaxpr(lambda *xs: of(xs))(*unknown)
-    graph = jaxpr.function
+    apart = take_apart((tuple([zeros(a.shape, a.dtype) for a in unknown]), {}))
+    traced = trace_function(of, apart)
+    graph = traced.function
+    found = trace.now.record(subgraph_plan(graph), (*apart.lazies, *traced.captured))
     moved = set(graph.inputs[: len(unknown)])
     for node in graph.nodes:
         if not moved.isdisjoint(node.inputs):
             moved.update(node.outputs)
-    values = of([zeros(aval.shape, aval.dtype) for aval in unknown])
     rows = [
         (ShapeDtypeStruct(y.shape, y.dtype), None) if y in moved else (None, value)
-        for y, value in zip(graph.outputs, values, strict=True)
+        for y, value in zip(graph.outputs, finished(traced, found, apart.likes), strict=True)
     ]
-    return jaxpr, rows, []
+    return graph, rows, []
