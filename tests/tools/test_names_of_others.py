@@ -19,6 +19,7 @@ OPTIONAL = ("tqdm",)
 OF_TENSORFLOW = (  # names that its listing leaves out: not public, aliases, or by nobody's promise
     "tensorflow.compat", "tensorflow.contrib", "tensorflow.examples", "tensorflow.python",
     "tensorflow.keras.saving", "tensorflow.flags", "tensorflow.app.flags", "tensorflow._api",
+    "keras", "tf_keras",
 )  # fmt: skip
 
 
