@@ -15,6 +15,7 @@ ELSEWHERE = ["collectives", "distributed", "horovod", "tf1", "train"]  # with ta
 ALWAYS = "the result is as with it anyway"
 HINT = "a hint for speed or memory, which changes no value"
 ONE_KIND = "there is one device, and one kind of memory"
+JAXS_COMPILER = "it tells JAX's compiler what Weft finds out by running"
 NO_DISPATCH = "functions of the program run as they are: there is no registry"
 ON_TASKS = "variables are those of the tasks, not of the session"
 JAX = "JAX's: about other devices, memory, precision, speed or files that are compiled"
@@ -41,6 +42,10 @@ EXCEPTIONS = {
     "mirror/supplied/hub.py:load_state_dict_from_url(map_location)": "it raises",
     "mirror/supplied/hub.py:load_state_dict_from_url(progress)": "it raises",
     "mirror/supplied/hub.py:load_state_dict_from_url(weights_only)": "it raises",
+    "mirror/supplied/jax_inside.py:get_opaque_trace_state(convention)": "a name for messages",
+    "mirror/supplied/jax_primitive.py:lower_fun(multiple_results)": JAXS_COMPILER,
+    "mirror/supplied/jax_primitive.py:register_lowering(platform)": JAXS_COMPILER,
+    "mirror/supplied/jax_primitive.py:register_lowering(prim)": JAXS_COMPILER,
     "mirror/supplied/operators.py:Library.__init__(arguments)": NO_DISPATCH,
     "mirror/supplied/operators.py:Library.__init__(options)": NO_DISPATCH,
     "mirror/supplied/operators.py:custom_op(options)": NO_DISPATCH,

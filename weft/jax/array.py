@@ -200,10 +200,9 @@ class Array(ndarray):
 def is_traced(x: Array) -> bool:
     """Whether an array has no value yet, as the function that makes it is being traced."""
     try:
-        _ = x.array
+        return x.array is None
     except Exception:
         return True
-    return False
 
 
 class Weak(Array):
