@@ -10,6 +10,7 @@ import numpy as np
 from weft import ops
 from weft.errors import DTypeError, GraphError, OutOfRangeError, ShapeError
 from weft.ir.node import Value
+from weft.ir.shape import known
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.ops.indexing.block import block_at
@@ -73,7 +74,7 @@ def _gathered(x: Value, key: tuple[Any, ...]) -> tuple[Value, tuple[Any, ...]]:
         ahead = [each for each in key[:i] if each is not None]
         axis = len(ahead)
         if any(each is ... for each in ahead):
-            axis = len(x.type.shape) - len([each for each in key[i:] if each is not None])
+            axis = len(known(x.type.shape)) - len([each for each in key[i:] if each is not None])
         x = block_at(x, item.start, size=size, axis=axis)
         found[i] = builtins.slice(None)
     return x, tuple(found)

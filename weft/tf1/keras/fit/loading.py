@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -111,14 +112,8 @@ def begun(x: Any) -> tuple[Any, Any]:
     """
     rest = iter(elements_of(x)) if not hasattr(x, "__getitem__") else (x[i] for i in range(len(x)))
     for first in rest:
-        return first, chained(first, rest) if isinstance(x, Iterator) else x
+        return first, chain([first], rest) if isinstance(x, Iterator) else x
     raise fail(ArgumentError, "fit: expected batches, got none")
-
-
-def chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    """An iterator from whose start a batch was taken."""
-    yield first
-    yield from rest
 
 
 def parts_of(batch: Any) -> tuple[Any, Any, Any]:
