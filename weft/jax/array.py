@@ -200,7 +200,7 @@ class Array(ndarray):
 def is_traced(x: Array) -> bool:
     """Whether an array has no value yet, as the function that makes it is being traced."""
     try:
-        return x.array is None
+        return not hasattr(x.array, "dtype")
     except Exception:
         return True
 
