@@ -100,8 +100,7 @@ def has(path: str) -> bool:
     >>> has("torch.nn.Linear"), has("torch.jit.load")
     (True, False)
     """
-    elsewhere = not table.names().get(path, "weft").startswith("weft")  # in an optional package
-    return path in table.modules() or elsewhere or found(path) is not _NOTHING
+    return has_itself(path) or has_itself(same_as(path))
 
 
 def has_itself(path: str) -> bool:
