@@ -45,7 +45,7 @@ from weft.optim.option import (
     taken_options,
 )
 from weft.optim.saved_state import SavedState
-from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, Bucket, arithmetic
+from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, UPDATE_OF_ROWS, Bucket, arithmetic
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
@@ -359,7 +359,8 @@ class Optimizer(SavedState, GuardedMaking):
                 tensor.replace(new)
                 tensor.lazy.home = None  # gradients of the update need the previous value
             return
-        plan = UPDATE.plan(values, {"buckets": tuple(static)})
+        update = UPDATE_OF_ROWS if self.takes_rows else UPDATE
+        plan = update.plan(values, {"buckets": tuple(static)})
         results = trace.now.record(plan, tuple(values))
         Tensor.replace_all_soon(changed, results)
 

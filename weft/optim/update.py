@@ -68,8 +68,6 @@ PIECES[_update] = _pieces
 
 
 def _apply(bucket: Bucket, hyper: Hyper, p: Value, g: Any, *slots: Value) -> Update:
-    if isinstance(g, RowSparse) and not bucket.rows:
-        g = g.dense()
     to = arithmetic(p.dtype)
     if p.dtype.is_complex:
         pairs = [_parts(x) for x in (p, dense(g), *slots)]
@@ -92,5 +90,6 @@ def _whole(x: Value) -> Value:
     return catalogue.complex(x[..., 0], x[..., 1])
 
 
-UPDATE = Recorded(_update, differentiable=False, rows=True)
+UPDATE = Recorded(_update, differentiable=False, rows=False)
+UPDATE_OF_ROWS = Recorded(_update, differentiable=False, rows=True)
 DIFFERENTIABLE_UPDATE = Recorded(_update, differentiable=True, rows=False)

@@ -91,7 +91,7 @@ def test_drawn_updates_give_what_numpy_gives(updates):
 
 
 def test_a_large_table_beside_large_layers_is_in_the_list(updates, monkeypatch):
-    table, layer = wf.nn.Embedding(1 << 12, 257), wf.nn.Linear(257, 1 << 12)  # above `MOST_DENSE`
+    table, layer = wf.nn.Embedding(1 << 12, 257), wf.nn.Linear(257, 1 << 13)  # above `MOST_DENSE`
     optimizer = wf.optim.AdamW([*table.parameters(), *layer.parameters()], lr=0.1)
     before = table.weight.detach().numpy().copy()
     layer(table(wf.tensor([3, 5, 3]))).sum().backward()
@@ -102,3 +102,13 @@ def test_a_large_table_beside_large_layers_is_in_the_list(updates, monkeypatch):
     change = before * np.float32(0.999) - table.weight.detach().numpy()
     assert np.allclose(np.abs(change[[3, 5]]), 0.1, atol=1e-3)
     assert not change[[2, 4, 6]].any()
+
+
+def test_a_large_table_beside_small_layers_has_no_dense_gradient(updates):
+    table, layer = wf.nn.Embedding(1 << 13, 257), wf.nn.Linear(257, 2)
+    optimizer = wf.optim.Adam([*table.parameters(), *layer.parameters()], lr=0.1)
+    layer(table(wf.tensor([3, 5, 3]))).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    wf.synchronize()
+    assert updates == []  # no list, whose gradients are dense: a program that updates its rows

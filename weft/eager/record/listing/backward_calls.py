@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
@@ -121,9 +121,6 @@ def is_join(record: Record) -> bool:
 _JOINS: Final = (REGISTRY["concatenate"], REGISTRY["stack"])
 MOST_DENSE: Final = 1 << 20
 """Elements of an array whose gradient is made dense: adding so many zeros takes about 200 us."""
-DENSE_SHARE: Final = 4
-"""So is a larger one's, of at most this part of all that a structure reads: parameters beside it
-are updated, too, so that it takes little of the time."""
 
 
 MOST_TERMS: Final = 8  # that one routine adds up
@@ -139,7 +136,8 @@ class BackwardPass:
         ways: those of gradients and sums that were met before; it adds others.
         last: the number of the last backward pass: what is recorded before it and not tracked stops
             gradients.
-        dense: elements of the largest array whose gradient is dense if it could be row-sparse.
+        dense: elements of the largest array of a type whose gradient is dense if it could be
+            row-sparse.
 
     Raises:
         NoRoutineError: a call has no gradient of its own, as a backward pass has none, or one that
@@ -148,7 +146,8 @@ class BackwardPass:
 
     def __init__(
         self, record: Record, history: Sequence[Record],
-        results: Mapping[Record, tuple[Key, ...]], ways: dict[Any, Way], last: int, dense: float,
+        results: Mapping[Record, tuple[Key, ...]], ways: dict[Any, Way], last: int,
+        dense: Callable[[TensorType], float],
     ) -> None:  # fmt: skip
         if record.plan.pattern.called != "gradients":
             raise NoRoutineError
@@ -246,11 +245,14 @@ class BackwardPass:
         pull = Pull(given, wanted, same)
         ready = backward(call, pull)
         case = ready.case
-        if case.rows and any([size(known(x.type.shape)) > self._dense for x in call.inputs]):
+        if case.rows and any(map(self._is_too_large, call.inputs)):
             raise NoRoutineError
         targets = [i for i, is_wanted in enumerate(wanted) if is_wanted]
         places = [~i for i, g in zip(targets, case.found, strict=True) if g >= 0]
         return Way(places, pull, 0, ready)
+
+    def _is_too_large(self, x: Lazy) -> bool:
+        return size(known(x.type.shape)) > self._dense(x.type)
 
     def _split(self, call: Record, total: Key) -> None:
         """The cotangents of arrays that were joined: parts of that of the whole."""

@@ -6,13 +6,13 @@ A listing does not depend on sizes, so one serves all recordings that differ in 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from weft.eager.record.listing.backward_calls import (
-    DENSE_SHARE,
     JOIN,
     MOST_DENSE,
     SPLIT,
@@ -145,13 +145,14 @@ class Calls:
         self._ways: dict[Any, Way] = {}
         last = max([r.serial for r in records if r.plan.follows], default=-1)
         takes_rows = any([plan.pattern.takes_rows for plan in plans])
-        most = 0 if any([plan.pattern.needs_rows for plan in plans]) else _most_dense(structure)
+        needs_rows = any([plan.pattern.needs_rows for plan in plans])
+        most = (lambda _: 0) if needs_rows else _most_dense(structure)
         for i, record in enumerate(records):
             if not record.plan.follows:
                 self.gradients.append(())
                 continue
             shown = any([y.record is record for y in structure.outputs])
-            dense = most if shown or takes_rows else math.inf
+            dense = most if shown or takes_rows else lambda _: math.inf
             found = BackwardPass(record, records[:i], self.results, self._ways, last, dense)
             self._stands_for.update(zip(self.results[record], found.found, strict=True))
             self.gradients.append(found.steps)
@@ -186,10 +187,16 @@ class Calls:
         return Step(record, way, record.inputs, results)
 
 
-def _most_dense(structure: Structure) -> int:
-    """Elements of the largest array whose gradient is dense if it could be row-sparse."""
-    given = sum([size(known(x.type.shape)) for x in structure.leaves])
-    return max(MOST_DENSE, given // DENSE_SHARE)
+def _most_dense(structure: Structure) -> Callable[[TensorType], float]:
+    """Elements of the largest array of a type whose gradient is dense if it could be row-sparse.
+
+    If what else is read is larger, such as layers that are updated as a whole, it takes more time.
+    """
+    tables = {x for r in structure.records if r.plan.pattern.takes_rows for x in r.inputs}
+    sizes: Counter[TensorType] = Counter()
+    for x in structure.leaves:
+        sizes[x.type] += 0 if x in tables else size(known(x.type.shape))
+    return lambda kind: max(MOST_DENSE, sizes.total() - sizes[kind])
 
 
 def _is_recomputed(called: object) -> bool:
