@@ -176,6 +176,7 @@ APART = {
     **dict.fromkeys(("celu", "celu 0.5", "elu", "selu"), lambda x: x == 0),
     **dict.fromkeys(("sinc", "i0e", "i1", "i1e", "log_ndtr", "erfcx"), small_or_large),
     "logit": lambda x: (x < 0) | (x > 1),  # NaN, as the value and the first derivative
+    "x ** 0.5": lambda x: x == -INF,  # NaN, as the value and the first derivative
     "hardsigmoid": np.isfinite,  # PyTorch's 1/6 is one of float32
     **dict.fromkeys(("mish", "gelu tanh"), lambda x: x > 5),  # 1 - tanh**2 cancels in both
     "pow": lambda x, y: y == 0,
