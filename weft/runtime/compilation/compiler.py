@@ -138,10 +138,11 @@ class Compiler:
         found: dict[str, bytes] = {}
         missing: dict[str, Job] = {}
         for key, job in jobs.items():
-            code = None if key in self._results else cache.load(key)
+            done = key in self._results
+            code = None if done else cache.load(key)
             if code is not None:
                 found[key] = code
-            elif job.ir:
+            elif done or job.ir:
                 missing[key] = job
             else:
                 raise CompileError(f"kernel {job.name}: its object code is no longer on disk")
