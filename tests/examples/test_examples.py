@@ -48,7 +48,7 @@ def test_tf1_digits(run: Any) -> None:
 @pytest.mark.parametrize("more", [(), ("--sync", "--workers", "3", "--backup", "1")])
 def test_distributed_mnist(run: Any, more: tuple[str, ...]) -> None:
     accuracy, text = run("distributed_mnist", "--steps", "100", *more)
-    assert accuracy > 0.9  # 0.1 by chance
+    assert accuracy > 0.8  # 0.1 by chance; how far workers are behind depends on the machine
     assert text.count("test accuracy") == 1
 
 
