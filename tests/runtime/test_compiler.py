@@ -478,8 +478,7 @@ def test_what_was_begun_and_came_meanwhile_needs_no_text(compiler, folder):
     key = module.key_of(second, current())
     compiler.compile([first], current())  # the other result may come with it
     eventually(lambda: compiler.feed() or compiler.holds(key))
-    stored = Kernel("by key", "", key)
-    assert works(compiler.compile([stored], current())[stored], 3.0)
+    assert works(compiler.compile([stored := Kernel("by key", "", key)], current())[stored], 3.0)
 
 
 def test_a_kernel_that_does_nothing(compiler):

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from weft.documentation import arguments_of
+from weft.tf1.keras.datasets import imdb
 from weft.tf1.keras.datasets.archive import arrays, numbered, shuffled, word_index
 
 __all__ = ["get_word_index", "load_data"]
 
 
+@arguments_of(imdb.load_data)
 def load_data(
     path: str = "reuters.npz", num_words: int | None = None, skip_top: int = 0,
     maxlen: int | None = None, test_split: float = 0.2, seed: int = 113, start_char: int | None = 1,
@@ -19,15 +22,7 @@ def load_data(
     """Sequences and labels for training, and those for tests.
 
     Args:
-        path: the file in Keras's folder.
-        num_words: the number of words that are kept; all by default.
-        skip_top: the number of the most frequent words that are left out.
-        maxlen: sequences of this length and longer are left out.
         test_split: the part of the data that is for tests.
-        seed: of the order.
-        start_char: what each sequence begins with.
-        oov_char: what stands for other words; `None` leaves them out.
-        index_from: the number of the first word.
 
     Raises:
         DataError: the file is missing; the message says where to get it.
