@@ -23,7 +23,8 @@ from weft.passes.launch import (
 PAUSE: Final = 4_000_000
 """Nanoseconds, as estimated, after which the kernel returns, so that Ctrl-C can come."""
 ALIGN: Final = 64
-_HEAD: Final = f"define void @{SYMBOL}("
+_HEAD, _TAIL = f"define void @{SYMBOL}(", " nounwind {"
+"""Around the parameters of a kernel."""
 
 
 def serial_launch(name: str, loop: SerialLoop) -> Launch | None:
@@ -49,7 +50,7 @@ def serial_launch(name: str, loop: SerialLoop) -> Launch | None:
 def _is_plain(kernel: Kernel) -> bool:
     lines = kernel.ir.splitlines()
     others = [x for x in lines if x.startswith(("@", "define", "attributes", "!"))]
-    return len(others) == 1 and others[0].startswith(_HEAD)
+    return len(others) == 1 and others[0].startswith(_HEAD) and others[0].endswith(_TAIL)
 
 
 class _Kernel:
@@ -157,8 +158,8 @@ class _Kernel:
             before, _, code = kernel.ir.partition(_HEAD)
             lines = [x for x in (before + code).splitlines() if x.startswith("declare")]
             self.f.declarations.update(lines)
-            params, _, body = code.partition(" nounwind {")
+            params, _, body = code.partition(_TAIL)
             body, _, _ = body.partition("\n}")
-            text = f"define internal void @{name}({params} alwaysinline nounwind {{{body}\n}}\n"
+            text = f"define internal void @{name}({params} alwaysinline{_TAIL}{body}\n}}\n"
             self.functions[kernel.ir] = known = name, text
         return known[0]
