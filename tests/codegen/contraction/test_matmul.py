@@ -176,6 +176,25 @@ def test_few_rows_read_long_columns_in_streams(m: int, dtype: DType) -> None:
         assert "streamed" in launch.kernel.name
 
 
+@pytest.mark.parametrize("n", [5, 10, 12])
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_few_columns_meet_rows_in_place(n: int, dtype: DType) -> None:
+    for turn in (False, True):
+        check_product(37, 386, n, (False, turn), dtype)
+        check_product(9, 7, n, (False, turn), dtype, ((2, 1), (2, 3)))
+    x, w = np.ones((20, 70), np.float32), np.ones((70, n), np.float32)
+    w[:, 0] = np.inf  # what follows the last step is not multiplied by them
+    group = group_for("matmul", (x, w), TURNS)
+    (launch,) = matmul(group, machine("native"))
+    assert "columns" in launch.kernel.name or not is_few(
+        product_of(group.nodes[0]), machine("native")
+    )
+    (found,) = execute(
+        (launch,), dict(zip(group.inputs, (x, w), strict=True)), machine("native")
+    ).values()
+    np.testing.assert_array_equal(found, x @ w)
+
+
 @pytest.mark.parametrize("m", [1, 4, 11, 32])
 def test_few_rows_against_a_large_operand(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "FAR", 0)

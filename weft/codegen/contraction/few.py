@@ -7,12 +7,13 @@ transposed when stored. Both kernels add in the order `few` of `weft.codegen.con
 from __future__ import annotations
 
 from weft.codegen.contraction.across import Across
+from weft.codegen.contraction.few_columns import FewColumns
 from weft.codegen.contraction.order import FEW
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.streamed import Streamed
 from weft.codegen.target import Target
-from weft.ir.extent import same
+from weft.ir.extent import pinned, same
 from weft.ir.node import Value
 from weft.passes.launch import Launch
 
@@ -25,4 +26,6 @@ def launch_few(
     if swapped:
         product, operands = product.swapped(), (operands[1], operands[0])
     kernel = Streamed if same(product.y_step, 1) else Across
+    if kernel is Streamed and FEW < pinned(product.m) <= target.lanes(product.accumulator.size):
+        kernel = FewColumns
     return (kernel(product, target, sink, swapped).launch(*operands),)

@@ -25,7 +25,7 @@ from weft.codegen.contraction.plan import chunks_of
 from weft.codegen.contraction.product import Product
 from weft.codegen.contraction.sink import Sink
 from weft.codegen.contraction.tile import ceil_div
-from weft.codegen.contraction.transpose import transpose
+from weft.codegen.contraction.transpose import repeated, transpose
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
 from weft.ir.extent import largest, multiple, same
@@ -167,8 +167,7 @@ class Streamed(Narrow):
         value = read(b, place, self.chains, stored, self.dtype, mask)
         if self.blocks == 1:
             return value
-        picked = ", ".join(f"i32 {i % self.chains}" for i in range(self.lanes))
-        return b.emit(self.type, f"shufflevector {value}, {value}, <{self.lanes} x i32> <{picked}>")
+        return repeated(b, value, self.chains, self.lanes)
 
     def _total(self) -> None:
         """Writes for each stream, then row, a vector of the totals of a tile's columns."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.codegen.builder import LOOKED_THROUGH, Builder, Reg
+from weft.codegen.builder import LOOKED_THROUGH, Builder, Reg, element, vector
 
 
 def transpose(b: Builder, rows: list[Reg], lanes: int, each: int = 1) -> list[Reg]:
@@ -32,3 +32,10 @@ def shuffle(b: Builder, x: Reg, y: Reg, lanes: list[int]) -> Reg:
     """Picks lanes from two vectors laid end to end."""
     picked = ", ".join(f"i32 {lane}" for lane in lanes)
     return b.emit(x.type, f"shufflevector {x}, {y}, <{len(lanes)} x i32> <{picked}>")
+
+
+def repeated(b: Builder, x: Reg, count: int, lanes: int) -> Reg:
+    """A vector of `lanes` lanes from one of `count`, again and again."""
+    picked = ", ".join(f"i32 {lane % count}" for lane in range(lanes))
+    type_ = vector(element(x.type), lanes)
+    return b.emit(type_, f"shufflevector {x}, {x}, <{lanes} x i32> <{picked}>")
