@@ -12,8 +12,8 @@ from families import TARGETS, group_for, machine
 from harness import execute, group_of
 
 from weft import ops
-from weft.codegen.loop import order
-from weft.codegen.lower import lower
+from weft.codegen.loop import order, split
+from weft.codegen.lower import lower, written
 from weft.codegen.target import Target
 from weft.ir.graph import Graph
 from weft.ir.node import Value
@@ -138,6 +138,25 @@ def test_the_order_is_the_documented_one(
     found = execute(lower(group, target), {v: x}, target, seed=1)[y]
     expected = in_order(x if make is not shifted else x + x[:1], axes, target)
     assert found.reshape(-1).tobytes() == expected.reshape(-1).tobytes()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("shape", [(2000, 333), (777, 1030)])
+def test_rows_from_memory_are_added_in_the_same_order(
+    shape: tuple[int, int], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are read one at a time."""
+    target = machine(name)
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
+    kernels: set[str] = set()
+    for far in (1 << 20, 0):
+        monkeypatch.setattr(split, "FAR", far)
+        group = group_for("sum", [x], {"axes": (0,)})
+        launches = written(group, target)
+        (found,) = execute(launches, {group.inputs[0]: x}, target, seed=1).values()
+        assert found.tobytes() == in_order(x, (0,), target).tobytes()
+        kernels.add(launches[0].kernel.ir)
+    assert len(kernels) == 2
 
 
 @pytest.mark.parametrize("name", TARGETS)
