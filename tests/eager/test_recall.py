@@ -12,6 +12,7 @@ import pytest
 
 import weft as wf
 from weft.eager.functions.recall import call as call_memory
+from weft.eager.functions.recall import memory
 from weft.eager.functions.recall.call import Calls, Shape
 from weft.eager.functions.recall.memory import Memory
 from weft.eager.tensor.view.view import View
@@ -31,6 +32,12 @@ CALLS: list[Callable[[Any], Any]] = [
     lambda x: wf.cat([x, x * 2], 1), lambda x: wf.cat((x.t(), x[:1].t()), dim=-1),
     lambda x: x.split(2, dim=0)[0].chunk(2, 1)[1], lambda x: x.view(wf.Size((1, x.numel())))[0],
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ways are written as soon as a call is known."""
+    monkeypatch.setattr(memory, "MOST_WATCHED", 1)
 
 
 @pytest.fixture

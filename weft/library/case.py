@@ -10,7 +10,7 @@ from weft.codegen.driver import list_layout
 from weft.library.formula import Formula, OfSizes, Tables
 from weft.library.routine import Part, Routine
 from weft.library.workspace import reserve
-from weft.runtime.memory.address import address
+from weft.runtime.memory.address import address_of
 
 MOST_SCRATCH: Final = 64  # pieces of scratch memory of a group
 
@@ -68,7 +68,7 @@ class Case(OfSizes):
                 row.entry = part.entry.choice.address
             row.sizes, row.size_count = tables.add(sizes)
             row.buffers, row.buffer_count = tables.add(part.buffers)
-        constants = tables.add([address(x) for x in routine.constants])
+        constants = tables.add([address_of(x) for x in routine.constants])
         temporaries = tables.add([formula.number(n) for n in routine.temporaries])
         self._formula = formula.table()
         tables.keep(parts)

@@ -8,7 +8,7 @@ has no axis of one element before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known
@@ -16,8 +16,12 @@ from weft.library.form import name_of
 from weft.library.squeeze import squeezed
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import Elementwise, op_of
+from weft.ops.random.counter_based import random_bits
 from weft.ops.shape.broadcast import broadcast_to
 from weft.passes.group import Group
+
+_SHAPED: Final = frozenset({broadcast_to, random_bits})
+"""Operations that are told the shape of their result, whose elements follow from their order."""
 
 
 class _Axis(NamedTuple):
@@ -73,7 +77,7 @@ def _is_simple(node: Node) -> bool:
     op = op_of(node)
     if op is CONSTANT:
         return not known(node.types[0].shape)
-    return op is broadcast_to or isinstance(op.lower, Elementwise)
+    return op in _SHAPED or isinstance(op.lower, Elementwise)
 
 
 def _axes(shapes: Sequence[tuple[int, ...]]) -> list[_Axis] | None:
@@ -116,7 +120,7 @@ def _dim(shape: tuple[int, ...], axis: _Axis) -> int:
 def _renewed(node: Node, axes: Sequence[_Axis], mapped: dict[Value, Value]) -> Node:
     types = tuple([_resized(kind, axes) for kind in node.types])
     attrs: dict[str, Any] = dict(node.attrs)
-    if op_of(node) is broadcast_to:
+    if op_of(node) in _SHAPED:
         attrs["shape"] = types[0].shape
     inputs = tuple([mapped[v] for v in node.inputs])
     new = Node(node.op, inputs, attrs, types, node.name, source=node.source)

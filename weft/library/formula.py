@@ -11,7 +11,7 @@ import numpy as np
 from weft.codegen.driver import list_layout as layout
 from weft.ir.extent import DECISIONS, Extent
 from weft.runtime.execution import driver
-from weft.runtime.memory.address import address
+from weft.runtime.memory.address import address_of
 
 Table = np.ndarray[Any, Any]
 
@@ -110,13 +110,13 @@ class FormulaTable:
     def __init__(self, code: Sequence[tuple[int, int, int, int]], count: int) -> None:
         self._code = numbers(code)
         self.count: Final = count
-        self._table = layout.Formula(address(self._code), len(code))
+        self._table = layout.Formula(address_of(self._code), len(code))
         self.address: Final = ctypes.addressof(self._table)
 
     def values(self, sizes: bytes) -> list[int] | None:
         """The values for some sizes; `None` if a check fails."""
         found = np.zeros(self.count, np.int64)
-        if not driver.entries().evaluate(self.address, sizes, address(found)):
+        if not driver.entries().evaluate(self.address, sizes, address_of(found)):
             return None
         return found.tolist()
 
@@ -140,7 +140,7 @@ class Tables:
     def add(self, rows: Sequence[Any]) -> tuple[int, int]:
         """The address of a table, and how many rows it has."""
         self._kept.append(numbers(rows))
-        return address(self._kept[-1]), len(rows)
+        return address_of(self._kept[-1]), len(rows)
 
     def keep(self, table: object) -> None:
         """Keeps another one, too."""
@@ -172,14 +172,14 @@ class Choice:
 
     def fill(self, items: Sequence[int], size_count: int, value_count: int) -> None:
         """Sets the addresses of the items, which are for so many sizes and have so many values."""
-        known = (layout.Chosen * layout.REMEMBERED)()
+        known = np.zeros((layout.REMEMBERED, 3), np.int64)
         room = np.zeros((len(known), size_count + value_count), np.int64)
-        for chosen, row in zip(known, room, strict=True):
-            chosen.sizes, chosen.values = address(row), address(row[size_count:])
+        known[:, 1] = address_of(room) + np.arange(len(known)) * room.strides[0]
+        known[:, 2] = known[:, 1] + 8 * size_count
         table, offered = self._table, numbers(items)
         self._kept.append((known, room, offered))  # Ctrl-C may come between any two lines
         table.count = 0
-        table.items, table.size_count = address(offered), size_count
-        table.known = ctypes.addressof(known)
+        table.items, table.size_count = address_of(offered), size_count
+        table.known = address_of(known)
         table.count = len(items)
         del self._kept[:-1]

@@ -18,7 +18,7 @@ from weft.library.routine import Part
 from weft.library.variant import Code, variant_at
 from weft.library.workspace import Workspace, reserve
 from weft.runtime.execution import driver
-from weft.runtime.memory.address import address
+from weft.runtime.memory.address import address_of
 
 
 class Row(NamedTuple):
@@ -82,12 +82,12 @@ class KernelList:
             )  # fmt: skip
         self._pool = numbers(pool)
         self._steps = steps = numbers(table).reshape(-1, 9)
-        steps[:, [3, 5, 7]] += address(self._pool)
+        steps[:, [3, 5, 7]] += address_of(self._pool)
         self._places = numbers([0] * count)
         self._bytes = numbers([0] * count)
         self._struct = list_layout.List(
-            address(steps), len(steps), address(self._pool), len(given), address(self._places),
-            address(self._bytes),
+            address_of(steps), len(steps), address_of(self._pool), len(given),
+            address_of(self._places), address_of(self._bytes),
         )  # fmt: skip
         self._address = ctypes.addressof(self._struct)
         reserve(count)

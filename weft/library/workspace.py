@@ -13,7 +13,7 @@ from weft.runtime.execution.program import HOLD_NS, Fault
 from weft.runtime.execution.segment import WAKE_NS, parts_of
 from weft.runtime.execution.team import TEAM, TURN
 from weft.runtime.flight import land
-from weft.runtime.memory.address import address
+from weft.runtime.memory.address import address_of
 from weft.runtime.memory.recycled import empty
 
 DIVIDING_NS: Final = 50_000.0
@@ -38,7 +38,7 @@ class Workspace:
         self.address: Final = ctypes.addressof(self.table)
         self._tables: dict[str, Table] = {}
         self._error = np.zeros(8, np.int64)
-        self.table.error = address(self._error)
+        self.table.error = address_of(self._error)
         self._serial = layout.Program()  # which needs no more than its calls
         self._serial.error, self._serial.leave = self.table.error, layout.BEYOND
         self._memory: Table | None = None
@@ -47,7 +47,7 @@ class Workspace:
 
     def _room(self, name: str, count: int) -> None:
         self._tables[name] = table = np.zeros(count, np.int64)
-        setattr(self.table, name, address(table))
+        setattr(self.table, name, address_of(table))
 
     def fit(self, threads: int) -> None:
         """Makes room for the largest calls and lists that there are."""
@@ -72,7 +72,7 @@ class Workspace:
         if table.needed > table.memory:
             size = _rounded(table.needed)
             self._memory = empty((size + ALIGNMENT,), Bytes)
-            table.base = -(-address(self._memory) // ALIGNMENT) * ALIGNMENT
+            table.base = -(-address_of(self._memory) // ALIGNMENT) * ALIGNMENT
             table.memory = size
         else:
             self._give_rooms(2 * table.launch_room, 2 * table.slot_room)
@@ -154,7 +154,7 @@ class Workspace:
         shared = parts > 1
         left = np.cumsum((costs * shared)[::-1])[::-1]
         segments["flags"][shared & (left >= WAKE_NS)] |= layout.WAKE
-        table.units, table.segments = address(units), address(segments)
+        table.units, table.segments = address_of(units), address_of(segments)
         table.segment_count = len(segments)
         return units, segments
 

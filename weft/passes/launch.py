@@ -15,17 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
-from weft.host.deferred import Deferred
+from weft.host.blake2 import digest_of
 from weft.ir.node import Node, Value
 from weft.passes.control.record import Control, Loop, Tape
 from weft.passes.group import Group
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = Deferred("hashlib")
 
 SYMBOL: Final = "weft_kernel"
 """Name of the function in a kernel's LLVM IR; the compiler renames it to `Kernel.symbol`."""
@@ -45,7 +40,7 @@ class Kernel:
     @cached_property
     def digest(self) -> str:
         """A hash of the text."""
-        return hashlib.blake2b(self.ir.encode(), digest_size=32).hexdigest()
+        return digest_of(self.ir.encode()).hex()
 
 
 @dataclass(frozen=True, eq=False)

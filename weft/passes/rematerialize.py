@@ -104,12 +104,14 @@ class _Finder:
     def _gap(self, value: Value) -> int | None:
         """The first reader after the widest gap between readers, if it pays to free the memory."""
         reads = self.readers.get(value, [])
-        if nbytes(value) < LEAST_BYTES or len(reads) < 2 or reads[-1] == len(self.graph.nodes):
+        if len(reads) < 2 or reads[-1] == len(self.graph.nodes):
             return None
         widest, since = max((later - sooner, later) for sooner, later in pairwise(reads))
+        if widest < GAP or nbytes(value) < LEAST_BYTES:
+            return None
         late = [self.graph.nodes[i] for i in reads if i >= since]
         work = sum(map(self._flops, late)) / nbytes(value)
-        return since if widest >= GAP and work >= LEAST_WORK else None
+        return since if work >= LEAST_WORK else None
 
     def _flops(self, node: Node) -> float:
         """Arithmetic of a matmul, also behind views; minus infinity for readers that exclude it."""

@@ -22,6 +22,12 @@ WAYS: list[Callable[[Any], Any]] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists in one size take shortcuts after a few runs, too."""
+    monkeypatch.setattr(shortcut, "LIST_RUNS", 8)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_values_are_those_of_a_program(taken: list[bool], way: Callable[[Any], Any]) -> None:
     for n in range(2, 24):

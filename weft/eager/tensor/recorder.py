@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import sys
-import sysconfig
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -103,7 +102,7 @@ def _is_known() -> bool:
         and ctypes.sizeof(ctypes.c_void_p) == 8
         and (object.__basicsize__, tuple.__basicsize__) == (16, recording.ITEMS)
         and bytes.__basicsize__ - 1 == recording.BYTES
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and "t" not in sys.abiflags
     )
 
 

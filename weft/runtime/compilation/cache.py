@@ -18,21 +18,20 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from weft.host.blake2 import SIZE, digest_of
 from weft.host.deferred import Deferred
 from weft.host.interrupt import Uninterrupted
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.trust import distrust, is_trusted
 
 if TYPE_CHECKING:
-    import hashlib
     import tempfile
 else:
-    hashlib, tempfile = Deferred("hashlib"), Deferred("tempfile")
+    tempfile = Deferred("tempfile")
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20
-_DIGEST: Final = 32
-_HEADER: Final = len(FORMAT) + 2 * _DIGEST
+_HEADER: Final = len(FORMAT) + 2 * SIZE
 _DAY: Final = 86400.0
 _HOUR: Final = 3600.0
 MARK: Final = "CACHEDIR.TAG"
@@ -46,12 +45,9 @@ _TEMPORARY: Final = re.compile(r"[0-9a-f]{16}\w{8}\.tmp")
 
 def digest(*parts: str) -> str:
     """A hash that identifies the parts together."""
-    text = hashlib.sha256(FORMAT)
-    for part in parts:
-        data = part.encode()
-        text.update(len(data).to_bytes(8, "little"))
-        text.update(data)
-    return text.hexdigest()
+    content = [part.encode() for part in parts]
+    sized = [len(data).to_bytes(8, "little") + data for data in content]
+    return digest_of(b"".join([FORMAT, *sized])).hex()
 
 
 class Cache:
@@ -160,7 +156,7 @@ class Cache:
 
     @staticmethod
     def _header(key: str, code: bytes) -> bytes:
-        return FORMAT + bytes.fromhex(key) + hashlib.sha256(code).digest()
+        return FORMAT + bytes.fromhex(key) + digest_of(code)
 
     def _write(self, path: Path, content: bytes) -> None:
         with Uninterrupted():  # no file is left behind

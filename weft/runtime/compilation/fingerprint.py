@@ -7,24 +7,19 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from weft.codegen import llvm
 from weft.codegen.target import Target
-from weft.host.deferred import Deferred
+from weft.host.blake2 import blake2b, digest_of
 from weft.ir.dtype import DType
 from weft.ir.function import Function
 from weft.ir.node import Literal, Node, Value
 from weft.passes.step import Step
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
-
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = Deferred("hashlib")
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DECISIVE: Final = ("ir", "ops", "transform", "passes", "codegen", "runtime", "library")
@@ -92,7 +87,7 @@ def text_of(value: Any) -> str:
         text = _nodes(inside, value.outputs, feeds)
         return UNKNOWN if text is None else f"[{text}]"
     if isinstance(value, Literal):
-        content = hashlib.sha256(value.array.tobytes()).hexdigest()
+        content = digest_of(value.array.tobytes()).hex()
         return f"{value.array.dtype.str}{value.array.dtype.name}{value.array.shape}{content}"
     if isinstance(value, tuple):
         texts = [text_of(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
@@ -101,6 +96,9 @@ def text_of(value: Any) -> str:
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
     return UNKNOWN
+
+
+_File = tuple[str, os.stat_result]
 
 
 @functools.cache
@@ -116,8 +114,9 @@ def sources() -> str:
     It is read only if the cache does not know files of these sizes and times: that takes a third as
     long.
     """
-    files = _files()
-    cache, key = compiler.cache(), digest("sources", *map(str, files))
+    files = list(_files())
+    lines = [f"{path} {x.st_size} {x.st_mtime_ns} {x.st_ctime_ns}" for path, x in files]
+    cache, key = compiler.cache(), digest("sources", *lines)
     known = cache.load(key)
     if known is None:
         known = _content(files).encode()
@@ -127,41 +126,27 @@ def sources() -> str:
 
 def outline() -> str:
     """The names and sizes of the compiler's modules, for what is installed along with them."""
-    parts = [f"{file.path.removeprefix(str(ROOT))} {file.status.st_size}" for file in _files()]
-    return digest("outline", *parts)
+    lines = [f"{path} {status.st_size}" for path, status in _files()]
+    return digest("outline", "\n".join(lines).replace(str(ROOT), ""))
 
 
-def _files() -> list[_File]:
-    files = [file for package in DECISIVE for file in _modules(ROOT / package)]
-    return [*files, _File(LAYOUTS, os.stat(LAYOUTS))]
+def _files() -> Iterator[_File]:
+    """The compiler's modules in a fixed order; a first call of each process waits for them."""
+    folders = [f"{ROOT}/{package}/" for package in DECISIVE]
+    for folder in folders:
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".py"):
+                yield folder + name, os.stat(folder + name)
+            elif name.isidentifier() and name != "__pycache__" and os.path.isdir(folder + name):
+                folders.append(f"{folder}{name}/")
+    yield LAYOUTS, os.stat(LAYOUTS)
 
 
 def _content(files: Sequence[_File]) -> str:
     """A hash of the text of files."""
-    text = hashlib.blake2b()
-    for file in files:
-        source = Path(file.path).read_bytes()
-        text.update(f"{file.path.removeprefix(str(ROOT))} {len(source)}\n".encode())
+    text = blake2b()
+    for path, _ in files:
+        source = Path(path).read_bytes()
+        text.update(f"{path.removeprefix(str(ROOT))} {len(source)}\n".encode())
         text.update(source)
     return text.hexdigest()
-
-
-class _File(NamedTuple):
-    """A file of source text; as text itself, what changes whenever it is written."""
-
-    path: str
-    status: os.stat_result
-
-    def __str__(self) -> str:
-        status = self.status
-        return f"{self.path} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
-
-
-def _modules(folder: str | Path) -> Iterator[_File]:
-    """The Python files in a folder and below, in a fixed order."""
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir():
-                yield from _modules(entry.path)
-            elif entry.name.endswith(".py"):
-                yield _File(entry.path, entry.stat())

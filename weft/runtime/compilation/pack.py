@@ -1,12 +1,13 @@
 """Packs: all library kernels for a target, in one file that was made before they are needed.
 
 A pack is installed with Weft, or was made on this machine and is kept in the code cache. It is
-loaded without LLVM and without other processes: its code is copied to memory, and its table filled.
+loaded without LLVM and without other processes: its file is mapped, and its table filled. So
+processes share its memory, and none reads more than it needs.
 
     magic, checksum of what follows (CRC-32, for damage alone: the folder is trusted)
-    length of the header (uint32), the header (JSON)
+    length of the header (uint32), the header (JSON; with spaces, so that the code is on a page)
     digests of the entries' forms in order (16 bytes each), then where their texts end (uint32 each)
-    the texts (JSON), the code
+    the texts (JSON), the code, room for its table
 
 A pack for another target, of another version of the compiler's sources, or a damaged one is not
 loaded.
@@ -18,30 +19,27 @@ import contextlib
 import ctypes
 import json
 import mmap
+import os
 import struct
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from weft.codegen import llvm
 from weft.codegen.target import PORTABLE, Target
-from weft.host.deferred import Deferred
+from weft.errors import OutOfMemoryError
+from weft.host.blake2 import digest_of
 from weft.runtime.compilation import compiler, fingerprint
 from weft.runtime.compilation.cache import digest
-from weft.runtime.compilation.image import Image
+from weft.runtime.compilation.image import PAGE, Image
 from weft.runtime.flight import LEAF, new_lock
 from weft.runtime.memory.address import address
+from weft.runtime.memory.anonymous import mapped
 
-if TYPE_CHECKING:
-    import hashlib
-else:
-    hashlib = Deferred("hashlib")
-
-MAGIC: Final = b"WEFTPACK\x02\x00\x00\x00"
+MAGIC: Final = b"WEFTPACK\x03\x00\x00\x00"
 FOLDER: Final = fingerprint.ROOT / "library" / "packs"
 """Where packs are installed."""
 FORMS: Final = FOLDER.with_name("forms.txt")
@@ -77,16 +75,19 @@ class Pack:
     """
 
     def __init__(self, header: _Header, content: memoryview) -> None:
-        count, texts, code, table = header.counts
+        """A pack in memory of this process alone, which is written to.
+
+        Raises:
+            OSError: the system refuses to execute it.
+        """
+        count, texts, _, _ = header.counts
         self._keys = content[: _KEY * count]
         self._ends = np.frombuffer(content[_KEY * count :], "<u4", count)
         start = (_KEY + 4) * count
         self._texts = content[start : start + texts]
-        self._block = _mapped(content[start + texts : start + texts + code], header)
-        self._address = address(np.frombuffer(self._block, np.uint8))
+        self._address = _linked(content[start + texts :], header)
         self._count = count
         self.driver: Final = self._address + header.driver
-        del table
 
     def __len__(self) -> int:
         return self._count
@@ -122,24 +123,34 @@ def packed(target: Target, image: Image, driver: int, entries: Mapping[str, Any]
     counts = len(keys), len(body), len(image.code), image.table
     header = _Header(repr(target), "", counts, image.bases, image.imports, driver)
     head = json.dumps(header._asdict()).encode()
-    return b"".join([_LENGTH.pack(len(head)), head, *keys, ends.tobytes(), body, image.code])
+    return b"".join(
+        [_LENGTH.pack(len(head)), head, *keys, ends.tobytes(), body, image.code, bytes(image.table)]
+    )
 
 
 def sealed(pack: bytes, made_by: str) -> bytes:
     """A pack as a file: what it was made by, and its checksum."""
     (size,) = _LENGTH.unpack_from(pack)
     start = _LENGTH.size
-    header = {**json.loads(pack[start : start + size]), "made_by": made_by}
-    head = json.dumps(header).encode()
+    header = _Header(**json.loads(pack[start : start + size]))._replace(made_by=made_by)
+    head = json.dumps(header._asdict()).encode()
+    before = START + start + len(head) + len(pack) - start - size - sum(header.counts[2:])
+    head += b" " * (-before % PAGE)
     rest = _LENGTH.pack(len(head)) + head + pack[start + size :]
     return MAGIC + _checksum(rest) + rest
 
 
 def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
     """The pack in a file's bytes; `None` if it is damaged, or is for something else."""
-    content = memoryview(data)
+    block = mmap.mmap(-1, max(len(data), 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    block[: len(data)] = data
+    return _opened(memoryview(block), target, made_by)
+
+
+def _opened(content: memoryview, target: Target, made_by: str) -> Pack | None:
+    """The pack in memory that begins at a page and belongs to this process alone."""
     rest = content[START:]
-    if data[:START] != MAGIC + _checksum(rest):
+    if bytes(content[:START]) != MAGIC + _checksum(rest):
         return None
     (size,) = _LENGTH.unpack_from(rest)
     header = _Header(**json.loads(bytes(rest[_LENGTH.size : _LENGTH.size + size])))
@@ -147,7 +158,7 @@ def opened(data: bytes, target: Target, made_by: str) -> Pack | None:
         return None
     try:
         return Pack(header, rest[_LENGTH.size + size :])
-    except OSError:  # no memory may be executed
+    except OSError:  # no memory may be executed, or none of this file
         return None
 
 
@@ -156,30 +167,27 @@ def _checksum(content: bytes | memoryview) -> bytes:
 
 
 def _key(form: str) -> bytes:
-    return hashlib.sha256(form.encode()).digest()[:_KEY]
+    return digest_of(form.encode())[:_KEY]
 
 
-def _mapped(code: memoryview, header: _Header) -> mmap.mmap:
-    """Memory with the code and its table.
+def _linked(image: memoryview, header: _Header) -> int:
+    """Fills the table behind the code, and lets it be executed; returns its address.
 
     Raises:
         OSError: the system refuses.
     """
-    size = len(code)
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    block = mmap.mmap(-1, size + max(header.counts[3], 1), flags=flags)
-    block[:size] = code
-    base = address(np.frombuffer(block, np.uint8))
+    size = header.counts[2]
+    base = address(np.frombuffer(image, np.uint8))
     libc = ctypes.CDLL(None, use_errno=True)
     for place, target in header.bases:
-        struct.pack_into("<Q", block, size + place, base + target)
+        struct.pack_into("<Q", image, size + place, base + target)
     for place, name in header.imports:
         found = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
-        struct.pack_into("<Q", block, size + place, found)
+        struct.pack_into("<Q", image, size + place, found)
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     if libc.mprotect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise OSError(ctypes.get_errno(), "mprotect")
-    return block
+    return base
 
 
 def name_of(target: Target) -> str | None:
@@ -220,9 +228,15 @@ def is_installed(target: Target) -> bool:
 
 def _installed(target: Target) -> Pack | None:
     name = name_of(target)
-    if name is not None:
-        with contextlib.suppress(OSError):
-            return opened(Path(FOLDER, name).read_bytes(), target, fingerprint.outline())
+    if name is None:
+        return None
+    with contextlib.suppress(OSError, OutOfMemoryError):
+        file = os.open(FOLDER / name, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            content, made_by = mapped(file, os.fstat(file).st_size, own=True), fingerprint.outline()
+        finally:
+            os.close(file)
+        return _opened(content, target, made_by) or opened(bytes(content), target, made_by)
     return None
 
 

@@ -38,19 +38,21 @@ class _Mapping:
             close(self.descriptor)
 
 
-def mapped(memory: int, size: int, keep: bool = False) -> memoryview:
-    """The bytes of shared memory, given its descriptor, which may be closed afterwards.
+def mapped(memory: int, size: int, keep: bool = False, own: bool = False) -> memoryview:
+    """The bytes of shared memory or a file, given its descriptor, which may be closed afterwards.
 
     Python's `mmap` would keep a copy of the descriptor, and a process has few of them.
 
     Args:
         keep: whether the descriptor is kept, for `descriptor_of`, and closed with the last array.
+        own: what is written is seen by this process alone.
 
     Raises:
         OutOfMemoryError: it cannot be mapped.
     """
     access = mmap.PROT_READ | mmap.PROT_WRITE
-    address = _LIBC.mmap(None, size, access, mmap.MAP_SHARED, memory, 0)
+    sharing = mmap.MAP_PRIVATE if own else mmap.MAP_SHARED
+    address = _LIBC.mmap(None, size, access, sharing, memory, 0)
     if address in (_FAILED, None):
         why = os.strerror(ctypes.get_errno())
         raise OutOfMemoryError(f"{size} bytes of shared memory cannot be mapped: {why}")

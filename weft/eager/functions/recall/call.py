@@ -159,6 +159,7 @@ class Calls:
             first tensor; and what was found.
         parts: the lenses of views of computed tensors, by the other arguments.
         unused: how many calls were remembered since one came again.
+        watched: how many calls were remembered.
     """
 
     def __init__(self, shape: Shape) -> None:
@@ -169,6 +170,7 @@ class Calls:
         self._sized: dict[Any, _Sized | _SizedView] = {}  # by dtypes and ranks
         self.parts: dict[Any, Part] = {}
         self.unused = 0
+        self.watched = 0
 
     def find(self, types: Sequence[TensorType], others: Sequence[Any], kind: Any) -> Found:
         """What a call records, if it is known."""

@@ -58,6 +58,7 @@ MOST_WRITTEN: Final = 1 << 20  # the same of a list, whose kernels write the cop
 MOST_PAIRS: Final = 6  # leaves that are compared in pairs
 MOST_CALLS: Final = 512  # their code is some thousands of lines, compiled in 0.1 s
 RUNS: Final = 8  # of a program before its shortcut is written, which takes as long as many runs
+LIST_RUNS: Final = 32  # of a list: as many earn it
 
 Run = Callable[[State, list[Record]], bool]
 _found: Final[OrderedDict[tuple[Plan | Pattern, ...], Run]] = OrderedDict()
@@ -108,7 +109,7 @@ def _learn_list(structure: Structure, listing: Listing) -> None:
         _learned.clear()
     _learned[key] = times = _learned.get(key, 0) + 1
     is_short = len(records) <= MOST_OF_SHORT
-    if times & (times - 1) or not (times >= RUNS or (of_many and is_short)):
+    if times & (times - 1) or not (times >= LIST_RUNS or (of_many and is_short)):
         return
     if not is_short and any([y.tracked for y in structure.outputs]):
         return  # what takes long is kept for a backward pass: `kept_result`
