@@ -94,6 +94,7 @@ def test_stages(run: Any) -> None:
     assert accuracy > 0.6 and "on 1 stages" in text
 
 
+@pytest.mark.slow  # models in shards are trained in tests/distributed
 def test_sharded(run: Any) -> None:
     bits, text = run("sharded", "--steps", "15")
     assert bits < 6 and "636032 parameters on this rank" in text
