@@ -116,7 +116,7 @@ def test_parallel(run: Any) -> None:
 
 @pytest.mark.parametrize("options", [(), pytest.param(("--bfloat16",), marks=pytest.mark.slow)])
 def test_gpt(run: Any, options: tuple[str, ...]) -> None:
-    bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)
+    bits, text = run("gpt", "--steps", "30", "--sample", "20", *options)
     assert bits < 4.5  # 7 before training
     assert printed(text, "test:") == pytest.approx(bits, abs=1e-2)
     assert text.count("def ") >= 1  # the sample's beginning
