@@ -201,7 +201,7 @@ def test_drawn_programs(seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 60))
+@pytest.mark.parametrize("seed", range(10, 40))
 def test_many_drawn_programs(seed: int) -> None:
     with config.override(compile=seed % 5 == 0):
         check(seed, depth=1 + seed % 2)
