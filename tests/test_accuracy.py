@@ -66,7 +66,7 @@ def _error(found: Array, exact: Array) -> float:
 @pytest.mark.parametrize("size", [10_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_close_to_float64(op: Op, size: int) -> None:
     rng = np.random.default_rng(size)
-    for dims, axis in LAYOUTS:
+    for dims, axis in LAYOUTS if size < 1_000_000 else LAYOUTS[:-1]:
         shape = tuple(size if i == axis else n for i, n in enumerate(dims))
         numbers = rng.random(shape, np.float32)
         if op.name in ("prod", "cumprod"):

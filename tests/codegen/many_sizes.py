@@ -79,7 +79,7 @@ class Many:
         (out,) = group.outputs
         one = execute(lower(group, self.target), inputs, self.target)[out]
         many = self.at(sizes, group)
-        for seed in (None, 1, 2):
+        for seed in (None, 1):
             found = execute(many, inputs, self.target, seed)[out]
             assert found.tobytes() == one.tobytes(), (self.op, sizes, seed)
         with np.errstate(all="ignore"):

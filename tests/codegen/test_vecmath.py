@@ -174,10 +174,10 @@ def test_division_is_exact(name: str, type_: str, machine: str) -> None:
 def test_width_and_position_do_not_matter(type_: str, machine: str) -> None:
     dtype = TYPES[type_]
     x = sample(dtype, 1000, seed=2)[:4001]
-    for name in (*UNARY, *BINARY, *EXACT):
+    for number, name in enumerate((*UNARY, *BINARY, *EXACT)):
         xs = (x,) if name in UNARY else (np.abs(x), x[::-1].copy())
         expected = compiled(name, type_, 1, machine, len(xs))(*xs)
-        for lanes in (2, 8, 32):
+        for lanes in ((2, 8)[number % 2], 32):
             y = compiled(name, type_, lanes, machine, len(xs))(*xs)
             np.testing.assert_array_equal(y, expected, f"{name} on {lanes} lanes")
             shifted = compiled(name, type_, lanes, machine, len(xs))(*(a[3:] for a in xs))
@@ -189,9 +189,8 @@ def test_machines_with_fma_agree(type_: str) -> None:
     x = sample(TYPES[type_], 1000, seed=4)[:4000]
     for name in (*UNARY, *BINARY, *EXACT):
         xs = (x,) if name in UNARY else (np.abs(x), x[::-1].copy())
-        for lanes in (8, 32):
-            a, b = (compiled(name, type_, lanes, machine, len(xs))(*xs) for machine in TARGETS[:2])
-            np.testing.assert_array_equal(a, b, f"{name} on {lanes} lanes")
+        a, b = (compiled(name, type_, 32, machine, len(xs))(*xs) for machine in TARGETS[:2])
+        np.testing.assert_array_equal(a, b, name)
 
 
 def undefined(code: bytes) -> set[str]:

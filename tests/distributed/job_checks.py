@@ -369,10 +369,12 @@ def main() -> None:
     assert joined.world.channel is not None
     if sys.argv[3:] == ["messages"]:  # as ranks of several hosts
         joined.memory = joined.world.channel = None
-    for module in MODULES[:2] if sys.argv[3:] == ["brief"] else MODULES:
-        for name, check in list(vars(module).items()):
-            if name.startswith("check_"):
-                check(rank, size)
+    asked = MODULES[: {"brief": 1, "messages": 2}.get("".join(sys.argv[3:]))]
+    found = [pair for module in asked for pair in vars(module).items()]
+    if len(asked) == 1:
+        found.append(("check_data_parallel", data_parallel_checks.check_data_parallel))
+    for check in [check for name, check in found if name.startswith("check_")]:
+        check(rank, size)
     for _ in range(300 if rank == 1 else 0):  # notes that are not yet sent when it ends
         joined.monitor.announce("joined", turn=0, text="x" * 3000)
     dist.destroy_process_group()

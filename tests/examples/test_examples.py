@@ -94,6 +94,7 @@ def test_stages(run: Any) -> None:
     assert accuracy > 0.6 and "on 1 stages" in text
 
 
+@pytest.mark.slow  # models in shards are trained in tests/distributed
 def test_sharded(run: Any) -> None:
     bits, text = run("sharded", "--steps", "15")
     assert bits < 6 and "636032 parameters on this rank" in text
@@ -115,7 +116,7 @@ def test_parallel(run: Any) -> None:
 
 @pytest.mark.parametrize("options", [(), pytest.param(("--bfloat16",), marks=pytest.mark.slow)])
 def test_gpt(run: Any, options: tuple[str, ...]) -> None:
-    bits, text = run("gpt", "--steps", "50", "--sample", "20", *options)
+    bits, text = run("gpt", "--steps", "30", "--sample", "20", *options)
     assert bits < 4.5  # 7 before training
     assert printed(text, "test:") == pytest.approx(bits, abs=1e-2)
     assert text.count("def ") >= 1  # the sample's beginning

@@ -1,5 +1,7 @@
 """CRC-32C against its definition, and the identities that its fast form uses."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from weft.formats import crc32c as module
 from weft.formats.crc32c import FOLD, POLYNOMIAL, ROW, ROWS, crc32c, masked, unmasked
 
 
+@functools.cache
 def by_bits(data: bytes, state: int = 0) -> int:
     """The definition: one bit after the other."""
     state ^= 0xFFFFFFFF

@@ -100,7 +100,8 @@ def test_programs_that_change_at_every_step(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 40))
 def test_more_programs_that_change_at_every_step(seed: int) -> None:
-    check(seed, (STITCHED, 2), (BOTH, 1), (COMPILED, 2))
+    ways = (STITCHED, 2), (BOTH, 1), (COMPILED, 2)
+    check(seed, *[way for number, way in enumerate(ways) if number != seed % 3])
 
 
 def test_a_call_that_differs_in_the_last_bit_is_noticed() -> None:

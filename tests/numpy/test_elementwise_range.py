@@ -9,11 +9,11 @@ from weft import config
 LIMIT = 6  # units in the last place
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("dtype", exact.DTYPES)
-def test_values_are_exact_at_every_size(dtype, compiled):
+def test_values_are_exact_at_every_size(dtype):
+    """Every other type compiled: that both tiers give the same bits is tested elsewhere."""
     kind = exact.DTYPES[dtype]
-    with config.override(compile=compiled):
+    with config.override(compile=list(exact.DTYPES).index(dtype) % 2 == 0):
         for table, args in ((exact.ONE, [exact.points(kind)]), (exact.TWO, exact.pairs(kind))):
             xs = [wnp.asarray(x) for x in args]
             found = {n: getattr(wnp, n)(*xs) for n in table if hasattr(wnp, n)}

@@ -1,5 +1,6 @@
 """The array class: attributes, methods, conversions, indexing, printing."""
 
+import collections
 import contextlib
 import doctest
 import importlib
@@ -86,20 +87,21 @@ def _computed(kind, name, args, values):
 
 
 def test_methods_that_numpy_has_not_compute_what_those_of_tensors_do():
-    count = 0
+    """Each by the first two ways to call it that tensors take."""
+    counts = collections.Counter[str]()
     for name, args in itertools.product(INHERITED, ARGUMENTS):
-        for values in (X, X[:, :2] + 1):
+        for values in (X, X[:, :2] + 1) if counts[name] < 2 else ():
             with contextlib.suppress(Exception):
                 expected = _computed(wf.tensor, name, args, values)
                 break
         else:
             continue
         found = _computed(wnp.array, name, args, values)
-        count += 1
+        counts[name] += 1
         if not re.search(DRAWN, name):
             for y, wanted in zip(found, expected, strict=True):
                 np.testing.assert_allclose(y, wanted, 1e-6, err_msg=name)
-    assert count > 500
+    assert counts.total() > 500
 
 
 def test_functions_of_tensors_take_arrays_that_they_call_methods_of():

@@ -171,7 +171,7 @@ def test_compiled_phases_do_what_one_step_does(seed: int, size: int) -> None:
 
 
 @pytest.mark.slow
-@at_most(3000)
+@at_most(1200)
 @given(SEEDS, st.integers(10, 40), st.booleans())
 def test_phases_of_larger_graphs(seed: int, size: int, fed: bool) -> None:
     check(seed, size, fed, interpreted)

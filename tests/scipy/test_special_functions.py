@@ -192,11 +192,11 @@ LOOSE = {"gammaln": 1e7, "digamma": 1e5, "betaln": 1e5}
 EXACT_ONE = {**exact.SPECIAL, "expit": exact.ONE["sigmoid"], "logit": exact.ONE["logit"]}
 
 
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("dtype", exact.DTYPES)
-def test_values_are_exact_at_every_size(dtype, compiled):
+def test_values_are_exact_at_every_size(dtype):
+    """Every other type compiled: that both tiers give the same bits is tested elsewhere."""
     kind = exact.DTYPES[dtype]
-    with config.override(compile=compiled):
+    with config.override(compile=list(exact.DTYPES).index(dtype) % 2 == 0):
         for table, args in (
             (EXACT_ONE, [exact.points(kind)]), (exact.SPECIAL_TWO, exact.pairs(kind))
         ):  # fmt: skip

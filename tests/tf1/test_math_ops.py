@@ -19,7 +19,7 @@ def found(name):
     return next((getattr(m, called) for m in (tf, tf.math, tf.nn) if hasattr(m, called)), None)
 
 
-@pytest.mark.parametrize("dtype", exact.DTYPES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])  # others: tests/numpy
 @pytest.mark.parametrize("which", [(exact.ONE, exact.SPECIAL), (exact.TWO, exact.SPECIAL_TWO)])
 def test_values_are_exact_at_every_size(session, dtype, which):
     kind, table = exact.DTYPES[dtype], which[0] | which[1]

@@ -169,7 +169,7 @@ def test_statistics_belong_to_the_step_that_is_done_or_begun():
 
     loop.run(note)
     count = points_of(Loop().run)
-    for number in np.random.default_rng(1).integers(0, count, 20):
+    for number in np.random.default_rng(1).integers(0, count, 10):
         loop = Loop()
         where = interrupted_at(int(number), loop.run)
         (steps, values), (batches, statistics) = loop.trained(), loop.seen()
