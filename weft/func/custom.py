@@ -18,7 +18,7 @@ from weft.func.function import Arguments, Function, take_apart, trace_function
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
-from weft.ops.call import Subgraph, inline
+from weft.ops.call import Subgraph, inline, trace_closure
 from weft.ops.declaration import constant_of
 from weft.ops.refusal import check_function
 
@@ -32,20 +32,25 @@ class _Backward:
         backward: maps the residuals and the cotangents of the results to those of the inputs.
         results: the number of results.
         given: the inputs with a cotangent.
+        outside: the places among the inputs of the values from outside that each of both reads.
     """
 
     forward: Subgraph
     backward: Subgraph
     results: int
     given: tuple[bool, ...]
+    outside: tuple[tuple[int, ...], tuple[int, ...]]
 
     def __call__(
         self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]
     ) -> list[Value | None]:
-        residuals = inline(self.forward, xs[: len(self.forward.inputs)])[self.results :]
+        theirs, ours = [[xs[i] for i in places] for places in self.outside]
+        residuals = inline(self.forward, [*xs[: len(self.given)], *theirs])[self.results :]
         cotangents = [_zeros(y) if g is None else g for g, y in zip(gs, ys, strict=True)]
-        found = iter(inline(self.backward, [*residuals, *cotangents]))
-        return [next(found) if given else None for given in self.given]
+        found = iter(inline(self.backward, [*residuals, *cotangents, *ours]))
+        own = [next(found) if given else None for given in self.given]
+        rest = xs[len(own) :]  # zeros, so that a gradient that is asked of them raises
+        return [*own, *[_zeros(x) if x.dtype.is_inexact else None for x in rest]]
 
 
 def _zeros(y: Value) -> Value:
@@ -86,36 +91,55 @@ class CustomVjp:
         apart = take_apart((args, {}))
         plain = trace_function(self.function, apart, constants=True)
         forward = trace_function(self._forward, apart, constants=True)
-        rule = self._rule(apart, plain, forward, args)
-        function = plain.function.with_gradient(rule)
-        found = trace.now.record(subgraph_plan(function), (*apart.lazies, *plain.captured))
-        return plain.result.rebuilt(found)
+        self._check(plain, forward)
+        backward, given = _trace_backward(self._backward, forward, plain, apart, args)
+        traced = (plain, forward, backward)
+        outside = tuple(dict.fromkeys([x for t in traced for x in t.captured]))
+        places = {x: len(given) + i for i, x in enumerate(outside)}
+        _, theirs, ours = [tuple([places[x] for x in t.captured]) for t in traced]
+        rule = _Backward(
+            forward.function, backward.function, len(plain.function.outputs), given, (theirs, ours)
+        )
+        inner = {*plain.captured, *forward.captured}
+        function = plain.function.reading([x.type for x in outside[len(plain.captured) :]])
+        passed = [_without_gradient(x) if x in inner else x for x in outside]
+        plan = subgraph_plan(function.with_gradient(rule))
+        return plain.result.rebuilt(trace.now.record(plan, (*apart.lazies, *passed)))
 
-    def _rule(
-        self, apart: Arguments, plain: Traced, forward: Traced, args: Sequence[Any]
-    ) -> _Backward:
+    def _check(self, plain: Traced, forward: Traced) -> None:
         if any([t.result.written or t.changed for t in (plain, forward)]):
             raise GradientError.here(
                 "custom_vjp: expected functions that change no tensor in place but their own; "
                 "change a clone()"
             )
-        if forward.captured or plain.captured:
-            raise GradientError.here(
-                "custom_vjp: expected functions of their arguments only, but they use tensors "
-                "from outside; pass those as arguments"
-            )
         results = len(plain.function.outputs)
         pair: Tree = forward.result.tree
         if pair.kind is not tuple or len(pair.children) != 2 or pair.children[0].size != results:
             raise GradientError.here("custom_vjp: expected fwd to return (result, residuals)")
-        assert self._backward is not None
-        backward, given = _trace_backward(self._backward, forward, plain, apart, args)
-        return _Backward(forward.function, backward, results, given)
+
+
+def _refused(gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]) -> list[Value | None]:
+    raise GradientError.here(
+        "custom_vjp: a gradient is asked of a tensor that its functions use from outside; pass "
+        "that as an argument"
+    )
+
+
+def _same(x: Value) -> Value:
+    return x
+
+
+def _without_gradient(x: Lazy) -> Lazy:
+    """A value whose gradient raises."""
+    if not x.type.dtype.is_inexact:
+        return x
+    same = trace_closure(_same, [x.type])[0].with_gradient(_refused)
+    return trace.now.record(subgraph_plan(same), (x,))[0]
 
 
 def _trace_backward(
     bwd: Function, forward: Traced, plain: Traced, apart: Arguments, args: Sequence[Any]
-) -> tuple[Subgraph, tuple[bool, ...]]:
+) -> tuple[Traced, tuple[bool, ...]]:
     """`bwd` as a graph, and the tensors among the arguments for which it returns a cotangent."""
     outputs = forward.function.output_types
     count = len(plain.function.outputs)
@@ -128,9 +152,7 @@ def _trace_backward(
         return _cotangents(found, args, [x.type for x in apart.lazies])
 
     traced = trace_tensors(run, [*outputs[count:], *outputs[:count]], constants=True)
-    if traced.captured:
-        raise GradientError.here("custom_vjp: expected bwd to use its arguments only")
-    return traced.function, traced.result
+    return traced, traced.result
 
 
 def _cotangents(
@@ -159,6 +181,8 @@ def _cotangents(
 
 def custom_vjp(fun: Function) -> CustomVjp:
     """Give a function a custom gradient.
+
+    The functions may use tensors from outside, which get no gradient.
 
     >>> import weft as wf
     >>> @custom_vjp

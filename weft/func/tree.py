@@ -33,6 +33,13 @@ class Tree:
     order: tuple[Any, ...] = dataclasses.field(default=(), compare=False)
     data: Any = None
 
+    def __hash__(self) -> int:
+        whole = (self.kind, self.keys, self.children, self.default)
+        try:
+            return hash((*whole, self.data))
+        except TypeError:  # data that can be compared only
+            return hash(whole)
+
     @property
     def size(self) -> int:
         """The number of leaves."""
@@ -98,7 +105,7 @@ class Node(NamedTuple):
     """How objects of a registered class are taken apart and made.
 
     Attributes:
-        flatten: maps an object to its children and hashable data.
+        flatten: maps an object to its children and data, which are compared.
         unflatten: maps data and children to an object.
         keyed: maps an object to pairs of a key and a child, and data; `None` if there is none.
     """

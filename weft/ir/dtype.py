@@ -33,6 +33,18 @@ class DType:
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self!r}: element types cannot be changed")
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same type, or its NumPy type or scalar class.
+
+        >>> float32 == np.float32, float32 == np.int32
+        (True, False)
+        """
+        if isinstance(other, type):
+            return self.numpy.type is other
+        return self is other if isinstance(other, DType) else NotImplemented
+
+    __hash__ = object.__hash__
+
     @property
     def size(self) -> int:
         """Bytes per element."""

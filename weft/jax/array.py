@@ -272,18 +272,18 @@ for _name in (
 
 def strong(x: Any) -> Any:
     """An array whose type does not give way."""
-    return wrap(x.lazy, _STRONG) if isinstance(x, Weak) else x
+    return wrap(x.lazy, STRONG) if isinstance(x, Weak) else x
 
 
-class _Kind:
+class Kind:
     """Stands for an array where only the class of results matters."""
 
     def __init__(self, kind: type[Any]) -> None:
         self.kind = kind
 
 
-_STRONG: Final = _Kind(Array)
-_WEAK: Final = _Kind(Weak)
+STRONG: Final = Kind(Array)
+_WEAK: Final = Kind(Weak)
 
 
 def beside(x: Weak, dtype: DType) -> Array:
@@ -295,13 +295,13 @@ def beside(x: Weak, dtype: DType) -> Array:
         to = complex_of(Array.rules.floating(dtype))
     else:
         to = own
-    return wrap(cast(x.lazy, to), _STRONG)
+    return wrap(cast(x.lazy, to), STRONG)
 
 
 def of_number(x: Any) -> Weak:
     """A Python number as a weak array."""
     if isinstance(x, bool):
-        return wrap(leaf(np.array(x)), _STRONG)
+        return wrap(leaf(np.array(x)), STRONG)
     dtype = canonical(np.result_type(type(x)) if type(x) is not int else np.int64)
     try:
         return wrap(leaf(np.array(x, dtype.numpy)), _WEAK)
@@ -314,12 +314,12 @@ def of_array(x: Any) -> Array:
     """A NumPy array, scalar, or another tensor as an array of 32 bits unless x64 is enabled."""
     if isinstance(x, Handle):
         y = cast(x.lazy, canonical(x.lazy.type.dtype))
-        return wrap(y, _STRONG)
+        return wrap(y, STRONG)
     if not is_number(x.dtype.newbyteorder("=")):
         text = f"Value '{x}' with dtype {x.dtype} is not a valid JAX array type. Only arrays of "
         raise nameless(DTypeError(text + "numeric types are supported by JAX."))
     dtype = canonical(x.dtype.newbyteorder("="))
-    return wrap(leaf(np.array(x, dtype.numpy)), _STRONG)
+    return wrap(leaf(np.array(x, dtype.numpy)), STRONG)
 
 
 def taken(x: Any) -> Any:
@@ -360,6 +360,10 @@ def _several(x: Any) -> Any:
     return taken(x)
 
 
+_FIRST: Final = ("a", "m", "x1", "array", "prototype")
+"""JAX's names of the first argument, which is `x` in `weft.numpy`."""
+
+
 def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any]:
     """A function of arrays of `weft.numpy` or of tensors as one of JAX's arrays.
 
@@ -369,9 +373,11 @@ def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        xs = list(map(_several, args))
         if kwargs:
-            kwargs = {k: _several(v) for k, v in kwargs.items()}
+            kwargs = {k: _several(v) for k, v in kwargs.items() if k != "out_sharding"}
+            if not args:
+                args = tuple([kwargs.pop(n) for n in _FIRST if n in kwargs][:1])
+        xs = list(map(_several, args))
         soft = any([isinstance(x, Weak) for x in xs])
         if soft:
             firm = [x for x in xs if isinstance(x, Array) and not x.weak]

@@ -16,13 +16,15 @@ from weft.eager.tensor.dispatch import wrap
 from weft.errors import ArgumentError
 from weft.func.function import DATA, Arguments, take_apart, trace_function
 from weft.func.tree import flatten
-from weft.ir.dtype import as_dtype
+from weft.ir.dtype import as_dtype, uint32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.printer import format_graph
+from weft.ir.shape import known
 from weft.jax.array import Array, as_array, canonical
 from weft.jax.config import without_effect
 from weft.jax.host import several
+from weft.jax.key import KEY_DTYPE, Keys, keys_of
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_map
 from weft.ops.boundary.state import placeholder
@@ -162,7 +164,7 @@ class ShapeDtypeStruct:
     def __init__(
         self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False, **_: Any
     ) -> None:
-        self.shape, self.dtype = tuple(shape), canonical(dtype)
+        self.shape, self.dtype = tuple(shape), dtype if dtype is KEY_DTYPE else canonical(dtype)
         self.sharding, self.weak_type = sharding, weak_type
 
     def __eq__(self, other: object) -> bool:
@@ -202,8 +204,10 @@ def _traced(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     for x in leaves:
         y = x if isinstance(x, ShapeDtypeStruct) else as_array(x)
         if isinstance(y, ShapeDtypeStruct | Array):
-            types.append(TensorType(canonical(as_dtype(y.dtype)), tuple(y.shape)))
-            likes.append(y if isinstance(y, Array) else usual)
+            keys = y.dtype is KEY_DTYPE
+            dtype, more = (uint32, (2,)) if keys else (canonical(as_dtype(y.dtype)), ())
+            types.append(TensorType(dtype, (*y.shape, *more)))
+            likes.append(y if isinstance(y, Array) else keys_of(usual) if keys else usual)
             static.append(DATA)
         else:
             static.append(x)
@@ -218,9 +222,14 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(2, 2), dtype=float32)
     """
     traced = _traced(fun, args, kwargs)
-    types = traced.function.output_types
-    shapes = [ShapeDtypeStruct(tuple(t.shape), t.dtype) for t in types]
-    return traced.result.with_tensors(shapes)
+    types, kinds = traced.function.output_types, traced.result.kinds
+    return traced.result.with_tensors(list(map(_struct, types, kinds)))
+
+
+def _struct(of: TensorType, kind: type[Any]) -> ShapeDtypeStruct:
+    if issubclass(kind, Keys):
+        return ShapeDtypeStruct(known(of.shape)[:-1], KEY_DTYPE)
+    return ShapeDtypeStruct(known(of.shape), of.dtype)
 
 
 class Jaxpr:

@@ -8,9 +8,9 @@ import numpy as np
 
 from weft.ir.dtype import bfloat16 as bfloat16
 from weft.jax.array import canonical as canonicalize_dtype
+from weft.jax.key import extended, prng_key
 from weft.jax.numpy.kind import issubdtype, result_type
 
-prng_key = np.void
 float0 = np.dtype([("float0", np.void, 0)])
 
 
@@ -20,6 +20,6 @@ def scalar_type_of(x: Any) -> type:
 
 
 __all__ = [
-    "bfloat16", "canonicalize_dtype", "float0", "issubdtype", "prng_key", "result_type",
+    "bfloat16", "canonicalize_dtype", "extended", "float0", "issubdtype", "prng_key", "result_type",
     "scalar_type_of",
 ]  # fmt: skip

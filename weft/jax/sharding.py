@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from weft.func import PartitionSpec as PartitionSpec
 from weft.jax.device import Mesh as Mesh
 
 P = PartitionSpec
+
+
+class AxisType(enum.Enum):
+    """Who decides how arrays are split along an axis of a mesh: nothing is split here."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 class Sharding:
@@ -29,6 +41,6 @@ class SingleDeviceSharding(Sharding):
 
 
 __all__ = [
-    "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding",
+    "AxisType", "Mesh", "NamedSharding", "P", "PartitionSpec", "Sharding",
     "SingleDeviceSharding",
 ]  # fmt: skip

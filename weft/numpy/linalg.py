@@ -11,6 +11,7 @@ import numpy as np
 from weft import ops
 from weft.eager.functions.linalg import solve as solve_of_tensors
 from weft.eager.functions.linalg.factorization import QR, SVD, Eigen
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.eager.functions.linalg.solve import SlogDet
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ShapeError
@@ -54,7 +55,7 @@ def _matrices(name: str, x: Any, square: bool = True) -> Any:
 # Factorizations
 
 
-@recorded
+@by_lapack
 def _cholesky(x: Value, *, upper: bool) -> Value:
     return H(factorization.cholesky(x)) if upper else factorization.cholesky(x)
 
@@ -74,9 +75,9 @@ def cholesky(x: Any, /, *, upper: bool = False) -> ndarray:
     return _cholesky(_matrices("cholesky", x), upper=upper)
 
 
-_eigh = recorded(factorization.eigh)
-_eigvalsh = recorded(factorization.eigvalsh)
-_eig = recorded(factorization.eig)
+_eigh = by_lapack(factorization.eigh)
+_eigvalsh = by_lapack(factorization.eigvalsh)
+_eig = by_lapack(factorization.eig)
 
 
 def eigh(x: Any, /, UPLO: str = "L") -> Eigen:
@@ -101,12 +102,12 @@ def eig(a: Any) -> Eigen:
     return Eigen(*_eig(_matrices("eig", a)))
 
 
-_qr = recorded(factorization.qr)
-_svd = recorded(factorization.svd)
-_svdvals = recorded(factorization.svdvals)
-_slogdet = recorded(inversion.slogdet)
-_det = recorded(inversion.det)
-_inv = recorded(inversion.inv)
+_qr = by_lapack(factorization.qr)
+_svd = by_lapack(factorization.svd)
+_svdvals = by_lapack(factorization.svdvals)
+_slogdet = by_lapack(inversion.slogdet)
+_det = by_lapack(inversion.det)
+_inv = by_lapack(inversion.inv)
 
 
 def qr(x: Any, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QR:
@@ -158,7 +159,7 @@ def inv(x: Any, /) -> ndarray:
     return _inv(_matrices("inv", x))
 
 
-_solve = recorded(solution.solve)
+_solve = by_lapack(solution.solve)
 
 
 def solve(x1: Any, x2: Any, /) -> ndarray:
@@ -177,7 +178,7 @@ def solve(x1: Any, x2: Any, /) -> ndarray:
     return _solve(a, b, vector=b.ndim == 1)
 
 
-_pinv = recorded(inversion.pinv)
+_pinv = by_lapack(inversion.pinv)
 
 
 def pinv(x: Any, /, *, rtol: Any = None, rcond: Any = None, hermitian: bool = False) -> ndarray:
@@ -223,7 +224,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 
 _vector_norm = recorded(ops.vector_norm)
-_matrix_norm = recorded(ops.matrix_norm)
+_matrix_norm = by_lapack(ops.matrix_norm)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> ndarray:

@@ -137,6 +137,13 @@ class Subgraph(Function):
         """The same function with another gradient."""
         return replace(self, backward=backward, rematerialize=rematerialize)
 
+    def reading(self, types: Sequence[TensorType]) -> Subgraph:
+        """The same function with further captured inputs, which its gradient may use."""
+        with Graph().as_default():
+            more = tuple([catalogue.placeholder(dtype=t.dtype, shape=t.shape) for t in types])
+        captured = self.captured + len(more)
+        return replace(self, inputs=(*self.inputs, *more), captured=captured)
+
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.input_types))
         return f"<Subgraph of {len(self.nodes)} nodes ({types})>"

@@ -10,6 +10,7 @@ import numpy as np
 from weft.eager.tensor.handle import Handle
 from weft.ir.dtype import DType, as_dtype, bool_
 from weft.jax.array import NUMBERS, Array, Weak, beside, canonical, of_number, strong, taken
+from weft.jax.key import KEY_DTYPE, KeyDType, extended, prng_key
 from weft.numpy.promotion import finfo as finfo
 from weft.numpy.promotion import iinfo as iinfo
 
@@ -25,9 +26,21 @@ signedinteger, unsignedinteger = np.signedinteger, np.unsignedinteger
 character, flexible, object_ = np.character, np.flexible, np.object_
 
 
-def dtype(x: Any) -> Any:
-    """The dtype of a name, a NumPy type, a Python type or an array."""
-    return x.shown.type.dtype if isinstance(x, Handle) else as_dtype(x)
+class _Kinds(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, DType | KeyDType | np.dtype)
+
+
+class dtype(metaclass=_Kinds):
+    """The dtype of a name, a NumPy type, a Python type or an array.
+
+    >>> dtype("float32"), isinstance(dtype(int), dtype)
+    (float32, True)
+    """
+
+    def __new__(cls, x: Any) -> Any:
+        """The dtype, which is of another class."""
+        return x.shown.type.dtype if isinstance(x, Handle) else as_dtype(x)
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
@@ -36,6 +49,9 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     >>> issubdtype("bfloat16", floating), issubdtype("int32", floating)
     (True, False)
     """
+    if KEY_DTYPE in (arg1, arg2) or (isinstance(arg2, type) and issubclass(arg2, extended)):
+        kind, above = [prng_key if x is KEY_DTYPE else x for x in (arg1, arg2)]
+        return isinstance(kind, type) and isinstance(above, type) and issubclass(kind, above)
     if isinstance(arg1, type) and issubclass(arg1, np.generic) and isinstance(arg2, type):
         return bool(np.issubdtype(arg1, arg2))
     kind = dtype(arg1)

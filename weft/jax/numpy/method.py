@@ -31,12 +31,19 @@ for _name in _NARROWED.split():
     setattr(Array, _name, jaxed(getattr(ndarray, _name), _name in WEAK))
 
 
+_reshaped: Any = Array.reshape
+
+
 class _Methods:
     """Methods that JAX's arrays have in their own way."""
 
     def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Array:
         """The array as another dtype."""
         return creation.astype(self, dtype)
+
+    def reshape(self: Any, *shape: Any, **how: Any) -> Array:
+        """The same elements in another shape, without arguments that of a scalar."""
+        return _reshaped(self, *(shape or ((),)), **how)
 
     def sort(self: Any, axis: int = -1, *, stable: bool = True, descending: bool = False) -> Array:
         """The sorted array."""

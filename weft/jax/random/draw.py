@@ -16,6 +16,7 @@ from weft.ir.dtype import DType, as_dtype, bfloat16, uint32
 from weft.jax.array import Array, as_array, canonical, of_array, strong
 from weft.jax.config import without_effect
 from weft.jax.host import values
+from weft.jax.key import Keys, keys_of, words
 from weft.jax.numpy import api as _numpy
 from weft.numpy.promotion import finfo, iinfo
 from weft.ops.random import threefry, transform
@@ -68,9 +69,13 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:
 threefry_mask: Final = 0xFFFFFFFF
 
 
-def key(seed: Any, *, impl: Any = None) -> Array:
-    """`PRNGKey`: a key is an array of two words here, whichever of the names made it."""
-    return PRNGKey(seed, impl=impl)
+def key(seed: Any, *, impl: Any = None) -> Keys:
+    """A key with a dtype of its own.
+
+    >>> key(42).dtype, key_data(key(42))
+    (key<fry>, Array([ 0, 42], dtype=uint32))
+    """
+    return keys_of(PRNGKey(seed, impl=impl))
 
 
 def clone(key: Any) -> Array:
@@ -79,14 +84,14 @@ def clone(key: Any) -> Array:
 
 
 def key_data(keys: Any) -> Array:
-    """The words of keys: the keys themselves."""
-    return keys
+    """The words of keys."""
+    return words(keys)
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Array:
-    """Keys of these words: the words themselves."""
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Keys:
+    """Keys of these words."""
     PRNGKey(0, impl=impl)
-    return as_array(key_bits_array)
+    return keys_of(as_array(key_bits_array))
 
 
 def key_impl(keys: Any) -> str:
@@ -101,7 +106,7 @@ def checked(key: Any) -> Array:
     Raises:
         TypeError: it is none.
     """
-    found = as_array(key)
+    found = as_array(words(key))
     kind = getattr(getattr(found, "lazy", None), "type", None)
     if kind is None or kind.dtype is not uint32 or kind.shape[-1:] != (2,):
         shown = type(key).__name__ if kind is None else kind
@@ -135,15 +140,21 @@ def shape_of(shape: Any) -> tuple[int, ...]:
 
 def split(key: Any, num: Any = 2) -> Array:
     """New keys from a key: an array with a row for each."""
-    return _pairs(key, shape_of(num))
+    return _like(key, _pairs(key, shape_of(num)))
+
+
+def _like(key: Any, found: Any) -> Any:
+    return keys_of(found) if isinstance(key, Keys) else found
 
 
 def fold_in(key: Any, data: Any) -> Array:
     """A new key from a key and an integer."""
     known = values([data])
     if known is not None:
-        return _pairs(key, (), np.array(int(known[0]) & threefry_mask, np.uint32))
-    return _pairs(key, (), as_array(data).astype(uint32))
+        place: Any = np.array(int(known[0]) & threefry_mask, np.uint32)
+    else:
+        place = as_array(data).astype(uint32)
+    return _like(key, _pairs(key, (), place))
 
 
 # Bits, uniform numbers and integers

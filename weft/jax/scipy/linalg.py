@@ -12,7 +12,7 @@ from weft import exports as _exports
 from weft import linalg as _wl
 from weft.documentation import named
 from weft.eager.functions import api as _api
-from weft.eager.tensor.dispatch import recorded
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.errors import ArgumentError
 from weft.jax.array import canonical
 from weft.jax.array import given as _given
@@ -22,10 +22,11 @@ from weft.jax.host import several
 from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted as _promoted
 from weft.ops.linalg import factorization
+from weft.ops.linalg.fault import as_data as _as_data
 from weft.scipy import linalg as _linalg
 
 jnp: Any = _numpy
-_polar = recorded(factorization.polar)
+_polar = by_lapack(factorization.polar)
 
 __all__ = [
     "cho_factor", "cho_solve", "cholesky", "circulant", "eigh_tridiagonal", "expm", "hadamard",
@@ -61,6 +62,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, **_: Any) -> Any:
     return solve_triangular(c, y, trans=second, lower=lower)
 
 
+@_as_data
 def solve_triangular(
     a: Any, b: Any, trans: Any = 0, lower: bool = False, unit_diagonal: bool = False, **_: Any
 ) -> Any:
@@ -70,6 +72,7 @@ def solve_triangular(
     return _given(_linalg.solve_triangular(x, y, code, lower, unit_diagonal))
 
 
+@_as_data
 def solve(a: Any, b: Any, lower: bool = False, assume_a: str = "gen", **_: Any) -> Any:
     """The solution of a linear system; of a positive definite matrix, `lower` is read or not.
 
@@ -91,6 +94,7 @@ def lu_factor(a: Any, **_: Any) -> tuple[Any, Any]:
     return _given(lu_), _given(pivots) - 1
 
 
+@_as_data
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0, **_: Any) -> Any:
     """The solution of a system from the LU factors of its matrix."""
     refuse_given("lu_solve", trans=trans)
@@ -192,6 +196,7 @@ def eigh_tridiagonal(
     return jnp.linalg.eigvalsh(whole) if eigvals_only else tuple(jnp.linalg.eigh(whole))
 
 
+@_as_data
 def polar(a: Any, side: str = "right", **_: Any) -> tuple[Any, Any]:
     """The unitary and the positive semidefinite factor of a matrix.
 
@@ -203,4 +208,5 @@ def polar(a: Any, side: str = "right", **_: Any) -> tuple[Any, Any]:
     return tuple(map(_given, _polar(_of(a), left=side == "left")))
 
 
-_exports.lazy(globals(), {}, _face_of(_linalg, "jax.scipy.linalg"), lambda: _linalg.__all__)
+_looked_up = _face_of(_linalg, "jax.scipy.linalg", _as_data)
+_exports.lazy(globals(), {}, _looked_up, lambda: _linalg.__all__)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+
 from weft.eager.record.pending.state import trace
 from weft.func.tree import NODES
+from weft.jax.key import extended
 from weft.jax.numpy.kind import finfo
 from weft.mirror.supplied.jax_primitive import Primitive
 from weft.mirror.supplied.same import no, nothing, same
 
 __all__ = [
-    "DType", "KeyPath", "TypePromotionError", "finfo", "get_abstract_mesh",
+    "DType", "KeyPath", "TypePromotionError", "extended", "finfo", "get_abstract_mesh",
     "get_opaque_trace_state", "global_result_handlers", "supports_inf", "trace_state_clean",
 ]  # fmt: skip
 
@@ -22,6 +25,8 @@ TypePromotionError = TypeError
 api_boundary = aval_method = aval_property = same
 exclude_paths: Final[list[str]] = []
 global_result_handlers: Final[dict[Any, Any]] = {}
+canonicalize_dtype_handlers: Final = {np.ndarray: same}
+pytype_aval_mappings: Final = {np.ndarray: same}
 record_event = record_event_duration_secs = nothing
 register_exclusion = register_hitype = wait_for_tokens = nothing
 include_frame = no

@@ -8,7 +8,10 @@ called: under `vmap`, the function is that of one example.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
+
+from weft.jax import lax
 
 __all__ = [
     "Primitive", "axis_primitive_batchers", "custom_typechecks", "fancy_primitive_batchers",
@@ -24,6 +27,16 @@ primitive_batchers: Final[dict[Any, Any]] = {}
 primitive_jvps: Final[dict[Any, Any]] = {}
 primitive_linearizations: Final[dict[Any, Any]] = {}
 primitive_transposes: Final[dict[Any, Any]] = {}
+
+
+_ELEMENTWISE: Final = frozenset((
+    "abs", "acos", "acosh", "add", "and_", "asin", "asinh", "atan", "atan2", "atanh", "cbrt",
+    "ceil", "clamp", "conj", "cos", "cosh", "digamma", "div", "eq", "erf", "erf_inv", "erfc",
+    "exp", "exp2", "expm1", "floor", "ge", "gt", "igamma", "igammac", "imag", "integer_pow",
+    "is_finite", "le", "lgamma", "log", "log1p", "logistic", "lt", "max", "min", "mul", "ne",
+    "neg", "nextafter", "not_", "or_", "pow", "real", "rem", "round", "rsqrt", "sign", "sin",
+    "sinh", "sqrt", "square", "stop_gradient", "sub", "tan", "tanh",
+))  # fmt: skip
 
 
 class Primitive:
@@ -76,3 +89,18 @@ def register_lowering(prim: Primitive, rule: Any = None, platform: Any = None, *
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Callable[..., Any]:
     """The function, for `register_lowering`."""
     return fun
+
+
+@cache
+def _elementwise(name: str) -> Primitive:
+    found = Primitive(name)
+    found.def_impl(getattr(lax, name))
+    return found
+
+
+def __getattr__(name: str) -> Primitive:
+    """The operation of an elementwise function, such as `exp_p`."""
+    function = name.removesuffix("_p")
+    if name == function or function not in _ELEMENTWISE:
+        raise AttributeError(name)
+    return _elementwise(function)

@@ -23,6 +23,7 @@ from weft.errors import GraphError
 from weft.ir.dtype import complex64, complex128, float32, int32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
+from weft.ops.linalg.fault import lower_nan
 from weft.ops.linalg.inversion import call, inv_where_possible, solve
 from weft.ops.linalg.matrix import (
     H,
@@ -47,7 +48,10 @@ from weft.ops.shape.diagonal import diag_embed
 def cholesky(a: Value) -> Value:
     """The lower triangular `l` with `l @ l.T == a` for positive definite matrices."""
     kind = (a.dtype, dims(a))
-    return call(np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky")[0]
+    return call(
+        np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky",
+        instead=lower_nan,
+    )[0]  # fmt: skip
 
 
 def cholesky_where_possible(a: Value) -> tuple[Value, ...]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft.ir.node import Value
+from weft.ops.boundary.host import Type
 from weft.ops.boundary.host import call as host_call
 from weft.ops.declaration import catalogue
+from weft.ops.linalg import fault
 from weft.ops.linalg.matrix import (
     H,
     T,
@@ -26,7 +29,25 @@ from weft.ops.linalg.matrix import (
     mm,
 )
 
-call = functools.partial(host_call, wide=True)  # LAPACK's functions take any leading axes
+
+def call(
+    function: Callable[..., Any], *xs: Value, types_of: Sequence[Type],
+    gradient: Callable[..., Any] | None = None, title: str = "host_call",
+    instead: Callable[..., Any] | None = None,
+) -> tuple[Value, ...]:  # fmt: skip
+    """Call a function of LAPACK, which takes any leading axes.
+
+    Args:
+        instead: what is computed of a matrix where it fails and failures are data.
+    """
+    if fault.are_data():
+        axes = len(dims(xs[0])) - 2
+        one = tuple([(dtype, tuple(shape[axes:])) for dtype, shape in types_of])
+        function = fault.Filled(function, one, instead)
+        gradient = gradient and fault.as_data(gradient)
+    return host_call(function, *xs, types_of=types_of, gradient=gradient, title=title, wide=True)
+
+
 # Equations
 
 
@@ -60,7 +81,12 @@ def _inverse(a: Value, run: Any) -> Value:
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         return [-mm(T(y[0]), g[0], T(y[0]))]
 
-    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient, title="inv")[0]
+    kinds = [(a.dtype, dims(a))]
+    return call(run, a, types_of=kinds, gradient=gradient, title="inv", instead=_eliminated)[0]
+
+
+def _eliminated(a: Any) -> Any:
+    return _eliminated_solution(a, np.eye(len(a), dtype=a.dtype))
 
 
 def _inv_where_possible(a: Any) -> Any:
@@ -72,38 +98,29 @@ def _inv_where_possible(a: Any) -> Any:
         return np.stack([_inv_where_possible(x) for x in a])
 
 
-def solve(a: Value, b: Value) -> Value:
-    """Solve `a @ x == b`, for matrices."""
-    return _solution(a, b, _solve)
+def solve(a: Value, b: Value, upper: bool | None = None) -> Value:
+    """Solve `a @ x == b`, for matrices.
 
+    Args:
+        upper: of a triangle, whether it is the upper one.
+    """
 
-def solve_where_possible(a: Value, b: Value) -> Value:
-    """`solve`; infinities and NaN where elimination divides by zero."""
-    return _solution(a, b, _solve_where_possible)
-
-
-def _solution(a: Value, b: Value, run: Any) -> Value:
     def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
-        to_b = _solution(T(a), g[0], run)
+        to_b = solve(T(a), g[0], None if upper is None else not upper)
         return [-mm(to_b, T(y[0])), to_b]
 
-    if run is _solve_where_possible and dims(a)[-2:] == (1, 1) == (1, dims(b)[-2]):
+    if fault.are_data() and dims(a)[-2:] == (1, 1) == (1, dims(b)[-2]):
         return b / a  # filters of one measurement solve this in loops
     lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
     a, b = (
         x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
         for x in (a, b)
     )
-    return call(run, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve")[0]
-
-
-def _solve_where_possible(a: Any, b: Any) -> Any:
-    try:
-        return np.linalg.solve(a, b)
-    except np.linalg.LinAlgError:
-        if a.ndim == 2:
-            return _substituted(*eliminated(a), b)
-        return np.stack([_solve_where_possible(*pair) for pair in zip(a, b, strict=True)])
+    other = _eliminated_solution if upper is None else functools.partial(substituted, upper=upper)
+    return call(
+        _solve, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve",
+        instead=other,
+    )[0]  # fmt: skip
 
 
 def eliminated(a: Any, pivot: bool = True) -> tuple[Any, Any]:
@@ -124,16 +141,24 @@ def eliminated(a: Any, pivot: bool = True) -> tuple[Any, Any]:
     return found, swaps.reshape(*found.shape[:-2], min(m, n))
 
 
-def _substituted(factors: Any, swaps: Any, b: Any) -> Any:
-    x = b.astype(np.result_type(factors, b))
+def _eliminated_solution(a: Any, b: Any) -> Any:
+    """Infinities and NaN where elimination divides by zero."""
+    factors, swaps = eliminated(a)
+    x = b.copy()
+    for i, swap in enumerate(swaps):
+        x[[i, swap]] = x[[swap, i]]
+    x = substituted(np.tril(factors, -1) + np.eye(len(a), dtype=a.dtype), x, upper=False)
+    return substituted(factors, x, upper=True)
+
+
+def substituted(a: Any, b: Any, *, upper: bool) -> Any:
+    """The solution for a triangle, row after row: infinities and NaN where the diagonal is 0."""
+    x, done = b.copy(), []
     with np.errstate(all="ignore"):
-        for i, swap in enumerate(swaps):
-            x[[i, swap]] = x[[swap, i]]
-        for i in range(len(x)):
-            x[i] -= factors[i, :i] @ x[:i]
-        for i in reversed(range(len(x))):
-            x[i] = (x[i] - factors[i, i + 1 :] @ x[i + 1 :]) / factors[i, i]
-    return x.astype(b.dtype)
+        for i in reversed(range(len(x))) if upper else range(len(x)):
+            x[i] = (x[i] - a[i, done] @ x[done]) / a[i, i]
+            done.append(i)
+    return x
 
 
 def pinv(a: Value, limit: Value, hermitian: bool) -> Value:

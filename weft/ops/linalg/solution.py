@@ -12,25 +12,26 @@ from weft.ops.linalg.matrix import H, T, column, dims, eye
 from weft.ops.shape.creation import zeros_like
 
 
-def solve(a: Value, b: Value, *, vector: bool, left: bool = True, possible: bool = True) -> Value:
+def solve(a: Value, b: Value, *, vector: bool, left: bool = True) -> Value:
     """Solve `a @ x == b`, or `x @ a == b` if not `left`; a `vector` is a column."""
-    run = inversion.solve if possible else inversion.solve_where_possible
     if vector:
-        return catalogue.squeeze(run(a, column(b)), axes=(-1,))
-    return run(a, b) if left else T(run(T(a), T(b)))
+        return catalogue.squeeze(inversion.solve(a, column(b)), axes=(-1,))
+    return inversion.solve(a, b) if left else T(inversion.solve(T(a), T(b)))
 
 
 def solve_triangle(a: Value, b: Value, *, upper: bool, left: bool, unit: bool) -> Value:
     """`solve` for triangular `a`; the other triangle, and with `unit` the diagonal, is ignored."""
     part = elimination.triangle(a, upper, unit)
-    return inversion.solve(part, b) if left else T(inversion.solve(T(part), T(b)))
+    if left:
+        return inversion.solve(part, b, upper)
+    return T(inversion.solve(T(part), T(b), not upper))
 
 
 def cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
     """`solve`, given `cholesky` factors."""
     left = elimination.triangle(factors, upper, False)
     left = H(left) if upper else left
-    return inversion.solve(H(left), inversion.solve(left, b))
+    return inversion.solve(H(left), inversion.solve(left, b, False), True)
 
 
 def cholesky_inverse(factors: Value, *, upper: bool) -> Value:

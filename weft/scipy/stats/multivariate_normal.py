@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
 from weft.numpy.creation import eye
@@ -13,7 +14,7 @@ from weft.ops.random import density
 
 __all__ = ["entropy", "logpdf", "pdf"]
 
-_logpdf = recorded(density.normal_of_several)
+_logpdf = by_lapack(density.normal_of_several)
 _singular = recorded(density.singular_normal)
 _entropy = recorded(density.entropy_of_several)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from weft.eager.functions.elementwise.complex_number import adjoint
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.eager.functions.linalg.matrix import matrices
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.autograd.non_differentiable import undefined
@@ -107,15 +108,15 @@ class Reflections(NamedTuple):
 # Symmetric matrices
 
 
-@recorded
+@by_lapack
 def _cholesky(x: Value, *, upper: bool) -> Value:
     return H(factorization.cholesky(H(x))) if upper else factorization.cholesky(x)
 
 
 _cholesky_ex = recorded(factorization.cholesky_where_possible)
-_eigh = recorded(factorization.eigh)
-_eigvalsh = recorded(factorization.eigvalsh)
-_eig = recorded(factorization.eig)
+_eigh = by_lapack(factorization.eigh)
+_eigvalsh = by_lapack(factorization.eigvalsh)
+_eig = by_lapack(factorization.eig)
 _ldl = recorded(symmetric_factorization.ldl, differentiable=False)
 
 
@@ -202,9 +203,9 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
 
 # Orthogonal factors
 
-_qr = recorded(factorization.qr)
-_svd = recorded(factorization.svd)
-_svdvals = recorded(factorization.svdvals)
+_qr = by_lapack(factorization.qr)
+_svd = by_lapack(factorization.svd)
+_svdvals = by_lapack(factorization.svdvals)
 
 
 def qr_of(A: Any, mode: str = "reduced") -> QR:

@@ -11,6 +11,7 @@ from weft.eager.functions.creation.constructor import as_tensor
 from weft.eager.functions.elementwise.declared import log
 from weft.eager.functions.elementwise.selection import chosen, maximum
 from weft.eager.functions.linalg.factorization import check_pivots, eigvalsh, svdvals
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.eager.functions.linalg.matrix import are_vectors, equations, matrices
 from weft.eager.functions.linalg.product import matmul
 from weft.eager.functions.reduction.extremum import amax
@@ -20,10 +21,10 @@ from weft.eager.functions.shape.reshape import expand
 from weft.eager.functions.sort.order import sort
 from weft.eager.record.pending.access import array_if_known
 from weft.eager.tensor.argument import dims_of, integer
-from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded, wrap
+from weft.eager.tensor.dispatch import Recorded, kind_of, lazy_of, recorded, wrap
 from weft.errors import DTypeError
 from weft.ops.declaration.fact import Autocast
-from weft.ops.linalg import elimination, inversion, solution, symmetric_factorization
+from weft.ops.linalg import elimination, fault, inversion, solution, symmetric_factorization
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -73,7 +74,7 @@ class LeastSquares(NamedTuple):
 
 # Inverses
 
-_inv = recorded(inversion.inv)
+_inv = by_lapack(inversion.inv)
 _regular_inv = recorded(inversion.inv_where_possible)
 _first_singular = recorded(elimination.first_singular, differentiable=False)
 
@@ -99,7 +100,7 @@ def inv_ex(A: Any, *, check_errors: bool = False) -> Inverse:
     return Inverse(run.on(kind_of(A), lazy), _first_singular.on(kind_of(A), lazy))
 
 
-_pinv = recorded(inversion.pinv)
+_pinv = by_lapack(inversion.pinv)
 
 
 def pinv(
@@ -174,7 +175,8 @@ def matrix_rank(
 # Equations
 
 
-_solve = recorded(solution.solve)
+_solve = by_lapack(solution.solve)
+_regular_solve = recorded(fault.as_data(solution.solve))
 
 
 def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
@@ -187,23 +189,24 @@ def solve(A: Any, B: Any, *, left: bool = True) -> Tensor:
         ShapeError: no square matrices, or right sides that do not fit.
         UserOpError: when computed, a singular matrix.
     """
-    return _solution("solve", A, B, left, True)
+    return _solution(_solve, "solve", A, B, left)
 
 
-def _solution(name: str, A: Any, B: Any, left: bool, possible: bool) -> Tensor:
+def _solution(run: Recorded, name: str, A: Any, B: Any, left: bool) -> Tensor:
     matrices(name, A, square=True)
     vector = are_vectors(A, B)
     a, b = equations(name, A, B, vector, left or vector)
-    return _solve.on(kind_of(A, B), a, b, vector=vector, left=left, possible=possible)
+    return run.on(kind_of(A, B), a, b, vector=vector, left=left)
 
 
 def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Solution:
     """`solve` with status codes instead of errors; a missing solution is infinite."""
     info = _first_singular.on(kind_of(A, B), matrices("solve_ex", A, square=True))
-    return Solution(_solution("solve_ex", A, B, left, check_errors), info)
+    run = _solve if check_errors else _regular_solve
+    return Solution(_solution(run, "solve_ex", A, B, left), info)
 
 
-_solve_triangle = recorded(solution.solve_triangle)
+_solve_triangle = by_lapack(solution.solve_triangle)
 
 
 def solve_triangular(
@@ -235,7 +238,7 @@ def triangular_solve(
     return Triangular(solve_triangular(turned, x, **how), A.clone())
 
 
-_cholesky_solve = recorded(solution.cholesky_solve)
+_cholesky_solve = by_lapack(solution.cholesky_solve)
 
 
 def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
@@ -250,7 +253,7 @@ def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Tensor:
     return _cholesky_solve.on(kind_of(x, L), b, a, upper=upper)
 
 
-_cholesky_inverse = recorded(solution.cholesky_inverse)
+_cholesky_inverse = by_lapack(solution.cholesky_inverse)
 
 
 def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
@@ -259,7 +262,7 @@ def cholesky_inverse(x: Any, upper: bool = False) -> Tensor:
     return _cholesky_inverse.on(kind_of(x), lazy, upper=upper)
 
 
-_lu_solve = recorded(solution.lu_solve)
+_lu_solve = by_lapack(solution.lu_solve)
 
 
 def lu_solve_of(
@@ -360,8 +363,8 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
 # Determinants
 
-_det = recorded(inversion.det)
-_slogdet = recorded(inversion.slogdet)
+_det = by_lapack(inversion.det)
+_slogdet = by_lapack(inversion.slogdet)
 
 
 def det(x: Any) -> Tensor:
@@ -403,5 +406,5 @@ def power_of(like: Any, base: Any, count: int) -> Any:
     return (_power if count > 1 else _no_product).on(like, base, n=count)
 
 
-_power = recorded(solution.matrix_power)
+_power = by_lapack(solution.matrix_power)
 _no_product = recorded(solution.matrix_power, autocast=Autocast.KEPT)

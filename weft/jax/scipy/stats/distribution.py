@@ -12,6 +12,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.jax.array import given, jaxed
 from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
+from weft.ops.linalg.fault import as_data
 from weft.ops.random import standard
 
 jnp: Any = _numpy
@@ -58,7 +59,7 @@ def _functions(name: str) -> dict[str, Callable[..., Any]]:
         kind, formula = _OTHERS[name]
         return {kind: _shaped(formula, True), f"log{kind}": _shaped(formula, False)}
     module = importlib.import_module(f"weft.scipy.stats.{name}")
-    return {n: jaxed(getattr(module, n)) for n in module.__all__}
+    return {n: as_data(jaxed(getattr(module, n))) for n in module.__all__}
 
 
 def module_of(name: str) -> ModuleType:
