@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from harness import Array, function
+from harness import Array, Memory, function
 
 from weft.codegen.lower import lower
 from weft.codegen.target import Target
@@ -45,14 +45,14 @@ class Kernels:
     def run(self, arrays: Sequence[Array], sizes: Sizes, threads: int = 1) -> list[Array]:
         """The outputs; several threads have single chunks each, the last ones first."""
         values = [] if self.extents is None else self.extents.values(sizes)
-        memory: dict[Any, Array] = {
-            v: np.ascontiguousarray(a) for v, a in zip(self.group.inputs, arrays, strict=True)
+        memory: dict[Any, Memory] = {
+            v: Memory(a) for v, a in zip(self.group.inputs, arrays, strict=True)
         }
         for launch in self.launches:
             self._place(launch, memory, values, threads)
             slots = (ctypes.c_int64 * max(1, len(launch.args)))(
                 *[
-                    _number(a, values) if isinstance(a, int) else memory[a].ctypes.data
+                    _number(a, values) if isinstance(a, int) else memory[a].address
                     for a in launch.args
                 ]
             )
@@ -62,19 +62,23 @@ class Kernels:
             else:
                 for chunk in reversed(range(chunks)):
                     run(ctypes.addressof(slots), chunk, chunk + 1, chunk % threads)
-        return [memory[v] for v in self.group.outputs]
+            for one in memory.values():
+                one.check(launch.kernel.name)
+        return [memory[v].array for v in self.group.outputs]
 
-    def _place(self, launch: Launch, memory: dict[Any, Array], values: Sizes, threads: int) -> None:
+    def _place(
+        self, launch: Launch, memory: dict[Any, Memory], values: Sizes, threads: int
+    ) -> None:
         for a in launch.args:
             if isinstance(a, int) or a in memory:
                 continue
             if isinstance(a, Scratch):
                 count = _number(a.size, values) * (threads if a.per_thread else 1)
-                memory[a] = np.full(count + 64, 0xCD, np.uint8)[: count + 64]
+                memory[a] = Memory(np.full(count, 0xCD, np.uint8))
                 continue
             shape = tuple([_number(n, values) for n in known(a.shape)])
-            memory[a] = np.full(size(shape) * a.dtype.size, 77, np.uint8).view(a.dtype.numpy)
-            memory[a] = memory[a].reshape(shape)
+            noise = np.full(size(shape) * a.dtype.size, 77, np.uint8)
+            memory[a] = Memory(noise.view(a.dtype.numpy).reshape(shape))
 
 
 def _number(n: int, values: Sizes) -> int:

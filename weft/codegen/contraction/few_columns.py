@@ -23,7 +23,7 @@ from weft.codegen.contraction.tile import ceil_div
 from weft.codegen.contraction.transpose import repeated, shuffle
 from weft.codegen.microkernel import first_lanes, fma
 from weft.codegen.target import Target
-from weft.ir.extent import largest, multiple, same
+from weft.ir.extent import multiple, same
 
 HIGH: Final = 8
 """Maximum rows of a tile: each has an address of its own in a general register."""
@@ -48,7 +48,8 @@ class FewColumns(Narrow):
         self.once: Final = not any(product.x_batch)
         self.run: Final = self.high * (1 if self.once else TALL)
         self.line: Final = self.vectors * self.bytes  # of `chains` steps
-        self.used = ceil_div(largest(product.k, 1), self.chains) * self.line
+        # Kernels for many sizes write one more block, of zeros if no step is left.
+        self.used = (product.k // self.chains + 1) * self.line
 
     def items(self) -> Items:
         """Runs of rows."""
