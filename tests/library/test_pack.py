@@ -93,7 +93,7 @@ def test_a_process_does_without_a_damaged_pack(some: bytes, tmp_path: Path):
         data = bytearray(pack.sealed(some, pack.made_here()))
         data[-99] ^= 1
         compiler.cache().store({pack.key_of(portable()): bytes(data)})
-    assert "llvmlite.binding" in output_of(PRODUCT, tmp_path)
+    assert "subprocess" in output_of(PRODUCT, tmp_path)
 
 
 def test_other_sizes_than_those_of_a_pack_are_written(some: bytes, monkeypatch):

@@ -18,8 +18,10 @@ from weft.host.interrupt import Uninterrupted
 if TYPE_CHECKING:
     import llvmlite
     import llvmlite.binding as binding
+    import llvmlite.utils as utils
 else:
     llvmlite, binding = Deferred("llvmlite"), Deferred("llvmlite.binding")
+    utils = Deferred("llvmlite.utils")
 
 OPTIONS: Final = ("-disable-lsr",)
 QUICK: Final = "; runs briefly\n"
@@ -73,15 +75,16 @@ def host() -> tuple[str, dict[str, bool]]:
     return binding.get_host_cpu_name(), dict(binding.get_host_cpu_features())
 
 
-def release() -> str:
-    """The version of llvmlite, which brings LLVM; LLVM itself is not loaded for it."""
-    return f"llvmlite-{llvmlite.__version__} {' '.join(OPTIONS)}"
-
-
+@functools.cache
 def version() -> str:
-    """The versions that the machine code depends on."""
-    release = ".".join(map(str, binding.llvm_version_info))
-    return f"llvmlite-{llvmlite.__version__} llvm-{release} {' '.join(OPTIONS)}"
+    """What the machine code depends on: llvmlite, and LLVM by the size of the library with it.
+
+    Loading that, to ask it, takes 40 ms, and most processes compile nothing.
+    """
+    folder = os.path.dirname(str(llvmlite.__file__))
+    library = os.path.join(folder, "binding", utils.get_library_name())
+    size = os.stat(library).st_size if os.path.exists(library) else 0
+    return f"llvmlite-{llvmlite.__version__} {size} {' '.join(OPTIONS)}"
 
 
 @functools.cache

@@ -151,6 +151,11 @@ class Extents:
         self._tuned.update({(kind, a, b): found for kind, a, b, found in state["tuned"]})
         self._least.update({index: least for index, least in state["least"]})
 
+    def at(self, index: int) -> Extent:
+        """An extent by its index, also one that is known by a `restored` state alone."""
+        found = self._extents.get(index)
+        return found or self._extent(self.values(self._bases)[index], index, f"#{index}")
+
     def number_of(self, value: int) -> int:
         """The index of an extent or of a plain number."""
         if isinstance(value, Extent):

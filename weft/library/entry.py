@@ -339,9 +339,14 @@ def entry_of(group: Group, target: Target) -> tuple[Entry, tuple[int, ...]]:
         UnsizedError: there is none for sizes other than the group's.
     """
     form = form_of(group)
+    return entry_for(form, target), form.sizes
+
+
+def entry_for(form: Form, target: Target) -> Entry:
+    """The entry for a form."""
     entry = _entries.get((target, form.key))
     if entry is None:
         if len(_entries) >= MOST_FORMS:
             _entries.clear()
         entry = _entries[target, form.key] = Entry(form, target)
-    return entry, form.sizes
+    return entry

@@ -28,17 +28,22 @@ def as_text(key: Hashable) -> str:
     Raises:
         NoTextError: it has none.
     """
-    return json.dumps(_plain(key), separators=(",", ":"))
+    return json.dumps(plain(key), separators=(",", ":"))
 
 
-def _plain(part: Any) -> Any:
+def plain(part: Any) -> Any:
+    """A form's key, or a part of one, as data for JSON.
+
+    Raises:
+        NoTextError: it has none.
+    """
     if isinstance(part, tuple):
-        return [_plain(x) for x in cast("tuple[Any, ...]", part)]
+        return [plain(x) for x in cast("tuple[Any, ...]", part)]
     if isinstance(part, DType):
         return {"d": part.name}
     if isinstance(part, Literal) and part.array.size <= LARGEST:
         array = part.array
-        numbers = [_plain(x) for x in array.ravel().tolist()]
+        numbers = [plain(x) for x in array.ravel().tolist()]
         return {"a": array.dtype.name, "of": numbers, "s": list(array.shape)}
     if isinstance(part, MinusZero) or (isinstance(part, float) and not math.isfinite(part)):
         return {"f": repr(part)}
@@ -47,9 +52,10 @@ def _plain(part: Any) -> Any:
     raise NoTextError
 
 
-def _part(text: Any) -> Any:
+def part_of(text: Any) -> Any:
+    """What `plain` gave as data."""
     if isinstance(text, list):
-        return tuple([_part(x) for x in cast("list[Any]", text)])
+        return tuple([part_of(x) for x in cast("list[Any]", text)])
     if not isinstance(text, dict):
         return text
     found = cast("dict[str, Any]", text)
@@ -57,13 +63,18 @@ def _part(text: Any) -> Any:
         return as_dtype(found["d"])
     if "f" in found:
         return told_apart(float(found["f"]))
-    numbers = [_part(x) for x in found["of"]]
+    numbers = [part_of(x) for x in found["of"]]
     return Literal(np.array(numbers, as_dtype(found["a"]).numpy).reshape(found["s"]))
 
 
 def group_of(text: str, sizes: Sequence[int]) -> Group:
     """The group of a form at some sizes."""
-    read, nodes, outputs, cuts = _part(json.loads(text))
+    return group_at(part_of(json.loads(text)), sizes)
+
+
+def group_at(key: Any, sizes: Sequence[int]) -> Group:
+    """The group of a form's key at some sizes."""
+    read, nodes, outputs, cuts = key
     marks = {f"@{i}": size for i, size in enumerate(sizes)}
     values: list[Value] = []
     for dtype, shape in read:

@@ -14,8 +14,9 @@ from weft.codegen.target import Target
 from weft.ir.graph import Graph
 from weft.ir.node import Node, Value
 from weft.library.collapse import collapsed
-from weft.library.entry import Entry, entry_of
-from weft.library.form import resized
+from weft.library.entry import Entry, entry_for
+from weft.library.form import Form, form_of, resized
+from weft.library.form_text import group_at
 from weft.library.host_part import HostPart, of_graph, of_node
 from weft.library.literal import without_sizes
 from weft.library.variant import Code
@@ -49,14 +50,23 @@ class Part:
     """A group on the buffers of a routine.
 
     Attributes:
-        sizes: those that its entry takes.
+        form: of the group, at the sizes that its entry takes.
         buffers: the routine's buffer for each of the group's buffers, without scratch memory.
     """
 
-    group: Group
+    form: Form
     entry: Entry
-    sizes: tuple[int, ...]
     buffers: tuple[int, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Those that its entry takes."""
+        return self.form.sizes
+
+    @functools.cached_property
+    def group(self) -> Group:
+        """The group, which is needed only to write kernels, and to describe it."""
+        return group_at(*self.form)
 
     def restore(self) -> list[Code]:
         """Writes kernels again whose object code is gone; returns them."""
@@ -258,8 +268,8 @@ class _Writer:
         values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
         numbers = [self.number.get(fused.root(v), -1) for v in values]
         like = collapsed(group)
-        entry, sizes = entry_of(like, self.target)
-        return Part(like, entry, sizes, tuple(numbers))
+        form = form_of(like)
+        return Part(form, entry_for(form, self.target), tuple(numbers))
 
 
 def _is_alias(outputs: Sequence[Value], feeds: Sequence[Value]) -> bool:

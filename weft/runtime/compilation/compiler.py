@@ -24,6 +24,7 @@ from weft.host.memory import may_hold_code
 from weft.passes.launch import Kernel
 from weft.runtime.compilation.cache import Cache, digest
 from weft.runtime.compilation.child import Child, Died, Job, ready
+from weft.runtime.compilation.loading import loaded
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.plan_data import Written, unpacked
 
@@ -55,7 +56,6 @@ class Compiler:
         self._retried: set[str] = set()
         self._linked: dict[str, int] = {}
         self._caches: dict[str, Cache] = {}
-        self._library: llvm.Library | None = None
         self._held = False
         self._rested = 0.0  # when compiler processes may be tried again
         self._told = False
@@ -155,11 +155,8 @@ class Compiler:
             return
         if not may_hold_code():
             raise self._refusal("memory cannot be made executable here")
-        if self._library is None:
-            self._library = llvm.Library()
-        addresses = self._library.link({jobs[key].symbol: code for key, code in objects.items()})
-        for key in objects:
-            self._linked[key] = addresses[jobs[key].symbol]
+        addresses = loaded([(jobs[key].symbol, code) for key, code in objects.items()])
+        self._linked.update(zip(objects, addresses, strict=True))
 
     def _build(self, jobs: dict[str, Job]) -> dict[str, bytes]:
         """Waits for all jobs; those that nobody waits for come later."""

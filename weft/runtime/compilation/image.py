@@ -100,8 +100,11 @@ class _Object:
         return found
 
 
-def linked(objects: Sequence[tuple[str, bytes]]) -> Image:
+def linked(objects: Sequence[tuple[str, bytes]], page: int = PAGE) -> Image:
     """Links object files, each given with the name of the function, or table, that it is for.
+
+    Args:
+        page: bytes that memory is protected by.
 
     Raises:
         CompileError: an object is damaged, or refers to something in a way that is not known here.
@@ -112,7 +115,7 @@ def linked(objects: Sequence[tuple[str, bytes]]) -> Image:
         linker.place(name, one)
     for i, (_, one) in enumerate(parsed):
         linker.resolve(i, one)
-    return linker.image()
+    return linker.image(page)
 
 
 class _Linker:
@@ -186,10 +189,10 @@ class _Linker:
             self._table += bytes(8)
         return found
 
-    def image(self) -> Image:
-        """The image."""
+    def image(self, page: int) -> Image:
+        """The image, whose code fills pages of this size."""
         code = self._code
-        code += bytes(-len(code) % PAGE)
+        code += bytes(-len(code) % page)
         size = len(code)
 
         def at(written: bool, place: int) -> int:

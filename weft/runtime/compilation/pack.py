@@ -16,7 +16,6 @@ loaded.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import mmap
 import os
@@ -30,13 +29,13 @@ import numpy as np
 
 from weft.codegen import llvm
 from weft.codegen.target import PORTABLE, Target
-from weft.errors import OutOfMemoryError
+from weft.errors import CompileError, OutOfMemoryError
 from weft.host.blake2 import digest_of
 from weft.runtime.compilation import compiler, fingerprint
 from weft.runtime.compilation.cache import digest
 from weft.runtime.compilation.image import PAGE, Image
+from weft.runtime.compilation.loading import filled
 from weft.runtime.flight import LEAF, new_lock
-from weft.runtime.memory.address import address
 from weft.runtime.memory.anonymous import mapped
 
 MAGIC: Final = b"WEFTPACK\x03\x00\x00\x00"
@@ -78,14 +77,15 @@ class Pack:
         """A pack in memory of this process alone, which is written to.
 
         Raises:
-            OSError: the system refuses to execute it.
+            CompileError: the system refuses to execute it.
         """
         count, texts, _, _ = header.counts
         self._keys = content[: _KEY * count]
         self._ends = np.frombuffer(content[_KEY * count :], "<u4", count)
         start = (_KEY + 4) * count
         self._texts = content[start : start + texts]
-        self._address = _linked(content[start + texts :], header)
+        image, code = np.frombuffer(content[start + texts :], np.uint8), header.counts[2]
+        self._address = filled(image, code, header.bases, header.imports)
         self._count = count
         self.driver: Final = self._address + header.driver
 
@@ -158,7 +158,7 @@ def _opened(content: memoryview, target: Target, made_by: str) -> Pack | None:
         return None
     try:
         return Pack(header, rest[_LENGTH.size + size :])
-    except OSError:  # no memory may be executed, or none of this file
+    except CompileError:  # no memory may be executed, or none of this file
         return None
 
 
@@ -168,26 +168,6 @@ def _checksum(content: bytes | memoryview) -> bytes:
 
 def _key(form: str) -> bytes:
     return digest_of(form.encode())[:_KEY]
-
-
-def _linked(image: memoryview, header: _Header) -> int:
-    """Fills the table behind the code, and lets it be executed; returns its address.
-
-    Raises:
-        OSError: the system refuses.
-    """
-    size = header.counts[2]
-    base = address(np.frombuffer(image, np.uint8))
-    libc = ctypes.CDLL(None, use_errno=True)
-    for place, target in header.bases:
-        struct.pack_into("<Q", image, size + place, base + target)
-    for place, name in header.imports:
-        found = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value or 0
-        struct.pack_into("<Q", image, size + place, found)
-    libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
-    if libc.mprotect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
-        raise OSError(ctypes.get_errno(), "mprotect")
-    return base
 
 
 def name_of(target: Target) -> str | None:
@@ -202,7 +182,7 @@ def key_of(target: Target) -> str:
 
 def made_here() -> str:
     """What makes packs on this machine: the compiler's sources and LLVM."""
-    return f"{fingerprint.sources()} {llvm.release()}"
+    return f"{fingerprint.sources()} {llvm.version()}"
 
 
 _packs: Final[dict[Target, Pack | None]] = {}

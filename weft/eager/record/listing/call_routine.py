@@ -11,9 +11,11 @@ from weft.eager.record.call.attribute_pattern import refilled
 from weft.eager.record.call.pattern import Expand as OfPattern
 from weft.eager.record.call.pieces import PIECES
 from weft.eager.record.call.plan import Plan, placeholders
+from weft.eager.record.listing.kept_routine import kept, text_of_call
 from weft.eager.record.listing.sized_call import SizedCall, Sizes
 from weft.eager.record.pending.lazy import Record
 from weft.errors import CompileError
+from weft.ir.extent import Extent
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
@@ -123,7 +125,8 @@ def _found(record: Record, pull: Pull | None, own_call: SizedCall) -> Ready:
 
     def make(sizes: Sizes) -> Made:
         if sizes is own:
-            return _of_plan(plan, types, pull)
+            text = text_of_call(pattern.called, types, plan.static)
+            return kept(text and f"{text} {pull}", None, lambda: _of_plan(plan, types, pull))
         if plan.follows:
             raise NoRoutineError
         left = iter(sizes)
@@ -131,7 +134,14 @@ def _found(record: Record, pull: Pull | None, own_call: SizedCall) -> Ready:
         for kind in plan.types:
             refilled(known(kind.shape), left)  # which follow from the others
         static = {name: refilled(value, left) for name, value in plan.static.items()}
-        return _written(given, lambda *values: pattern.expand(values, static), pull)
+        text = text_of_call(pattern.called, given, static)
+        extents = next((n.extents for n in sizes if type(n) is Extent), None)
+        bases = "" if extents is None else extents.state["bases"]
+
+        def write() -> Made:
+            return _written(given, lambda *values: pattern.expand(values, static), pull)
+
+        return kept(text and f"{text} {pull} {bases}", extents, write)
 
     call = _call((pattern, pull))
     return Ready(call, call.at(own, make, any([0 in known(t.shape) for t in types])))

@@ -12,6 +12,7 @@ import numpy as np
 from weft import config
 from weft.codegen.target import portable
 from weft.eager.record.listing.expansion import expand
+from weft.eager.record.listing.kept_routine import shelf_of
 from weft.eager.record.listing.listing import Listing, listing_of
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Array, Record
@@ -48,7 +49,13 @@ def stitched(
         NoRoutineError: a call has no routine.
         CompileError: a kernel cannot be compiled.
     """
-    listings = [] if memo is None else memo.listings
+    with shelf_of(structure.records):
+        return _stitched(structure, leaves, as_rows, [] if memo is None else memo.listings)
+
+
+def _stitched(
+    structure: Structure, leaves: Sequence[Array], as_rows: bool, listings: list[Listing]
+) -> Stitched:
     for i, listing in enumerate(listings):
         found = _fitted(listing, structure, leaves)
         if found is not None:
