@@ -8,7 +8,9 @@ import pytest
 
 import weft as wf
 from weft.errors import ConfigError, DataError
-from weft.mirror.supplied import jit, profiler, testing, torch
+from weft.mirror.lacking import same_as
+from weft.mirror.mirror import found, has
+from weft.mirror.supplied import jit, profiler, reduction, testing, torch
 from weft.mirror.uses import uses
 
 
@@ -77,3 +79,57 @@ def test_conditional_expressions_are_read():
     assert [use.missing for use in uses(ast.parse(text)) if use.missing] == [
         "torch.bar: Weft has none"
     ]
+
+
+def test_programs_derive_from_what_layers_derive_from():
+    norm, loss = (
+        found("torch.nn.modules.batchnorm._BatchNorm"),
+        found("torch.nn.modules.loss._Loss"),
+    )
+
+    class AnyRank(norm):
+        def _check_input_dim(self, input):
+            assert input.ndim > 1
+
+    class Scaled(loss):
+        def __init__(self, factor, size_average=None, reduce=None, reduction="mean"):
+            super().__init__(size_average, reduce, reduction)
+            self.factor = factor
+
+        def forward(self, x):
+            return x.mean() * self.factor if self.reduction == "mean" else x * self.factor
+
+    class Weighted(found("torch.nn.modules.loss._WeightedLoss")):
+        def forward(self, x):
+            return (x * self.weight).sum()
+
+    x = wf.arange(12.0).reshape(2, 3, 2)
+    assert AnyRank(3)(x).tolist() == wf.nn.BatchNorm1d(3)(x).tolist()
+    assert Scaled(2.0)(x).item() == 11 and Scaled(2.0, reduce=False).reduction == "none"
+    weighted = Weighted(wf.tensor([1.0, 2.0]))
+    assert weighted(wf.ones(2)).item() == 3 and list(weighted.state_dict()) == ["weight"]
+    prelu = wf.nn.PReLU(2, init=0.5)
+    prelu.weight.data.zero_()
+    prelu.reset_parameters()
+    assert prelu.weight.tolist() == [0.5, 0.5]
+
+
+def test_modules_have_what_they_import_for_themselves():
+    assert same_as("torch.nn.modules.batchnorm.F") == "torch.nn.functional" and not has("torch.F")
+    assert same_as("torch.nn.functional._Reduction") == "torch.nn._reduction"
+    assert found("torch.nn.modules.conv._pair")(3) == (3, 3)
+    assert found("torch.nn.modules.module._addindent")("a\nb", 2) == "a\n  b"
+    clones = found("torch.nn.modules.transformer._get_clones")(wf.nn.Linear(2, 2), 2)
+    assert clones[0].weight is not clones[1].weight
+    sizes = found("torch.nn.modules.utils._list_with_default")
+    assert sizes([None, 3], [8, 7, 5]) == [7, 3] and sizes(4, [8]) == 4
+    with pytest.raises(ValueError, match="at least 3"):
+        sizes([1, 2], [8, 7])
+    with pytest.raises(AssertionError, match="null"):
+        found("torch.jit._unwrap_optional")(None)
+    assert found("torch.jit._unwrap_optional")(0) == 0
+    draws = found("torch.distributions.utils._standard_normal")(wf.ones(2, 3).shape, wf.float64)
+    assert draws.shape == (2, 3) and draws.dtype is wf.float64
+    assert reduction.legacy_get_enum(False, None) == 2 and reduction.get_enum("none") == 0
+    with pytest.raises(ValueError, match="median is not a valid value"):
+        reduction.get_enum("median")

@@ -10,6 +10,7 @@ from weft.ops.metric.text import rouge_lsum
 from weft.torchmetrics import classification as kinds
 from weft.torchmetrics import functional as F
 from weft.torchmetrics.made import snake
+from weft.torchmetrics.metric import check_same_shape
 
 R = np.random.default_rng(0)
 P, T = R.random((12, 3)).astype("f4"), R.integers(0, 3, 12)
@@ -231,7 +232,8 @@ class Distance(tm.Metric):
         self.add_state("total", wf.tensor(0.0), dist_reduce_fx="sum")
 
     def update(self, x, y):
-        self.total = self.total + ((x - y) ** 2).sum()
+        check_same_shape(x, y)
+        self.total = self.total + ((x - y) ** 2).sum().to(self.device, self.dtype)
 
     def compute(self):
         return self.total
@@ -243,6 +245,10 @@ def test_the_value_of_a_batch_has_gradients_and_states_have_none():
         metric(x, wf.zeros(2)).backward()
     assert x.grad.tolist() == [4.0, 8.0]
     assert metric.compute().item() == 10.0 and not metric.total.requires_grad
+    with pytest.raises(RuntimeError, match=r"same shape, but got \(2,\) and \(3,\)"):
+        metric.update(x, wf.zeros(3))
+    metric.set_dtype(wf.float64).update(x, wf.zeros(2))
+    assert metric.total.dtype is wf.float64
 
 
 def blurred(x, windows):

@@ -127,7 +127,9 @@ def lacking() -> bytes:
     rows: list[str] = []
     for library in ("torch", "lightning", "torchmetrics", "horovod"):
         for module, names in read(library)[1].items():
-            absent = [name for name in names if not has_itself(f"{module}.{name}")]
+            inside = [p.rpartition(".")[2] for p in others if p.rpartition(".")[0] == module]
+            every = [*names, *sorted(set(inside).difference(names))]
+            absent = [name for name in every if not has_itself(f"{module}.{name}")]
             paths = [f"{name}={others.get(f'{module}.{name}', '')}".rstrip("=") for name in absent]
             if absent or module not in table.modules():
                 rows.append(" ".join([module, *paths]))

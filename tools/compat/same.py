@@ -1,7 +1,8 @@
 """Writes which names of an installed library are the same object: `python -m tools.compat.same`.
 
-A line has all public paths of a class or function that has several, the first one its home. Run it
-where PyTorch, Lightning and torchmetrics are installed; `weft/mirror/lacking.gz` is made of it.
+A line has all paths of a module, class or function that has several, the first one its home: also
+those of what modules import for themselves, such as `torch.nn.modules.batchnorm.F`. Run it where
+PyTorch, Lightning and torchmetrics are installed; `weft/mirror/lacking.gz` is made of it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 import sys
 import warnings
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 from tools.compat.listing import FOLDER, read
 
@@ -19,7 +20,7 @@ FILE: Path = FOLDER / "same.txt.gz"
 
 
 def groups(library: str) -> list[list[str]]:
-    """The paths of each class or function that has several."""
+    """The paths of each module, class or function that has several."""
     paths: dict[int, list[str]] = {}
     homes: dict[int, str] = {}
     for module, names in read(library)[1].items():
@@ -27,11 +28,16 @@ def groups(library: str) -> list[list[str]]:
             owner = importlib.import_module(module)
         except Exception:
             continue  # a class with members
-        for name in names:
+        for name in {*names, *vars(owner)}:
             value = getattr(owner, name, None)
-            if isinstance(value, type | FunctionType | BuiltinFunctionType):
-                paths.setdefault(id(value), []).append(f"{module}.{name}")
-                homes[id(value)] = f"{value.__module__}.{value.__qualname__}"
+            if isinstance(value, ModuleType) and value.__name__.startswith(library):
+                home = value.__name__
+            elif isinstance(value, type | FunctionType | BuiltinFunctionType):
+                home = f"{value.__module__}.{value.__qualname__}"
+            else:
+                continue
+            paths.setdefault(id(value), []).append(f"{module}.{name}")
+            homes[id(value)] = home
     every = [(homes[key], found) for key, found in paths.items()]
     return [
         sorted({home, *found}, key=lambda path: (path != home, path))

@@ -78,6 +78,11 @@ def sum_rightmost(x: Any, count: int) -> Any:
     return x.sum(tuple(range(-count, 0))) if count else x
 
 
+def standard_normal(shape: Iterable[int], dtype: Any, device: Any = None) -> Tensor:
+    """Draws of the standard normal distribution."""
+    return wf.randn(tuple(shape), dtype=dtype, device=device)
+
+
 def clamp_probs(probs: Any) -> Any:
     """Probabilities, moved to within [eps, 1 - eps] of their dtype."""
     eps = wf.finfo(probs.dtype).eps

@@ -14,6 +14,8 @@ from weft.eager.functions.api import (
     Tensor,
     as_tensor,
     cat,
+    device,
+    get_default_dtype,
     is_grad_enabled,
     no_grad,
     set_grad_enabled,
@@ -39,6 +41,19 @@ def dim_zero_cat(parts: Any) -> Any:
         return parts
     each = [x if x.ndim else x.reshape(1) for x in map(as_tensor, parts)]
     return cat(each) if each else parts
+
+
+def check_same_shape(preds: Any, target: Any) -> None:
+    """Refuse predictions and targets of different shapes.
+
+    Raises:
+        RuntimeError: the shapes differ.
+    """
+    if preds.shape != target.shape:
+        raise RuntimeError(
+            "Predictions and targets are expected to have the same shape, but got "
+            f"{tuple(preds.shape)} and {tuple(target.shape)}."
+        )
 
 
 REDUCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
@@ -125,6 +140,7 @@ class Metric(Module):
             raise ArgumentError.here(f"{type(self).__name__}: got unknown arguments {odd}")
         self._defaults: dict[str, Any] = {}
         self._reductions: dict[str, Any] = {}
+        self._dtype = get_default_dtype()
         self._update_count = 0
         self._depth = 0
         self._differentiates = False  # whether the batch's own value may have gradients
@@ -185,6 +201,16 @@ class Metric(Module):
     def update_called(self) -> bool:
         """Whether there were batches since `reset`."""
         return self._update_count > 0
+
+    @property
+    def device(self) -> Any:
+        """The device of its states: the CPU."""
+        return device("cpu")
+
+    @property
+    def dtype(self) -> Any:
+        """The element type of its states, as `set_dtype` sets it."""
+        return self._dtype
 
     @property
     def metric_state(self) -> dict[str, Any]:
@@ -261,6 +287,7 @@ class Metric(Module):
 
     def set_dtype(self, dst_type: Any) -> Self:
         """Convert floating states."""
+        self._dtype = dst_type
         for name, value in self.metric_state.items():
             if isinstance(value, Tensor) and value.dtype.is_floating:
                 setattr(self, name, value.to(dst_type))

@@ -8,6 +8,7 @@ from typing import Any
 from weft.eager.functions.creation.constructor import full
 from weft.nn.functional import activation as F
 from weft.nn.functional.softmax import log_softmax, softmax, softmin
+from weft.nn.init import constant_
 from weft.nn.layer.base import Layer, layer, options
 from weft.nn.parameter import Parameter
 
@@ -235,6 +236,10 @@ class PReLU(_Activation):
 
     def __post_init__(self, device: Any, dtype: Any) -> None:
         self.weight = Parameter(full((self.num_parameters,), float(self.init), dtype, device))
+
+    def reset_parameters(self) -> None:
+        """Set all weights to `init`."""
+        constant_(self.weight, self.init)
 
     def forward(self, input: Any) -> Any:
         """The activation of every element."""

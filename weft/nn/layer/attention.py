@@ -65,7 +65,7 @@ class MultiheadAttention(Layer):
         self.out_proj = Linear(embed_dim, embed_dim, bias, **options)
         extra = [Parameter(empty(1, 1, embed_dim, **options)) for _ in range(2 * add_bias_kv)]
         self.bias_k, self.bias_v = extra or (None, None)
-        self.reset_parameters()
+        self._reset_parameters()
 
     def _make_weights(self, options: dict[str, Any]) -> None:
         width = self.embed_dim
@@ -77,7 +77,7 @@ class MultiheadAttention(Layer):
         weight = Parameter(empty(3 * width, width, **options)) if packed else None
         self.register_parameter("in_proj_weight", weight)
 
-    def reset_parameters(self) -> None:
+    def _reset_parameters(self) -> None:
         """Xavier initialization; biases 0."""
         for weight in (
             self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight

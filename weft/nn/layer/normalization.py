@@ -91,7 +91,7 @@ class _Statistics(_Affine):
         self.reset_running_stats()
         super().reset_parameters()
 
-    def _check(self, input: Any) -> None:
+    def _check_input_dim(self, input: Any) -> None:
         shape = dims_of(input)
         if len(shape) not in self.ranks:
             ranks = " or ".join(map(str, self.ranks))
@@ -107,7 +107,7 @@ class _Statistics(_Affine):
 class _BatchNorm(_Statistics):
     def forward(self, input: Any) -> Any:
         """The input's shape; running statistics are updated in training."""
-        self._check(input)
+        self._check_input_dim(input)
         by_batch = self.training or self.running_mean is None
         kept = self.track_running_stats or not self.training
         mean, var = (self.running_mean, self.running_var) if kept else (None, None)
@@ -142,7 +142,7 @@ class _InstanceNorm(_Statistics):
 
     def forward(self, input: Any) -> Any:
         """The input's shape; N is optional."""
-        self._check(input)
+        self._check_input_dim(input)
         shape = dims_of(input)
         single = len(shape) == self.ranks[0]
         if not self.affine and shape[0 if single else 1] != self.num_features:

@@ -55,7 +55,7 @@ class SyncBatchNorm(BatchNorm2d):
                 "computed one by one, so that no statistics of the whole batch are there; use "
                 "BatchNorm, which normalizes each part by itself"
             )
-        self._check(input)
+        self._check_input_dim(input)
         mean, count = _over_ranks(_totals(input), group)
         mean = mean / count
         (squares,) = _over_ranks([_squares(input, mean)], group)

@@ -13,6 +13,7 @@ __all__ = [
     "TRAIN_DATALOADERS",
     "LRSchedulerConfig",
     "LRSchedulerTypeUnion",
+    "OptimizerConfig",
     "OptimizerLRScheduler",
     "OptimizerLRSchedulerConfig",
 ]  # fmt: skip
@@ -35,6 +36,12 @@ class LRSchedulerConfig(TypedDict, total=False):
     reduce_on_plateau: bool
     monitor: str | None
     strict: bool
+
+
+class OptimizerConfig(TypedDict):
+    """An optimizer in the result of `configure_optimizers`."""
+
+    optimizer: Any
 
 
 class OptimizerLRSchedulerConfig(TypedDict, total=False):
