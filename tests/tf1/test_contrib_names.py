@@ -7,6 +7,7 @@ import pytest
 
 import weft.tf1 as tf
 from weft.tf1.contrib import losses, metrics, projector
+from weft.tf1.train.moving_averages import assign_moving_average
 
 from .initialized import run
 
@@ -117,3 +118,27 @@ def test_a_file_is_told_where_it_belongs(tmp_path):
     assert get("x.npz", "http://there/x", cache_dir=str(tmp_path)).endswith("datasets/x.npz")
     with pytest.raises(ValueError, match="put it at"):
         get("y", "http://there/y", cache_dir=str(tmp_path))
+
+
+def test_names_that_programs_take_from_inside_tensorflow():
+    mean, plain = tf.Variable([0.0, 0.0]), tf.Variable([1.0, 1.0])
+    moved = assign_moving_average(mean, tf.constant([1.0, 2.0]), 0.9)
+    other = assign_moving_average(plain, tf.constant([1.0, 3.0]), 0.9, zero_debias=False)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([moved, other])
+        found = session.run([moved, other])
+        np.testing.assert_allclose(found, [[1, 2], [1, 1.38]], rtol=1e-6)
+        rows = tf.scalar_mul(2.0, tf.IndexedSlices(tf.constant([[3.0]]), tf.constant([1])))
+        image = tf.reshape(tf.range(16.0), [1, 4, 4, 1])
+        wide = tf.nn.atrous_conv2d(image, tf.ones([2, 2, 1, 1]), 2, "VALID")
+        found = session.run([rows.values, wide, tf.lgamma(3.5), tf.digamma(3.5)])
+    assert found[0] == 6 and found[1].ravel().tolist() == [20, 24, 36, 40]
+    assert found[2:] == [pytest.approx(1.2009736), pytest.approx(1.1031567)]
+    steps = [tf.ones([2, 3])] * 4
+    cells = [[tf.nn.rnn_cell.GRUCell(5) for _ in range(2)] for _ in range(2)]
+    outputs, *last = tf.contrib.rnn.stack_bidirectional_rnn(*cells, steps, dtype=tf.float32)
+    assert [y.shape.as_list() for y in outputs] == [[2, 10]] * 4 and [len(x) for x in last] == [
+        2,
+        2,
+    ]

@@ -150,3 +150,24 @@ def test_a_layer_whose_inputs_were_refused_is_not_built():
         with pytest.raises(ShapeError, match="known last dimension"):
             layer(tf.placeholder(tf.float32, [None, None]))
         assert layer(tf.zeros([2, 5])).shape.as_list() == [2, 3]
+
+
+def test_layers_as_objects_train_only_where_a_call_says_so():
+    x = np.arange(256, dtype=np.float32).reshape(2, 8, 8, 2) / 256
+    with tf.Graph().as_default(), tf.Session() as session:
+        conv = tf.layers.Conv2D(3, 3, kernel_initializer=tf.ones_initializer(), name="c")
+        norm, drop = tf.layers.BatchNormalization(name="bn"), tf.layers.Dropout(0.5, seed=1)
+        y = tf.layers.MaxPooling2D(2, 2)(norm(conv(x), training=True))
+        y = tf.layers.Flatten()(drop(y))
+        updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+        session.run(tf.global_variables_initializer())
+        flat, dropped, plain = session.run([y, drop(y, training=True), norm(conv(x))])
+        assert [v.name for v in conv.trainable_weights] == ["c/kernel:0", "c/bias:0"]
+        assert len(updates) == 2 and flat.shape == (2, 27)
+        # TensorFlow's numbers
+        np.testing.assert_allclose(
+            flat[0, ::3][:4], [-1.3061, -1.2487, -1.1913, -0.8468], atol=1e-4
+        )
+        zero = dropped == 0
+        assert 5 < zero.sum() < 49 and np.allclose(dropped[~zero], 2 * flat[~zero])
+        np.testing.assert_allclose(plain, session.run(conv(x)) / np.sqrt(1.001), rtol=1e-5)

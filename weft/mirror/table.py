@@ -46,6 +46,7 @@ ALIASES: Final = {
     "tensorflow.contrib.keras.python.keras": "tensorflow.keras",
     "keras": "tensorflow.keras", "tf_keras": "tensorflow.keras",
     "tensorflow.compat.v1": "tensorflow", "tensorflow._api.v1": "tensorflow",
+    "tensorflow.compat.v1.compat.v1": "tensorflow", "tensorflow.compat.v2": "tensorflow",
 }  # fmt: skip
 """Modules with the names of another, and those below with the names of the others below."""
 

@@ -183,7 +183,7 @@ class _Reader(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         """Checks the names of arguments, too."""
         path = _path(node.func, self.names)
-        if path and has(path):
+        if path and path not in table.modules() and has(path):
             self._arguments(node, path)
         self.generic_visit(node)
 

@@ -15,6 +15,11 @@ _logger = _logging.getLogger("tensorflow")
 _counts: dict[str, int] = {}
 
 
+def get_logger() -> _logging.Logger:
+    """Python's logger of TensorFlow's messages."""
+    return _logger
+
+
 def log(level: int, msg: Any, *args: Any) -> None:
     """Log `msg % args`, if this level is enabled.
 

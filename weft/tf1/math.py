@@ -5,7 +5,7 @@
 # pyright: reportUnusedImport=false
 from weft import exports as _exports
 from weft.tf1.elementwise.arithmetic import (
-    accumulate_n, add_n, divide, logical_xor, pow, round, truediv,
+    accumulate_n, add_n, divide, logical_xor, pow, round, scalar_mul, truediv,
 )  # fmt: skip
 from weft.tf1.elementwise.declared import *
 from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan

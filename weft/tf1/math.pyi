@@ -6,6 +6,7 @@ from weft.tf1.elementwise.arithmetic import divide as divide
 from weft.tf1.elementwise.arithmetic import logical_xor as logical_xor
 from weft.tf1.elementwise.arithmetic import pow as pow
 from weft.tf1.elementwise.arithmetic import round as round
+from weft.tf1.elementwise.arithmetic import scalar_mul as scalar_mul
 from weft.tf1.elementwise.arithmetic import truediv as truediv
 from weft.tf1.elementwise.declared import *
 from weft.tf1.elementwise.declared import multiply_no_nan as multiply_no_nan

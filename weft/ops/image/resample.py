@@ -184,16 +184,17 @@ _FILTERS: Final[Mapping[str, tuple[int, Callable[[Array], Array]]]] = {
 """The support of each filter, and the filter."""
 
 
-def resized(x: Value, *, shape: Sequence[int], mode: str, antialias: bool) -> Value:
+def resized(x: Value, *, shape: Sequence[int | None], mode: str, antialias: bool) -> Value:
     """`x` with any of its axes resampled, as `jax.image.resize` does.
 
     Args:
+        shape: the new sizes; `None` for axes that are kept.
         mode: `nearest-exact`, or a filter: `linear`, `cubic`, `lanczos3` or `lanczos5`.
         antialias: weigh all old pixels under a new one.
     """
     y = x
     for axis, (old, new) in enumerate(zip(concrete(x), shape, strict=True)):
-        if old == new:
+        if new is None or old == new:
             continue
         if mode == "nearest-exact":
             y = gather(y, constant_of(_edges(np.arange(new), old, new, mode)), axis=axis)

@@ -161,7 +161,7 @@ lgamma = defop(
     facts=IN_FLOAT32,
     face=Face("The logarithm of the absolute value of the gamma function.",
               "[1.0, 5.0] -> [0.0000, 3.1781]",
-              torch="lgamma_", special="gammaln", scipy="gammaln loggamma"),
+              torch="lgamma_", tf1="Lgamma", special="gammaln", scipy="gammaln loggamma"),
 )  # fmt: skip
 
 # digamma and polygamma
@@ -242,7 +242,7 @@ digamma = defop(
     fast=on_whole_arrays(_digamma_rule),
     facts=IN_FLOAT32,
     face=Face("The derivative of `lgamma`.", "[1.0, 2.0] -> [-0.5772,  0.4228]",
-              torch="digamma_", special="digamma psi", scipy="digamma psi"),
+              torch="digamma_", tf1="Digamma", special="digamma psi", scipy="digamma psi"),
 )  # fmt: skip
 
 

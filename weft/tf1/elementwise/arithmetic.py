@@ -43,8 +43,8 @@ from weft.tf1.strings.text import string_join
 
 __all__ = [
     "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
-    "matmul", "pow", "realdiv", "round", "saturate_cast", "to_bfloat16", "to_double", "to_float",
-    "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
+    "matmul", "pow", "realdiv", "round", "saturate_cast", "scalar_mul", "to_bfloat16",
+    "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
 __all__ += declared.__all__
 
@@ -64,6 +64,15 @@ def round(x: Any, name: str | None = None) -> Tensor:
 
 
 # two inputs
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """A tensor, or the rows of a sparse gradient, times a number."""
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar_mul(scalar, x.values, name), x.indices, x.dense_shape)
+    tensor = convert_to_tensor(x)
+    factor = convert_to_tensor(scalar, tensor.dtype.base_dtype)
+    return binary("Mul", "multiply", factor, tensor, name)
+
+
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Logical exclusive or."""
     return binary("LogicalAnd", "logical_xor", x, y, name)

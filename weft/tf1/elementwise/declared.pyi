@@ -216,6 +216,12 @@ def softsign(features: Any, name: str | None = ...) -> Tensor:
 def log_sigmoid(x: Any, name: str | None = ...) -> Tensor:
     """`log(sigmoid(x))`, which stays finite for every finite `x`."""
 
+def lgamma(x: Any, name: str | None = ...) -> Tensor:
+    """The logarithm of the absolute value of the gamma function."""
+
+def digamma(x: Any, name: str | None = ...) -> Tensor:
+    """The derivative of `lgamma`."""
+
 def cumsum(x: Any, axis: Any = ..., exclusive: bool = ..., reverse: bool = ..., name: str | None = ...) -> Tensor:
     """Cumulative sums along an axis; int64 for integers."""
 
@@ -276,6 +282,8 @@ __all__ = [
     "div_no_nan",
     "squared_difference",
     "log_sigmoid",
+    "lgamma",
+    "digamma",
     "cumsum",
     "cumprod",
 ]

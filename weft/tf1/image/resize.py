@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from weft import ops
 from weft.documentation import named
 from weft.errors import ArgumentError, ShapeError
 from weft.ir.node import Value
+from weft.ops.image import resample
 from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework.convert import convert_to_tensor, static_value
 from weft.tf1.framework.dtypes import float32
@@ -21,7 +23,7 @@ from weft.tf1.shaping.arrangement import expand_dims, pad, shape, squeeze
 __all__ = [
     "ResizeMethod", "central_crop", "crop_to_bounding_box", "pad_to_bounding_box", "random_crop",
     "resize", "resize_area", "resize_bicubic", "resize_bilinear", "resize_image_with_crop_or_pad",
-    "resize_image_with_pad", "resize_images", "resize_nearest_neighbor",
+    "resize_image_with_pad", "resize_images", "resize_nearest_neighbor", "resize_of_2",
     "resize_with_crop_or_pad",
 ]  # fmt: skip
 
@@ -135,12 +137,27 @@ def resize_images(
     number = _NAMES.get(method, method) if isinstance(method, str) else method
     if number not in _MODES:
         raise fail(ArgumentError, f"resize_images: expected a method, got {method!r}")
+    kinds = ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
+
+    def resized(batch: Tensor, wanted: list[int]) -> Tensor:
+        if batch.shape.ndims == 4 and batch.shape.as_list()[1:3] == wanted:
+            return batch if number == 1 else cast(batch, float32)
+        return _resized(batch, wanted, _MODES[number], align_corners, False, kinds[number], None)
+
+    return _of_any(images, size, preserve_aspect_ratio, name, resized)
+
+
+def _of_any(
+    images: Any, size: Any, keeps_ratio: bool, name: str | None,
+    resized: Callable[[Tensor, list[int]], Tensor],
+) -> Tensor:  # fmt: skip
+    """An image or images, resized."""
     with name_scope(name, "resize", [images]):
         x = convert_to_tensor(images, name="images")
         single = x.shape.ndims == 3
         batch = expand_dims(x, 0) if single else x
         wanted = _sizes(size, "resize_images")
-        if preserve_aspect_ratio:
+        if keeps_ratio:
             old = batch.shape.as_list()[1:3]
             if None in old:
                 text = f"resize_images: expected a known height and width, got {x.shape}"
@@ -148,14 +165,51 @@ def resize_images(
             sizes = [o for o in old if o is not None]
             scale = min(n / o for n, o in zip(wanted, sizes, strict=True))
             wanted = [round(o * scale) for o in sizes]
-        if batch.shape.ndims == 4 and batch.shape.as_list()[1:3] == wanted:
-            same = batch if number == 1 else cast(batch, float32)
-        else:
-            kinds = ("ResizeBilinear", "ResizeNearestNeighbor", "ResizeBicubic", "ResizeArea")
-            same = _resized(
-                batch, wanted, _MODES[number], align_corners, False, kinds[number], None
-            )
+        same = resized(batch, wanted)
         return squeeze(same, [0]) if single else same
+
+
+_FILTERS = {
+    "bilinear": "linear", "nearest": "nearest-exact", "bicubic": "cubic", "lanczos3": "lanczos3",
+    "lanczos5": "lanczos5",
+}  # fmt: skip
+
+
+def resize_of_2(
+    images: Any, size: Any, method: Any = "bilinear", preserve_aspect_ratio: bool = False,
+    antialias: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """An image, or images [N, height, width, channels], resized; pixels have centers.
+
+    Args:
+        images: of any numeric type; the result is float32, or as they are for the nearest.
+        size: the new height and width.
+        method: `bilinear`, `nearest`, `bicubic`, `area`, `lanczos3` or `lanczos5`.
+        preserve_aspect_ratio: make height or width smaller to keep their ratio.
+        antialias: weigh all old pixels under a new one.
+        name: of the operations.
+
+    Raises:
+        ArgumentError: the method is not known.
+    """
+    if method == "area":
+        return resize_images(images, size, method, False, preserve_aspect_ratio, name)
+    if method not in _FILTERS:
+        raise fail(ArgumentError, f"resize: expected a method of {[*_FILTERS]}, got {method!r}")
+    mode = _FILTERS[method]
+
+    def resized(batch: Tensor, wanted: list[int]) -> Tensor:
+        x = batch if method == "nearest" else cast(batch, float32)
+        if not antialias and method in ("nearest", "bilinear"):
+            kind = "ResizeNearestNeighbor" if method == "nearest" else "ResizeBilinear"
+            return _resized(x, wanted, mode.removesuffix("-exact"), False, True, kind, None)
+        smooth = antialias or method.startswith("lanczos")
+        return emit(
+            "ScaleAndTranslate", [x], resample.resized, shape=(None, *wanted, None), mode=mode,
+            antialias=smooth, name="ScaleAndTranslate",
+        )  # fmt: skip
+
+    return _of_any(images, size, preserve_aspect_ratio, name, resized)
 
 
 resize = resize_images

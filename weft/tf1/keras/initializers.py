@@ -24,11 +24,12 @@ from weft.tf1.variable.initializer import (
 )  # fmt: skip
 
 __all__ = [
-    "Constant", "GlorotNormal", "GlorotUniform", "Identity", "Initializer", "Ones", "Orthogonal",
-    "RandomNormal", "RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros", "constant",
-    "deserialize", "filled", "get", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform",
-    "identity", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "random_normal",
-    "random_uniform", "serialize", "truncated_normal", "uniform", "zeros",
+    "Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity", "Initializer",
+    "LecunNormal", "LecunUniform", "Ones", "Orthogonal", "RandomNormal", "RandomUniform",
+    "TruncatedNormal", "VarianceScaling", "Zeros", "constant", "deserialize", "filled", "get",
+    "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "identity", "lecun_normal",
+    "lecun_uniform", "normal", "ones", "orthogonal", "random_normal", "random_uniform", "serialize",
+    "truncated_normal", "uniform", "zeros",
 ]  # fmt: skip
 
 
@@ -64,6 +65,7 @@ class TruncatedNormal(base.TruncatedNormal):
 
 constant, zeros, ones = Constant, Zeros, Ones
 glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
+HeNormal, HeUniform, LecunNormal, LecunUniform = he_normal, he_uniform, lecun_normal, lecun_uniform
 identity, orthogonal = Identity, Orthogonal
 normal = random_normal = RandomNormal
 uniform = random_uniform = RandomUniform

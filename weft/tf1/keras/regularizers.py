@@ -7,7 +7,18 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.tf1.keras.storage.serialization import Configured, deserialized, serialize, table_of
 
-__all__ = ["L1L2", "Regularizer", "deserialize", "get", "l1", "l1_l2", "l2", "serialize"]
+__all__ = [
+    "L1",
+    "L1L2",
+    "L2",
+    "Regularizer",
+    "deserialize",
+    "get",
+    "l1",
+    "l1_l2",
+    "l2",
+    "serialize",
+]
 
 
 class Regularizer(Configured):
@@ -38,22 +49,22 @@ class L1L2(Regularizer):
         return sum(terms[1:], terms[0]) if terms else tf.constant(0.0)
 
 
-def l1(l: float = 0.01) -> L1L2:
+def l1(l: float = 0.01, **options: float) -> L1L2:
     """l * sum(abs(x))
 
     Args:
-        l: the factor.
+        l: the factor, which may be called `l1`, too.
     """
-    return L1L2(l1=l)
+    return L1L2(l1=options.pop("l1", l), **options)
 
 
-def l2(l: float = 0.01) -> L1L2:
+def l2(l: float = 0.01, **options: float) -> L1L2:
     """l * sum(x ** 2)
 
     Args:
-        l: the factor.
+        l: the factor, which may be called `l2`, too.
     """
-    return L1L2(l2=l)
+    return L1L2(l2=options.pop("l2", l), **options)
 
 
 def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
@@ -65,6 +76,7 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
     return L1L2(l1, l2)
 
 
+L1, L2 = l1, l2
 NAMES: Final = table_of(globals(), "Regularizer")
 
 

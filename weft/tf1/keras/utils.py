@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import weft.tf1 as tf
 from weft.errors import DataError
 from weft.tf1.framework.graph import fail
 from weft.tf1.keras.storage.serialization import (
@@ -21,11 +23,18 @@ from weft.tf1.keras.storage.serialization import (
 __all__ = [
     "CustomObjectScope", "Progbar", "Sequence", "custom_object_scope", "get_custom_objects",
     "get_file", "normalize", "plot_model", "register_keras_serializable",
-    "serialize_keras_object", "to_categorical",
+    "serialize_keras_object", "set_random_seed", "to_categorical",
 ]  # fmt: skip
 
 CustomObjectScope = custom_object_scope
 serialize_keras_object = serialize
+
+
+def set_random_seed(seed: int) -> None:
+    """Set the seeds of Python's, NumPy's and the graph's random numbers."""
+    random.seed(seed)
+    np.random.seed(seed)
+    tf.set_random_seed(seed)
 
 
 def register_keras_serializable(

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
 from weft.tf1.keras.layers import dense as keras_dense
 from weft.tf1.keras.layers import noise, reshaping
-from weft.tf1.layers.scoped import Scoped, described, layer_function
+from weft.tf1.layers.scoped import Scoped, documented, layer_function
 
-__all__ = ["Dense", "dense", "dropout", "flatten"]
+__all__ = ["Dense", "Dropout", "Flatten", "dense", "dropout", "flatten"]
 
 
+@documented
 class Dense(Scoped, keras_dense.Dense):
     """activation(inputs @ kernel + bias), over the last axis.
 
@@ -64,14 +64,15 @@ class Dense(Scoped, keras_dense.Dense):
         return TensorShape([*as_shape(input_shape).as_list()[:-1], self.units])
 
 
-Dense.__doc__ = described(Dense, inspect.signature(Dense).parameters)
 dense = layer_function(Dense)
 
 
+@documented
 class Flatten(Scoped, reshaping.Flatten):
     """See the Keras layer."""
 
 
+@documented
 class Dropout(Scoped, noise.Dropout):
     """See the Keras layer."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weft.tf1.framework.option import ANY
 from weft.tf1.keras.layers import normalization as keras
-from weft.tf1.layers.scoped import Scoped, layer_function
+from weft.tf1.layers.scoped import Scoped, documented, layer_function
 
 
+@documented
 class BatchNormalization(Scoped, keras.BatchNormalization):
     """Batch normalization; the updates of its moving averages are in `GraphKeys.UPDATE_OPS`.
 

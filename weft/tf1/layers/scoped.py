@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from weft.documentation import named, with_arguments
 from weft.tf1.control.dependency import identity
@@ -18,6 +18,8 @@ from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.engine.input_spec import check_inputs
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.variable.variable_scope import get_variable, variable_scope
+
+Class = TypeVar("Class", bound=type[Any])
 
 
 class _Common:
@@ -57,7 +59,8 @@ class Scoped(Layer):
         super().__init__(*args, name=name or snake(type(self).__name__), **options)
         self.dtype = None if dtype is None else as_dtype(dtype)
         self._reuse, self._scope, self._entered = _reuse, _scope, False
-        self._flags = {n: _static(flag) for n, flag in (_flags or {}).items()}
+        off = {"training": False} if "training" in inspect.signature(self.call).parameters else {}
+        self._flags = {n: _static(flag) for n, flag in (off | dict(_flags or {})).items()}
         for option, default in getattr(self, "weight_options", {}).items():
             if default == "glorot_uniform" and option not in options:
                 setattr(self, option, None)  # the variable scope's initializer
@@ -88,8 +91,13 @@ class Scoped(Layer):
             loss = self.activity_regularizer(outputs)
             get_default_graph().add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
-    def __call__(self, inputs: Any) -> Any:
-        """The layer's output."""
+    def __call__(self, inputs: Any, **flags: Any) -> Any:
+        """The layer's output.
+
+        Args:
+            inputs: a tensor, or an array.
+            flags: arguments of `call` for this call alone, such as `training`.
+        """
         x = convert_to_tensor(inputs)
         named = self.name if self._reuse and self._scope is None else self._scope
         reuse = True if self._entered else self._reuse
@@ -99,7 +107,7 @@ class Scoped(Layer):
                 self.dtype = self.dtype or x.dtype.base_dtype
                 self.build(x.shape)
             self._scope, self._entered = scope, True
-            y = self.call(x, **self._flags)
+            y = self.call(x, **self._flags | {n: _static(flag) for n, flag in flags.items()})
             y = identity(x) if y is x else y
             self._regularize_activity(y)
             return y
@@ -110,6 +118,12 @@ class Scoped(Layer):
 def described(cls: type[Scoped], names: Iterable[str]) -> str:
     """A layer's docstring, with what these arguments mean."""
     return with_arguments(cls.__doc__, names, _Common, *cls.__mro__[1:])
+
+
+def documented(cls: Class) -> Class:
+    """The class, with what its arguments mean."""
+    cls.__doc__ = described(cls, inspect.signature(cls).parameters)
+    return cls
 
 
 def _static(flag: Any) -> Any:

@@ -17,8 +17,8 @@ from weft.tf1.framework.graph import emit, fail, name_scope
 from weft.tf1.framework.tensor import Tensor
 
 __all__ = [
-    "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose", "convolution",
-    "depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d",
+    "atrous_conv2d", "conv1d", "conv2d", "conv2d_transpose", "conv3d", "conv3d_transpose",
+    "convolution", "depthwise_conv2d", "depthwise_conv2d_native", "separable_conv2d",
 ]  # fmt: skip
 
 _FORMATS = {1: ("NWC", "NCW"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -156,6 +156,14 @@ def conv2d(
         return _convolve(
             "Conv2D", input, weights, 2, strides, padding or "VALID", data_format, dilations, scope
         )
+
+
+def atrous_conv2d(
+    value: Any, filters: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """A convolution of images whose taps are `rate` apart."""
+    with name_scope(name, "atrous_conv2d", [value, filters]) as scope:
+        return _convolve("Conv2D", value, filters, 2, 1, padding, "NHWC", rate, scope)
 
 
 def conv1d(

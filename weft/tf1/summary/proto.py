@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from weft.formats import wire
@@ -52,8 +52,8 @@ class HistogramProto(Record):
     num: Any = None
     sum: Any = None
     sum_squares: Any = None
-    bucket_limit: Any = None
-    bucket: Any = None
+    bucket_limit: Any = field(default_factory=list[float])
+    bucket: Any = field(default_factory=list[float])
 
 
 @dataclass
@@ -93,7 +93,7 @@ class Value(Record):
             h = self.histo
             return histogram.raw_histogram(
                 tag, h.min or 0, h.max or 0, h.num or 0, h.sum or 0, h.sum_squares or 0,
-                h.bucket_limit or [], h.bucket or [],
+                h.bucket_limit, h.bucket,
             )  # fmt: skip
         if kind == "tensor":
             return message.tensor_value(tag, message.tensor_proto(self.tensor), b"")

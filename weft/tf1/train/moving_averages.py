@@ -30,6 +30,19 @@ from weft.tf1.variable.variable_list import (
 )
 
 
+def assign_moving_average(
+    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+) -> Any:
+    """Move a variable toward a value: variable -= (1 - decay) * (variable - value).
+
+    Args:
+        zero_debias: the variable begins with 0; it is set to the average of the values alone.
+    """
+    with name_scope(name, "AssignMovingAvg", [variable, value, decay]):
+        average = ExponentialMovingAverage(decay, zero_debias=zero_debias)
+        return average.moved(variable, convert_to_tensor(value), 1.0 - convert_to_tensor(decay))
+
+
 class ExponentialMovingAverage:
     """Shadow variables: shadow -= (1 - decay) * (shadow - variable).
 
@@ -73,8 +86,16 @@ class ExponentialMovingAverage:
 
     def _update(self, shadow: Variable, var: Any, share: Tensor) -> Any:
         value = convert_to_tensor(var)
-        if self._zero_debias and not isinstance(var, Variable):
-            return self._update_debiased(shadow, value, share)
+        if isinstance(var, Variable):
+            return self._moved(shadow, value, share)
+        return self.moved(shadow, value, share)
+
+    def moved(self, shadow: Variable, value: Tensor, share: Tensor) -> Any:
+        """The average after a value, whose share it takes."""
+        move = self._update_debiased if self._zero_debias else self._moved
+        return move(shadow, value, share)
+
+    def _moved(self, shadow: Variable, value: Tensor, share: Tensor) -> Any:
         with colocate_with(shadow):
             difference = (shadow.value() - value) * arithmetic.cast(share, shadow.dtype.base_dtype)
             return shadow.assign_sub(difference)

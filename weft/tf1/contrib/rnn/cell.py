@@ -19,7 +19,7 @@ from weft.tf1.nn.rnn_cell import (
 __all__ = [
     "GRUBlockCell", "GRUBlockCellV2", "InputProjectionWrapper",
     "LSTMBlockCell", "LayerNormBasicLSTMCell", "OutputProjectionWrapper",
-    "stack_bidirectional_dynamic_rnn", "transpose_batch_time",
+    "stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn", "transpose_batch_time",
 ]  # fmt: skip
 
 
@@ -191,6 +191,29 @@ def transpose_batch_time(x: Any) -> Any:
     """The first two axes exchanged."""
     rank = x.shape.ndims
     return tf.transpose(x, [1, 0, *range(2, rank)])
+
+
+def stack_bidirectional_rnn(
+    cells_fw: Sequence[RNNCell], cells_bw: Sequence[RNNCell], inputs: Sequence[Any],
+    initial_states_fw: Any = None, initial_states_bw: Any = None, dtype: Any = None,
+    sequence_length: Any = None, scope: Any = None,
+) -> tuple[list[Any], Any, Any]:  # fmt: skip
+    """Bidirectional networks of lists of steps, each on the outputs of the one below.
+
+    Returns:
+        The outputs, and the final states in both directions, a tuple each.
+    """
+    y, states = list(inputs), []
+    with tf.variable_scope(scope or "stack_bidirectional_rnn"):
+        for n, (forward, backward) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            first, second = (s[n] if s else None for s in (initial_states_fw, initial_states_bw))
+            with tf.variable_scope(f"cell_{n}"):
+                y, *state = tf.nn.static_bidirectional_rnn(
+                    forward, backward, y, first, second, dtype, sequence_length
+                )
+            states.append(state)
+    fw, bw = zip(*states, strict=True)
+    return y, fw, bw
 
 
 def stack_bidirectional_dynamic_rnn(

@@ -37,7 +37,6 @@ class Tracked:
         self._regularized: list[tuple[Any, Any]] = []
         self._regularization: list[Any] = []
         self._metric_tensors: list[tuple[str, Any]] = []
-        self._metric_objects: list[Any] = []
         self.inbound_nodes: list[Any] = []
         self._name = ""
 

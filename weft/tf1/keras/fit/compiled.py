@@ -129,6 +129,7 @@ def _metric(given: Any, output: Output, prefix: str, is_weighted: bool) -> tuple
     else:
         function = metric_module.get(given)
         label = getattr(function, "name", None) or getattr(function, "__name__", "metric")
+        label = given if Behavior.is_2 and isinstance(given, str) else label
     name = f"{prefix}{'weighted_' if is_weighted and function is not given else ''}{label}"
     if isinstance(function, metric_module.Metric):
         return f"{prefix}{function.name}", function

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,8 @@ import weft.tf1 as tf
 from weft.errors import ArgumentError
 from weft.tf1.framework.graph import fail, graph_of
 from weft.tf1.keras.engine import sessions
-from weft.tf1.keras.fit.feeding import Batch
+
+Made = TypeVar("Made")
 
 
 class _ByNumber:
@@ -56,10 +57,10 @@ class Continued:
                 return
 
 
-class Prepared:
+class Prepared(Generic[Made]):
     """A loader whose batches are converted as they come."""
 
-    def __init__(self, loader: Any, prepare: Callable[[Any], Batch]) -> None:
+    def __init__(self, loader: Any, prepare: Callable[[Any], Made]) -> None:
         self._loader, self._prepare = loader, prepare
         if hasattr(loader, "__len__"):
             self._length = len(loader)
@@ -69,7 +70,7 @@ class Prepared:
             raise TypeError("a loader without a length")
         return self._length
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[Made]:
         prepare = self._prepare
         for batch in self._loader:
             yield prepare(batch)

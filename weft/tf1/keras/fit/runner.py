@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.tf1.keras.fit.feeding import Batch
+from weft.tf1.keras.fit.own_steps import Given
 from weft.train.module import Module
 from weft.train.trainer import Trainer
 
@@ -33,18 +34,19 @@ class Runner(Module):
         """Reset metrics."""
         self._reset()
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Any:
+    def training_step(self, batch: Batch | Given, batch_idx: int) -> Any:
         """The metrics of a batch, after the update."""
-        figures = self._model.steps.train(batch)
+        steps = self._steps(batch)
+        figures = steps.train(batch)
         self.trainer.progress.count(1)
-        self._note("", figures, batch.rows)
+        self._note("", figures, batch.rows, steps.losses)
         return figures
 
-    def validation_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+    def validation_step(self, batch: Batch | Given, batch_idx: int, dataloader_idx: int = 0) -> Any:
         """The metrics of a batch."""
         return self._evaluated("val_", batch)
 
-    def test_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+    def test_step(self, batch: Batch | Given, batch_idx: int, dataloader_idx: int = 0) -> Any:
         """The metrics of a batch."""
         return self._evaluated("test_", batch)
 
@@ -53,15 +55,18 @@ class Runner(Module):
         return self._model.predict_arrays(batch.x)
 
     def _reset(self) -> None:
-        self._model.steps.reset()
+        self._model.reset_metrics()
 
-    def _evaluated(self, stage: str, batch: Batch) -> Any:
-        figures = self._model.steps.test(batch)
-        self._note(stage, figures, batch.rows)
+    def _steps(self, batch: Batch | Given) -> Any:
+        return self._model.own_steps if isinstance(batch, Given) else self._model.steps
+
+    def _evaluated(self, stage: str, batch: Batch | Given) -> Any:
+        steps = self._steps(batch)
+        figures = steps.test(batch)
+        self._note(stage, figures, batch.rows, steps.losses)
         return figures
 
-    def _note(self, stage: str, figures: dict[str, Any], rows: int) -> None:
-        means = self._model.steps.losses
+    def _note(self, stage: str, figures: dict[str, Any], rows: int, means: int) -> None:
         for place, (name, figure) in enumerate(figures.items()):
             self.log(
                 stage + name, figure, prog_bar=True, on_step=False, on_epoch=True,

@@ -139,14 +139,14 @@ class Steps:
             for o, (rank, single) in zip(self.outputs, ranks, strict=True)
         ]  # fmt: skip
         feeds = [*self._model.inputs, *self.targets, *[w for w in given if w is not None]]
-        parts = [_loss(o, t, w) for o, t, w in zip(self.outputs, self.targets, given, strict=True)]
-        terms = [o.loss_weight * x for o, x in zip(self.outputs, parts, strict=True)]
+        each = zip(self.outputs, self.targets, given, strict=True)
+        parts = [loss_of(o, t, w) for o, t, w in each]
         added = [x for x in self._model.losses if needs_only(x, feeds)]
-        if not terms and not added:
+        if not parts and not added:
             raise fail(
                 ArgumentError, f"{self._model.name}: expected a loss in compile() or by add_loss()"
             )
-        total = _sum([*terms, *[tf.reduce_sum(x) for x in added]])
+        total = total_of(self.outputs, parts, added)
         results: list[Any] = []
         updates: list[Any] = []
         for o, t, w in zip(self.outputs, self.targets, given, strict=True):
@@ -158,7 +158,10 @@ class Steps:
         return feeds, [total, *several, *results], updates, total
 
 
-def _sum(terms: list[Any]) -> Any:
+def total_of(outputs: Sequence[Output], parts: Sequence[Any], added: Sequence[Any]) -> Any:
+    """The sum of the outputs' losses by their weights, and of what layers add."""
+    terms = [o.loss_weight * x for o, x in zip(outputs, parts, strict=True)]
+    terms += [tf.reduce_sum(x) for x in added]
     return terms[0] if len(terms) == 1 else tf.add_n(terms)
 
 
@@ -183,7 +186,8 @@ def _weights(tensor: Any, given: Any, of_mean: bool = False) -> Any:
     return own if given is None else losses.weighted(own, given)
 
 
-def _loss(output: Output, target: Any, given: Any) -> Any:
+def loss_of(output: Output, target: Any, given: Any) -> Any:
+    """The loss of an output: weighted, and reduced as it says."""
     if isinstance(output.loss, losses.Loss):
         each = output.loss.call(target, output.tensor)
         reduction = output.loss.reduction

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import weft.tf1 as tf
 from weft.documentation import Reads
@@ -23,14 +23,18 @@ from weft.tf1.keras.fit.feeding import (
     require_equal_rows,
 )  # fmt: skip
 from weft.tf1.keras.fit.loading import Continued, Prepared, begun, is_loader, loader_of, parts_of
+from weft.tf1.keras.fit.own_steps import Given, StepMethods, packed
 from weft.tf1.keras.fit.row_weights import row_weights
 from weft.tf1.keras.fit.runner import KerasTrainer, Runner
 from weft.tf1.keras.fit.steps import Program, Steps, state_updates
 from weft.train.keras_methods import KerasMethods, expected_compile
 from weft.train.supervised import Arrays
 
+_SPEED: Final = {"jit_compile", "run_eagerly", "steps_per_execution"}
+"""Options of `compile` that change no result."""
 
-class Training(Network, KerasMethods):
+
+class Training(Network, KerasMethods, StepMethods):
     """A network that can be trained.
 
     Attributes:
@@ -48,6 +52,7 @@ class Training(Network, KerasMethods):
         self._steps: Steps | None = None
         self._predict: tuple[Any, Program] | None = None
         self._class_weight: Mapping[Any, Any] | None = None
+        self._own = self._compiled_parts = None
 
     graph = Reads[tf.Graph]("_graph_of_name", "The graph that the model belongs to.")
 
@@ -72,13 +77,15 @@ class Training(Network, KerasMethods):
             loss_weights: factors of the outputs' losses.
             sample_weight_mode: accepted; the weights' shape says whether steps have their own.
             weighted_metrics: metrics to which example weights apply.
+            options: `run_eagerly`, `steps_per_execution`, `jit_compile`: accepted.
 
         Raises:
             ArgumentError, UnknownKeyError: an unknown name or option.
         """
         del sample_weight_mode
         absent = {"target_tensors": target_tensors, "distribute": distribute}
-        unknown = sorted([*options, *[k for k, v in absent.items() if v is not None]])
+        given = [name for name, value in absent.items() if value is not None]
+        unknown = sorted([*options.keys() - _SPEED, *given])
         if unknown:
             raise fail(ArgumentError, f"compile: expected Keras's arguments, got {unknown}")
         with self.graph.as_default():
@@ -88,6 +95,7 @@ class Training(Network, KerasMethods):
             "weighted_metrics": weighted_metrics,
         }  # fmt: skip
         self.loss, self._steps = loss, None
+        self._own = self._compiled_parts = None
         if self.outputs is not None and loss is not None:
             _ = self.steps  # errors are raised here
 
@@ -136,7 +144,8 @@ class Training(Network, KerasMethods):
     @property
     def metrics(self) -> list[Any]:
         """The metrics, as objects."""
-        return list(self.steps.metrics)
+        own = self._has_own("fit") or self._has_own("test")
+        return self._metrics_of_steps() if own else list(self.steps.metrics)
 
     def reset_states(self) -> None:
         """Reset the states of stateful layers to zeros."""
@@ -146,7 +155,11 @@ class Training(Network, KerasMethods):
 
     def reset_metrics(self) -> None:
         """Reset the metrics."""
-        self.steps.reset()
+        if self._has_own("fit") or self._has_own("test"):
+            for metric in self.metrics:
+                metric.reset_states()
+        if self._steps is not None:
+            self._steps.reset()
 
     # -- runs
 
@@ -205,6 +218,9 @@ class Training(Network, KerasMethods):
         reset_metrics: bool = True,
     ) -> Any:  # fmt: skip
         """One update; returns the loss, with metrics if there are any."""
+        if self._has_own("fit"):
+            given = Given(packed(x, y, sample_weight))
+            return self._told_of(self.own_steps.train, given, reset_metrics)
         batch = self._ready(x, y, sample_weight, class_weight)
         return self._told_of(self.steps.train, batch, reset_metrics)
 
@@ -212,6 +228,9 @@ class Training(Network, KerasMethods):
         self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
     ) -> Any:
         """The loss of a batch, with metrics if there are any."""
+        if self._has_own("test"):
+            given = Given(packed(x, y, sample_weight))
+            return self._told_of(self.own_steps.test, given, reset_metrics)
         batch = self._ready(x, y, sample_weight, None)
         return self._told_of(self.steps.test, batch, reset_metrics)
 
@@ -219,9 +238,9 @@ class Training(Network, KerasMethods):
         """The outputs for a batch."""
         return self.predict_arrays(self._arranged_inputs(x))
 
-    def _told_of(self, run: Callable[[Batch], dict[str, Any]], batch: Batch, reset: bool) -> Any:
+    def _told_of(self, run: Callable[[Any], dict[str, Any]], batch: Any, reset: bool) -> Any:
         if reset:
-            self.steps.reset()
+            self.reset_metrics()
         return nest.one_or_list(list(run(batch).values()))
 
     def predict_arrays(self, arrays: Sequence[Any]) -> Any:
@@ -258,6 +277,10 @@ class Training(Network, KerasMethods):
     ) -> Any:
         if x is None:
             raise fail(ArgumentError, f"{stage}: expected data as x, got None")
+        if self._has_own(stage):
+            arrays = not is_loader(x)
+            given = Arrays(packed(x, y, weights), size, bool(shuffle)) if arrays else x
+            return Prepared(loader_of(given, shuffle, steps), Given)
         factors = self._class_weight if stage == "fit" else None
         if is_loader(x):
             refuse_mixed(y, weights)

@@ -13,6 +13,7 @@ from weft.tf1.keras.layers.convolution_transpose import *
 from weft.tf1.keras.layers.core import *
 from weft.tf1.keras.layers.dense import Dense as Dense
 from weft.tf1.keras.layers.embedding import Embedding as Embedding
+from weft.tf1.keras.layers.image_preprocessing import *
 from weft.tf1.keras.layers.merge import *
 from weft.tf1.keras.layers.noise import *
 from weft.tf1.keras.layers.normalization import *
