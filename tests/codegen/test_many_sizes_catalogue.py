@@ -17,7 +17,7 @@ from harness import Array, execute, references
 from problems import Fenced, at_sizes
 
 from weft import ops
-from weft.codegen.lower import FAMILIES, lower, structure
+from weft.codegen.lower import FAMILIES, lower
 from weft.codegen.target import current
 from weft.ir.dtype import as_dtype
 from weft.ir.extent import Extents
@@ -34,6 +34,7 @@ from weft.ops.declaration import (
     Elementwise,
     Op,
     Opaque,
+    Pull,
     is_hosted,
     op_of,
 )
@@ -92,15 +93,21 @@ _checked: set[Hashable] = set()
 
 
 def _is_new(group: Group) -> bool:
-    """Whether nothing like it is checked yet: of what is elementwise, types or shapes.
+    """Whether an operation of these types is not checked yet, or a kind of kernel for these shapes.
 
-    Its loop follows from the shapes, and what it computes in there from the types.
+    Loops follow from the kind and the shapes, and what they compute from the operation and types.
     """
     (node,) = group.nodes
+    lowering, attrs = op_of(node).lower, tuple(node.attrs.items())
     values = *node.inputs, *node.outputs
-    kinds = (node.op, tuple(node.attrs.items()), *[v.dtype for v in values])
-    is_loop = isinstance(op_of(node).lower, Elementwise)
-    parts = {kinds, tuple([v.shape for v in values])} if is_loop else {structure(group)}
+    if isinstance(lowering, Opaque):
+        kind = lowering.family, attrs
+    elif isinstance(lowering, Elementwise):
+        kind = (Elementwise,)
+    else:
+        kind = lowering if isinstance(lowering, Pull) else type(lowering), attrs
+    types = (node.op, *[v.dtype for v in values])
+    parts = {(kind, *[v.shape for v in values]), types}
     new = not parts <= _checked
     _checked.update(parts)
     return new
