@@ -17,7 +17,13 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """The first process's values, as NumPy's arrays."""
+    """The source's values, as NumPy's arrays.
+
+    Raises:
+        ValueError: `is_source` is false: no process has the values.
+    """
+    if is_source is not None and not is_source:
+        raise ValueError("broadcast_one_to_all: the only process is not the source")
     return tree_map(np.asarray, in_tree)
 
 

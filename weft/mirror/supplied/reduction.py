@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Final
 
 from weft.nn.functional.common import reduction_of
@@ -30,11 +31,13 @@ def legacy_get_string(
 ) -> str:
     """The reduction that `size_average` and `reduce` stood for.
 
-    >>> legacy_get_string(False, None), legacy_get_string(None, False)
+    >>> legacy_get_string(False, None, False), legacy_get_string(None, False, False)
     ('sum', 'none')
     """
-    del emit_warning  # nothing warns of them
-    return reduction_of("loss", "mean", size_average, reduce)
+    reduction = reduction_of("loss", "mean", size_average, reduce)
+    if emit_warning:
+        warnings.warn(f"size_average and reduce: use reduction={reduction!r}", stacklevel=2)
+    return reduction
 
 
 def legacy_get_enum(
