@@ -31,17 +31,20 @@ def as_text(key: Hashable) -> str:
     return json.dumps(plain(key), separators=(",", ":"))
 
 
-def plain(part: Any) -> Any:
+def plain(part: Any, largest: int = LARGEST) -> Any:
     """A form's key, or a part of one, as data for JSON.
+
+    Args:
+        largest: elements of a constant.
 
     Raises:
         NoTextError: it has none.
     """
     if isinstance(part, tuple):
-        return [plain(x) for x in cast("tuple[Any, ...]", part)]
+        return [plain(x, largest) for x in cast("tuple[Any, ...]", part)]
     if isinstance(part, DType):
         return {"d": part.name}
-    if isinstance(part, Literal) and part.array.size <= LARGEST:
+    if isinstance(part, Literal) and part.array.size <= largest:
         array = part.array
         numbers = [plain(x) for x in array.ravel().tolist()]
         return {"a": array.dtype.name, "of": numbers, "s": list(array.shape)}

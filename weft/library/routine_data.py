@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from weft.codegen.target import Target
 from weft.ir.extent import Extent, Extents
@@ -12,6 +12,9 @@ from weft.library.entry import entry_for
 from weft.library.form import Form
 from weft.library.form_text import NoTextError, part_of, plain
 from weft.library.routine import Part, Routine
+
+LARGEST: Final = 1 << 10
+"""Elements of a constant, such as a mask, which is read in some 50 us."""
 
 
 def as_data(made: Made) -> dict[str, Any]:
@@ -26,15 +29,15 @@ def as_data(made: Made) -> dict[str, Any]:
         raise NoTextError
     return {
         "inputs": routine.inputs, "results": routine.results, "found": made.found,
-        "rows": made.rows, "constants": [plain(Literal(x)) for x in routine.constants],
+        "rows": made.rows, "constants": [plain(Literal(x), LARGEST) for x in routine.constants],
         "temporaries": [*map(_number, routine.temporaries)],
         "fails": routine.fails, "updates": sorted(routine.updates),
-        "parts": [(plain(p.form.key), [*map(_number, p.sizes)], p.buffers) for p in parts],
+        "parts": [(plain(p.form.key, LARGEST), [*map(_number, p.sizes)], p.buffers) for p in parts],
     }  # fmt: skip
 
 
 def _number(number: int) -> int | list[int]:
-    return [number.index] if type(number) is Extent else number
+    return [number.index] if type(number) is Extent else int(number)
 
 
 def from_data(data: dict[str, Any], target: Target, extents: Extents | None) -> Made:

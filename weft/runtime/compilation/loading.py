@@ -17,7 +17,8 @@ from weft.errors import CompileError
 from weft.runtime.compilation.image import linked
 from weft.runtime.memory.address import address
 
-_loaded: Final[list[object]] = []
+_filled: Final[list[object]] = []
+"""Memory with code, which others have the addresses of: it stays."""
 
 
 def loaded(objects: Sequence[tuple[str, bytes]]) -> list[int]:
@@ -46,7 +47,6 @@ def _loaded_alone(objects: Sequence[tuple[str, bytes]]) -> list[int]:
     block = mmap.mmap(-1, size + max(image.table, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     block[:size] = image.code
     base = filled(np.frombuffer(block, np.uint8), size, image.bases, image.imports)
-    _loaded.append(block)
     return [base + symbol for symbol in image.symbols]
 
 
@@ -74,4 +74,5 @@ def filled(
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     if libc.mprotect(base, size, mmap.PROT_READ | mmap.PROT_EXEC):
         raise CompileError(f"no memory can be executed: {os.strerror(ctypes.get_errno())}")
+    _filled.append(block)
     return base
