@@ -117,7 +117,7 @@ class Sampling:
         if self.top_p is not None and self.top_p < 1:
             logits = _likely(logits, self.top_p)
         # the Gumbel-max trick: this samples from the softmax of the logits
-        noise = uniform_node(counter, None, None, shape=tuple(logits.shape), dtype=logits.dtype)
+        noise = uniform_node(counter, shape=tuple(logits.shape), dtype=logits.dtype)
         return (logits - wf.log(-wf.log(noise.clamp(1e-20, 1.0)))).argmax(-1)
 
 

@@ -58,7 +58,7 @@ def poisson(counter: Value, rate: Value, *, dtype: DType) -> Value:
 
 
 def uniform_node(
-    counter: Value, low: Value | None, high: Value | None, *, shape: Any, dtype: DType
+    counter: Value, low: Value | None = None, high: Value | None = None, *, shape: Any, dtype: DType
 ) -> Value:
     """Uniform numbers in (0, 1)."""
     if low is None or high is None:
@@ -67,8 +67,8 @@ def uniform_node(
 
 
 def normal_node(
-    counter: Value, mean: Value | None, std: Value | None, *, shape: Any, dtype: DType,
-    check: bool = False,
+    counter: Value, mean: Value | None = None, std: Value | None = None, *, shape: Any,
+    dtype: DType, check: bool = False,
 ) -> Value:  # fmt: skip
     """Normal numbers, by default with mean 0 and standard deviation 1.
 

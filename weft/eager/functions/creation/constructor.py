@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -128,6 +128,8 @@ def finished(lazy: Lazy, requires_grad: bool, device: Any = None) -> Tensor:
 
 # From shapes
 
+_INTS: Final = frozenset({int})
+
 
 def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
     """A shape given as several integers or as one sequence.
@@ -136,6 +138,8 @@ def dims(size: Sequence[Any], name: str) -> tuple[int, ...]:
         DTypeError: something else.
         ShapeError: a negative number.
     """
+    if type(size) is tuple and _INTS.issuperset(map(type, size)) and min(size, default=0) >= 0:
+        return size  # mostly
     found: Any = size[0] if len(size) == 1 and not _is_index(size[0]) else size
     try:
         shape = tuple([operator.index(d) for d in found])

@@ -16,8 +16,9 @@ import numpy as np
 from weft.documentation import named
 from weft.eager.functions.creation.constructor import dims, finished, floating, given, near
 from weft.eager.record.call.interned_type import intern
-from weft.eager.record.pending.lazy import Drawn, Lazy, begun, serials
-from weft.eager.tensor.dispatch import lazy_of, recorded, wrap
+from weft.eager.record.pending.lazy import Drawn, begun, serials
+from weft.eager.record.pending.state import trace
+from weft.eager.tensor.dispatch import Recorded, lazy_of, recorded, wrap
 from weft.eager.tensor.dtype.dtype_info import check_held
 from weft.eager.tensor.generator import Generator, default_generator, in_branch
 from weft.eager.tensor.handle import Handle
@@ -140,22 +141,31 @@ def rand(
     ((2, 3), True)
     """
     check_place(device, layout)
-    return finished(_unit(given(shape, size, "rand"), generator, dtype), requires_grad, device)
-
-
-def _unit(shape: tuple[int, ...], generator: Generator | None, dtype: Any) -> Lazy:
-    if floating(dtype).is_complex:
-        return _parts(shape, floating(dtype), generator, normal=False)
-    static = {"shape": shape, "dtype": floating_kind(dtype, "rand")}
-    return uniform_node.record((next_counter(generator), None, None), static)[0]
-
-
-def _parts(shape: tuple[int, ...], dtype: DType, generator: Generator | None, normal: bool) -> Lazy:
-    static = {"shape": shape, "dtype": dtype, "normal": normal}
-    return _complex.record((next_counter(generator),), static)[0]
+    kind = _inexact(dtype, "rand")
+    static = {"shape": given(shape, size, "rand"), "dtype": kind}
+    if kind.is_complex:
+        return _drawn(_complex, static | {"normal": False}, generator, requires_grad, device)
+    return _drawn(uniform_node, static, generator, requires_grad, device)
 
 
 _complex = recorded(draws.complex, differentiable=False)
+
+
+def _drawn(
+    node: Recorded, static: dict[str, Any], generator: Generator | None, requires_grad: bool,
+    device: Any,
+) -> Tensor:  # fmt: skip
+    """A new tensor, drawn by a function of a counter."""
+    counter = _draw(default_generator if generator is None else generator)
+    if device is None and requires_grad is False and not trace.now.device:
+        return node(counter, **static)
+    return finished(node.record((counter,), static)[0], requires_grad, device)
+
+
+def _inexact(dtype: Any, name: str) -> DType:
+    """The given floating-point or complex dtype, or the default one."""
+    found = floating(dtype)
+    return found if found.is_complex else floating_kind(found, name)
 
 
 def floating_kind(dtype: Any, name: str) -> DType:
@@ -180,13 +190,11 @@ def randn(
     Complex numbers have real and imaginary parts of variance 1/2 each.
     """
     check_place(device, layout)
-    shape = given(shape, size, "randn")
-    if floating(dtype).is_complex:
-        drawn = _parts(shape, floating(dtype), generator, normal=True)
-        return finished(drawn, requires_grad, device)
-    static = {"shape": shape, "dtype": floating_kind(dtype, "randn")}
-    drawn = normal_node.record((next_counter(generator), None, None), static)[0]
-    return finished(drawn, requires_grad, device)
+    kind = _inexact(dtype, "randn")
+    static = {"shape": given(shape, size, "randn"), "dtype": kind}
+    if kind.is_complex:
+        return _drawn(_complex, static | {"normal": True}, generator, requires_grad, device)
+    return _drawn(normal_node, static, generator, requires_grad, device)
 
 
 def randint(
@@ -218,9 +226,7 @@ def randint(
         raise ShapeError(text)
     check_held("randint", kind, low, high - 1)
     static = {"shape": dims((size,), "randint"), "low": low, "high": high, "dtype": kind}
-    return finished(
-        integers_node.record((next_counter(generator),), static)[0], requires_grad, device
-    )
+    return _drawn(integers_node, static, generator, requires_grad, device)
 
 
 def randperm(
@@ -237,9 +243,7 @@ def randperm(
     kind = int64 if dtype is None else as_dtype(dtype)
     static = {"size": dims((n,), "randperm")[0], "dtype": kind}
     check_held("randperm", kind, 0, max(n - 1, 0))
-    return finished(
-        _permutation.record((next_counter(generator),), static)[0], requires_grad, device
-    )
+    return _drawn(_permutation, static, generator, requires_grad, device)
 
 
 def normal(
