@@ -71,9 +71,10 @@ class Pack:
 
     Attributes:
         driver: the address of the driver's table.
+        origin: what it was made by, and its checksum.
     """
 
-    def __init__(self, header: _Header, content: memoryview) -> None:
+    def __init__(self, header: _Header, content: memoryview, origin: str) -> None:
         """A pack in memory of this process alone, which is written to.
 
         Raises:
@@ -87,6 +88,7 @@ class Pack:
         image, code = np.frombuffer(content[start + texts :], np.uint8), header.counts[2]
         self._address = filled(image, code, header.bases, header.imports)
         self._count = count
+        self.origin: Final = origin
         self.driver: Final = self._address + header.driver
 
     def __len__(self) -> int:
@@ -157,7 +159,7 @@ def _opened(content: memoryview, target: Target, made_by: str) -> Pack | None:
     if header.target != repr(target) or header.made_by != made_by:
         return None
     try:
-        return Pack(header, rest[_LENGTH.size + size :])
+        return Pack(header, rest[_LENGTH.size + size :], made_by + bytes(content[:START]).hex())
     except CompileError:  # no memory may be executed, or none of this file
         return None
 
@@ -199,6 +201,13 @@ def pack_of(target: Target) -> Pack | None:
             if target not in _packs:
                 _packs[target] = _installed(target) or _kept(target)
     return _packs[target]
+
+
+def origin(target: Target) -> str:
+    """What tells this Weft from others: what its pack came from; without one, its sources, which
+    may have to be read."""
+    pack = pack_of(target)
+    return fingerprint.sources() if pack is None else pack.origin
 
 
 def is_installed(target: Target) -> bool:
