@@ -12,7 +12,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from weft.codegen.copy import copy_kernel
 from weft.codegen.lower import lower, written
@@ -21,7 +21,9 @@ from weft.errors import CompileError
 from weft.ir.extent import Extents
 from weft.library import background
 from weft.library.form import Form, form_of, resized
+from weft.library.form_text import group_at
 from weft.library.formula import Choice, packed
+from weft.library.looser_form import frame, looser
 from weft.library.variant import Code, Variant, code_of, codes_anew, from_data, variant_of
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
@@ -47,12 +49,12 @@ class Entry:
         choice: those that the stitcher chooses from.
     """
 
-    def __init__(self, form: Form, target: Target) -> None:
+    def __init__(self, form: Form, text: str | None, listed: str | None, target: Target) -> None:
         self._target = target
-        text = text_of(form.key)
-        self.text = None if text.endswith(UNKNOWN) else text
+        self._key = form.key
+        self.text = text
         self._anew = anew = bool(_anew)
-        self._listed = [] if anew else _listed(self.text, target)
+        self._listed = [] if listed is None else _from_lines(listed)
         self._packed: list[Variant] = []  # those of the list that sizes have asked for
         self.variants: Final[list[Variant]] = []
         self._asked = anew or self.text is None  # the cache on disk: a pack may make it needless
@@ -148,9 +150,9 @@ class Entry:
         pack = pack_of(self._target)
         if self._listed and pack is not None:
             code = functools.partial(_in_pack, pack, self._target)
-            self._listed.sort(key=lambda data: -_distance(data["extents"]["bases"], sizes))
+            self._listed.sort(key=lambda each: -_distance(each[0], sizes))
             while self._listed:
-                self._packed.append(from_data(self._listed[-1], code))
+                self._packed.append(from_data(json.loads(self._listed[-1][1]), code))
                 del self._listed[-1]
                 yield self._packed[-1]
 
@@ -186,10 +188,22 @@ class Entry:
         if not any([variant.at(sizes) for variant in self.variants]) and self._symbolic:
             self._written(group, places, sizes)
 
+    def _own_group(
+        self, group: Group, places: Sequence[int], sizes: Sequence[int]
+    ) -> tuple[Group, Sequence[int]]:
+        """A group of this very form, and its sizes, which may all differ; the given one may have a
+        form in which some are equal."""
+        if form_of(group).key == self._key:
+            return group, places
+        extents = Extents()
+        own = [extents.base(n) for n in sizes]
+        return group_at(self._key, own), own
+
     def _written(
         self, group: Group, places: Sequence[int], sizes: tuple[int, ...]
     ) -> Variant | None:
         """A new variant, if kernels of this family have sizes as arguments."""
+        group, places = self._own_group(group, places, sizes)
         extents = Extents()
         extents.planning = True
         try:
@@ -232,7 +246,7 @@ class Entry:
         return digest("entry", compiler_digest(), repr(self._target), str(self.text))
 
     def _for_one_size(self, group: Group, places: Sequence[int], sizes: tuple[int, ...]) -> Variant:
-        plain = resized(group, places, sizes, int)
+        plain = resized(*self._own_group(group, places, sizes), sizes, int)
         return variant_of(plain, lower(plain, self._target), None, self._target, sizes)
 
 
@@ -278,7 +292,7 @@ def link(codes: Sequence[Code]) -> None:
         _new.pop().keep()
 
 
-_codes: Final[dict[tuple[Target, int], Code]] = {}  # those in packs
+_codes: Final[dict[tuple[Pack, int], Code]] = {}  # those in packs, which stay as long
 COPY: Final = "copy"
 """Under this name a pack has the kernel of all copies."""
 
@@ -289,21 +303,31 @@ def copying(target: Target) -> Code:
     place = None if pack is None else pack.find(COPY)
     if pack is None or place is None:
         return code_of(copy_kernel(), target)
-    return _in_pack(pack, target, COPY, place)
+    return _in_pack(pack, target, COPY, int(place))
 
 
 def _in_pack(pack: Pack, target: Target, name: str, offset: int) -> Code:
-    found = _codes.get((target, offset))
+    found = _codes.get((pack, offset))
     if found is None:
-        found = _codes[target, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
+        found = _codes[pack, offset] = Code(Kernel(name, "", f"packed {offset}"), target)
         found.link(pack.at(offset))
     return found
 
 
-def _listed(text: str | None, target: Target) -> list[dict[str, Any]]:
-    """The variants in the pack as data, if there is one."""
-    pack = pack_of(target)
-    return (None if pack is None or text is None else pack.find(text)) or []
+def as_lines(variants: Sequence[Variant], offset: Callable[[Kernel], int]) -> str:
+    """The text of a form in a pack: the sizes that its variants were written for, then a line each.
+
+    Args:
+        offset: where a kernel is.
+    """
+    parts = [[v.first for v in variants], *[v.as_data(offset) for v in variants]]
+    return "\n".join([json.dumps(part, separators=(",", ":")) for part in parts])
+
+
+def _from_lines(text: str) -> list[tuple[list[int], str]]:
+    """The variants of a form in a pack: for which sizes each was written, and its line."""
+    sizes, *lines = text.split("\n")
+    return list(zip(json.loads(sizes), lines, strict=True))
 
 
 def _distance(sizes: Sequence[int], others: Sequence[int]) -> float:
@@ -338,15 +362,37 @@ def entry_of(group: Group, target: Target) -> tuple[Entry, tuple[int, ...]]:
     Raises:
         UnsizedError: there is none for sizes other than the group's.
     """
-    form = form_of(group)
-    return entry_for(form, target), form.sizes
+    entry, form = entry_for(form_of(group), target)
+    return entry, form.sizes
 
 
-def entry_for(form: Form, target: Target) -> Entry:
-    """The entry for a form."""
+def entry_for(form: Form, target: Target) -> tuple[Entry, Form]:
+    """The entry for a form, and the form that it is of: perhaps one that serves this one, too."""
     entry = _entries.get((target, form.key))
     if entry is None:
         if len(_entries) >= MOST_FORMS:
             _entries.clear()
-        entry = _entries[target, form.key] = Entry(form, target)
-    return entry
+        form, text, lines = _listed(form, target)
+        entry = _entries.get((target, form.key)) or Entry(form, text, lines, target)
+        _entries[target, form.key] = entry
+    return entry, form
+
+
+def _listed(form: Form, target: Target) -> tuple[Form, str | None, str | None]:
+    """A form, its text, and what the pack has of it: the form itself, unless only another is there
+    that serves it, too.
+    """
+    text = text_of(form.key)
+    if text.endswith(UNKNOWN):
+        return form, None, None
+    pack = None if _anew else pack_of(target)
+    if pack is None:
+        return form, text, None
+    lines = pack.find(text)
+    if lines is None:
+        known = pack.find(frame(text))
+        other = None if known is None else looser(form, text, known)
+        if other is not None:
+            form, text = other, text_of(other.key)
+            lines = pack.find(text)
+    return form, text, lines

@@ -6,15 +6,16 @@ import contextlib
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from weft.codegen.copy import copy_kernel
 from weft.codegen.driver import source
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.ir.extent import Extents
-from weft.library.entry import COPY, entry_of, written_anew
+from weft.library.entry import COPY, as_lines, entry_of, written_anew
 from weft.library.form_text import group_of
+from weft.library.looser_form import frames
 from weft.library.variant import Variant
 from weft.passes.group import Group
 from weft.passes.launch import Kernel
@@ -97,11 +98,10 @@ def _packed(
     def offset(kernel: Kernel) -> int:
         return offsets[compiler.key_of(kernel, target)]
 
-    data: dict[str, Any] = {
-        form: [v.as_data(offset) for v in found] for form, found in entries.items()
-    }
-    data[COPY] = offset(copies)
-    return packed(target, image, offset(driver), data)
+    texts = {form: as_lines(found, offset) for form, found in entries.items()}
+    texts |= frames(entries)
+    texts[COPY] = str(offset(copies))
+    return packed(target, image, offset(driver), texts)
 
 
 def _kernels(entries: Iterable[Sequence[Variant]]) -> list[Kernel]:

@@ -268,8 +268,8 @@ class _Writer:
         values = [*group.inputs, *[v for n in group.all_nodes for v in n.outputs]]
         numbers = [self.number.get(fused.root(v), -1) for v in values]
         like = collapsed(group)
-        form = form_of(like)
-        return Part(form, entry_for(form, self.target), tuple(numbers))
+        entry, form = entry_for(form_of(like), self.target)
+        return Part(form, entry, tuple(numbers))
 
 
 def _is_alias(outputs: Sequence[Value], feeds: Sequence[Value]) -> bool:

@@ -58,8 +58,8 @@ def from_data(data: dict[str, Any], target: Target, extents: Extents | None) -> 
 
     parts: list[Part] = []
     for key, sizes, buffers in data["parts"]:
-        form = Form(part_of(key), numbers(sizes))
-        parts.append(Part(form, entry_for(form, target), tuple(buffers)))
+        entry, form = entry_for(Form(part_of(key), numbers(sizes)), target)
+        parts.append(Part(form, entry, tuple(buffers)))
     routine = Routine(
         data["inputs"], tuple(data["results"]),
         tuple([part_of(x).array for x in data["constants"]]), numbers(data["temporaries"]),

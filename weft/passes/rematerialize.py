@@ -53,6 +53,8 @@ MASKS: Final = frozenset({greater})
 
 def rematerialize(step: Step) -> Step:
     """Recomputes large elementwise values for matmuls and convolutions that come much later."""
+    if len(step.graph.nodes) <= GAP:
+        return step
     again = _Finder(step.graph).find()
     return step.with_graph(_rebuilt(step.graph, again)) if again else step
 

@@ -7,7 +7,7 @@ processes share its memory, and none reads more than it needs.
     magic, checksum of what follows (CRC-32, for damage alone: the folder is trusted)
     length of the header (uint32), the header (JSON; with spaces, so that the code is on a page)
     digests of the entries' forms in order (16 bytes each), then where their texts end (uint32 each)
-    the texts (JSON), the code, room for its table
+    the texts, the code, room for its table
 
 A pack for another target, of another version of the compiler's sources, or a damaged one is not
 loaded.
@@ -23,7 +23,7 @@ import struct
 import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -71,9 +71,10 @@ class Pack:
 
     Attributes:
         driver: the address of the driver's table.
+        origin: what it was made by, and its checksum.
     """
 
-    def __init__(self, header: _Header, content: memoryview) -> None:
+    def __init__(self, header: _Header, content: memoryview, origin: str) -> None:
         """A pack in memory of this process alone, which is written to.
 
         Raises:
@@ -87,19 +88,20 @@ class Pack:
         image, code = np.frombuffer(content[start + texts :], np.uint8), header.counts[2]
         self._address = filled(image, code, header.bases, header.imports)
         self._count = count
+        self.origin: Final = origin
         self.driver: Final = self._address + header.driver
 
     def __len__(self) -> int:
         return self._count
 
-    def find(self, form: str) -> Any:
-        """What is kept under the text of a form; `None` if there is nothing."""
+    def find(self, form: str) -> str | None:
+        """The text that is kept under the text of a form; `None` if there is nothing."""
         key = _key(form)
         place = bisect_left(range(self._count), key, key=self._key_at)
         if place == self._count or self._key_at(place) != key:
             return None
         start = int(self._ends[place - 1]) if place else 0
-        return json.loads(bytes(self._texts[start : int(self._ends[place])]))
+        return str(self._texts[start : int(self._ends[place])], "ascii")
 
     def _key_at(self, place: int) -> bytes:
         return bytes(self._keys[_KEY * place : _KEY * (place + 1)])
@@ -109,14 +111,14 @@ class Pack:
         return self._address + offset
 
 
-def packed(target: Target, image: Image, driver: int, entries: Mapping[str, Any]) -> bytes:
+def packed(target: Target, image: Image, driver: int, entries: Mapping[str, str]) -> bytes:
     """A pack as bytes, but for what `sealed` adds.
 
     Args:
         driver: the offset of the driver's table.
-        entries: by the text of a form.
+        entries: texts by the text of a form.
     """
-    texts = {_key(form): json.dumps(x, separators=(",", ":")) for form, x in entries.items()}
+    texts = {_key(form): text for form, text in entries.items()}
     keys = sorted(texts)
     ends = np.cumsum([len(texts[key]) for key in keys], dtype="<u4")
     body = "".join([texts[key] for key in keys]).encode("ascii")
@@ -157,7 +159,7 @@ def _opened(content: memoryview, target: Target, made_by: str) -> Pack | None:
     if header.target != repr(target) or header.made_by != made_by:
         return None
     try:
-        return Pack(header, rest[_LENGTH.size + size :])
+        return Pack(header, rest[_LENGTH.size + size :], made_by + bytes(content[:START]).hex())
     except CompileError:  # no memory may be executed, or none of this file
         return None
 
@@ -199,6 +201,13 @@ def pack_of(target: Target) -> Pack | None:
             if target not in _packs:
                 _packs[target] = _installed(target) or _kept(target)
     return _packs[target]
+
+
+def origin(target: Target) -> str:
+    """What tells this Weft from others: what its pack came from; without one, its sources, which
+    may have to be read."""
+    pack = pack_of(target)
+    return fingerprint.sources() if pack is None else pack.origin
 
 
 def is_installed(target: Target) -> bool:

@@ -25,7 +25,7 @@ from weft.library.function_text import NoFunctionTextError, text_of_value
 from weft.library.routine_data import as_data, from_data
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.cache import digest
-from weft.runtime.compilation.fingerprint import sources
+from weft.runtime.compilation.pack import origin
 
 MOST_FILES: Final = 256  # that one process writes
 _written: Final[list[str]] = []
@@ -75,7 +75,8 @@ class Shelf:
         plans = dict.fromkeys([record.plan for record in self._records])
         texts = [text_of_call(p.pattern.called, p.given, p.static) or p.name for p in plans]
         python = f"{sys.version_info[:3]} numpy-{np.__version__}"
-        self._key = digest("routines", sources(), python, repr(portable()), *texts)
+        target = portable()
+        self._key = digest("routines", origin(target), python, repr(target), *texts)
         data = compiler.cache().load(self._key)
         self._found = {} if data is None else json.loads(data)
 
