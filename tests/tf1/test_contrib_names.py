@@ -142,3 +142,32 @@ def test_names_that_programs_take_from_inside_tensorflow():
         2,
         2,
     ]
+
+
+def test_older_estimators_take_arrays_and_functions_that_return_tuples(tmp_path):
+    learn = tf.contrib.learn
+    x = np.linspace(-1, 1, 32, dtype=np.float32)[:, None]
+
+    def model(numbers, wanted, mode):
+        w = tf.get_variable("w", [1, 1], initializer=tf.zeros_initializer())
+        y = tf.matmul(numbers, w)[:, 0]
+        loss = tf.losses.mean_squared_error(wanted, y)
+        step = tf.contrib.framework.get_global_step()
+        return y, loss, tf.contrib.layers.optimize_loss(loss, step, 0.5, "SGD")
+
+    fitted = learn.SKCompat(learn.Estimator(model)).fit(x, 3 * x[:, 0], steps=30)
+    np.testing.assert_allclose(fitted.predict(x), 3 * x[:, 0], atol=1e-3)
+    error = learn.MetricSpec(tf.contrib.metrics.streaming_mean_absolute_error)
+    assert fitted.score(x, 3 * x[:, 0], metrics={"error": error})["error"] < 1e-3
+    columns = learn.infer_real_valued_columns_from_input(x)
+    network = learn.DNNClassifier([8], columns, optimizer=tf.train.AdamOptimizer(0.05))
+    network.fit(x, (x[:, 0] > 0).astype(np.int64), steps=60, batch_size=16)
+    assert sum(a == (b > 0) for a, b in zip(network.predict(x), x[:, 0], strict=True)) > 24
+
+    def data():
+        return tf.constant(x), tf.constant(3 * x[:, 0])
+
+    def experiment(folder):
+        return learn.Experiment(learn.Estimator(model, folder), data, data, None, 30, 1)
+
+    assert learn.learn_runner.run(experiment, str(tmp_path))["loss"] < 1e-4

@@ -1,7 +1,9 @@
-"""`tf.contrib.learn`: data sets, texts as numbers, modes."""
+"""`tf.contrib.learn`: data sets, texts as numbers, and the older estimators."""
 
+from weft import exports as _exports
 from weft.tf1.contrib.learn import datasets as datasets
 from weft.tf1.contrib.learn import preprocessing as preprocessing
-from weft.tf1.estimator import ModeKeys as ModeKeys
+from weft.tf1.contrib.learn.estimators import *
+from weft.tf1.contrib.learn.estimators import learn_runner as learn_runner
 
-__all__ = ["ModeKeys", "datasets", "preprocessing"]
+_exports.gather(globals(), "datasets", "preprocessing")
