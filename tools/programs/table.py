@@ -1,8 +1,12 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
+<<<<<<< HEAD
 `unseen.json`, `varied.json`, `further.json`, `third.json`, `jax.json` and
 `fourth.json`.
+=======
+`unseen.json`, `varied.json`, `further.json`, `third.json`, `jax.json` and `jax_later.json`.
+>>>>>>> jax37
 """
 
 from __future__ import annotations
@@ -86,7 +90,11 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
+<<<<<<< HEAD
 MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax", "fourth")
+=======
+MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax", "jax_later")
+>>>>>>> jax37
 """Lists with a section of their own, in the order of their folders."""
 
 
