@@ -352,13 +352,21 @@ def check_refusals(rank: int, size: int) -> None:
         assert "parameters differ: rank 0 has 0.bias" in str(error)
 
 
-MODULES = (
-    sys.modules[__name__], data_parallel_checks, dtensor_checks, gradient_checks,
-    horovod_checks,
-    horovod_graph_checks, horovod_keras_checks, horovod_passes_checks, mapped_checks, mesh_checks,
-    pipeline_checks, saved_checks, shape_checks, shard_checks, shard_option_checks,
-    tensor_parallel_checks, torch_name_checks,
-)  # fmt: skip
+HERE = sys.modules[__name__]
+MODULES = {
+    "brief": (HERE,),
+    "messages": (HERE, data_parallel_checks),
+    "2": (
+        gradient_checks, horovod_graph_checks, horovod_keras_checks, horovod_passes_checks,
+        saved_checks, shape_checks, shard_checks,
+    ),
+    "4": (
+        HERE, data_parallel_checks, dtensor_checks, horovod_checks, mapped_checks, mesh_checks,
+        pipeline_checks, saved_checks, shard_checks, shard_option_checks, tensor_parallel_checks,
+        torch_name_checks,
+    ),
+}  # fmt: skip
+"""By the last argument, or else the number of ranks: a mesh of two dimensions takes four."""
 
 
 def main() -> None:
@@ -369,9 +377,9 @@ def main() -> None:
     assert joined.world.channel is not None
     if sys.argv[3:] == ["messages"]:  # as ranks of several hosts
         joined.memory = joined.world.channel = None
-    asked = MODULES[: {"brief": 1, "messages": 2}.get("".join(sys.argv[3:]))]
-    found = [pair for module in asked for pair in vars(module).items()]
-    if len(asked) == 1:
+    asked = sys.argv[3] if sys.argv[3:] else sys.argv[1]
+    found = [pair for module in MODULES[asked] for pair in vars(module).items()]
+    if asked == "brief":
         found.append(("check_data_parallel", data_parallel_checks.check_data_parallel))
     for check in [check for name, check in found if name.startswith("check_")]:
         check(rank, size)

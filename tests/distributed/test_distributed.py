@@ -18,7 +18,10 @@ from weft.errors import ArgumentError, ConfigError, DistributedError
 
 @pytest.mark.slow
 def test_two_and_four_ranks(tmp_path):
-    """One job behind the other, where the second restores what the first saved."""
+    """One job behind the other, where the second restores what the first saved.
+
+    Each checks what the other does not, but for models in shards, and files.
+    """
     for ranks in (2, 4):
         assert_all_well(ranks, str(tmp_path))
 

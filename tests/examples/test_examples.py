@@ -11,6 +11,14 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LIBRARY = {"common"}  # what the programs share
+COMPILED = {"test_digits", "test_gpt", "test_images", "test_resume", "test_trainer"}
+"""Of those that are always run, whose steps become programs; others stay library kernels."""
+
+
+@pytest.fixture(autouse=True)
+def tier(request: pytest.FixtureRequest) -> None:
+    if request.node.originalname not in COMPILED and not request.node.get_closest_marker("slow"):
+        request.getfixturevalue("as_lists")
 
 
 @pytest.fixture

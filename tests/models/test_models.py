@@ -112,7 +112,7 @@ def test_a_model_learns(name):
     model, loss = SMALL[name]()
     optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
     losses = []
-    for _ in range(12):
+    for _ in range(20):
         optimizer.zero_grad()
         value = loss()
         value.backward()
