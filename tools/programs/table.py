@@ -1,12 +1,9 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
-<<<<<<< HEAD
-`unseen.json`, `varied.json`, `further.json`, `third.json`, `jax.json` and
-`fourth.json`.
-=======
-`unseen.json`, `varied.json`, `further.json`, `third.json`, `jax.json` and `jax_later.json`.
->>>>>>> jax37
+MORE = (
+    "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
+)  # fmt: skip
 """
 
 from __future__ import annotations
