@@ -87,11 +87,8 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-<<<<<<< HEAD
-MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax", "fourth")
-=======
-MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax", "jax_later")
->>>>>>> jax37
+`unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
+`jax_later.json`.
 """Lists with a section of their own, in the order of their folders."""
 
 
