@@ -1,9 +1,8 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
-MORE = (
-    "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
-)  # fmt: skip
+`unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
+`jax_later.json`.
 """
 
 from __future__ import annotations
@@ -87,8 +86,9 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-`unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
-`jax_later.json`.
+MORE = (
+    "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
+)  # fmt: skip
 """Lists with a section of their own, in the order of their folders."""
 
 
