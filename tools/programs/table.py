@@ -1,7 +1,7 @@
 """Writes `docs/compat/programs.md` from results: `python -m tools.programs.table FOLDER...`.
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
-`unseen.json`, `varied.json`, `further.json`, `third.json` and `jax.json`.
+`unseen.json`, `varied.json`, `further.json`, `third.json`, `jax.json` and `jax_later.json`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def link_of(program: dict[str, Any]) -> str:
     return f"[{name}]({link})"
 
 
-MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax")
+MORE = ("later", "drawn", "unseen", "varied", "further", "third", "jax", "jax_later")
 """Lists with a section of their own, in the order of their folders."""
 
 

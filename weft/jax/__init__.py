@@ -36,15 +36,14 @@ _exports.lazy(
         ),
         "weft.jax.transform": (
             "checkpoint", "grad", "hessian", "jacfwd", "jacobian", "jacrev", "jit", "jvp",
-            "linear_transpose", "linearize", "named_call", "pmap", "remat", "value_and_grad", "vjp",
-            "vmap",
+            "linear_transpose", "linearize", "named_call", "pmap", "remat", "shard_map",
+            "value_and_grad", "vjp", "vmap",
         ),
         "weft.jax.gradient_rule": ("custom_gradient", "custom_vjp"),
         "weft.jax.tangent_rule": ("custom_jvp",),
         "weft.jax.tree_util": ("tree_leaves", "tree_map", "tree_structure"),
         "weft.jax.ad_checkpoint": ("checkpoint_policies",),
         "weft.jax.dtypes": ("float0",),
-        "weft.func": ("shard_map",),
         "weft.jax.sharding": ("NamedSharding", "P"),
     },
 )  # fmt: skip

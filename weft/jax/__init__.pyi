@@ -76,6 +76,7 @@ from weft.jax.transform import linearize as linearize
 from weft.jax.transform import named_call as named_call
 from weft.jax.transform import pmap as pmap
 from weft.jax.transform import remat as remat
+from weft.jax.transform import shard_map as shard_map
 from weft.jax.transform import value_and_grad as value_and_grad
 from weft.jax.transform import vjp as vjp
 from weft.jax.transform import vmap as vmap
@@ -87,6 +88,5 @@ from weft.jax.tree_util import tree_map as tree_map
 from weft.jax.tree_util import tree_structure as tree_structure
 from weft.jax.ad_checkpoint import checkpoint_policies as checkpoint_policies
 from weft.jax.dtypes import float0 as float0
-from weft.func import shard_map as shard_map
 from weft.jax.sharding import NamedSharding as NamedSharding
 from weft.jax.sharding import P as P

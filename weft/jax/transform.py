@@ -21,7 +21,7 @@ from weft.transport import session
 __all__ = [
     "checkpoint", "grad", "hessian", "jacfwd", "jacobian",
     "jacrev", "jit", "jvp", "linear_transpose", "linearize", "named_call", "pmap", "remat",
-    "value_and_grad", "vjp", "vmap",
+    "shard_map", "value_and_grad", "vjp", "vmap",
 ]  # fmt: skip
 
 Function = Callable[..., Any]
@@ -389,6 +389,43 @@ def pmap(
         return (alone if session.current() is None else ranks)(*args, **kwargs)
 
     return mapped
+
+
+def shard_map(
+    f: Function | None = None, /, mesh: Any = None, in_specs: Any = None, out_specs: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """`func.shard_map` over ranks; on a mesh of the one device, the function with its axes.
+
+    >>> from weft.jax import lax, make_mesh
+    >>> mesh = make_mesh((1,), ("x",))
+    >>> float(shard_map(lambda x: lax.psum(x.sum(), "x"), mesh, None, None)(_numpy.ones(3)))
+    3.0
+    """
+    without_effect("shard_map", **options)
+    if f is None:
+        return functools.partial(
+            shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options
+        )
+    if not hasattr(mesh, "axis_names"):
+        return func.shard_map(f, mesh, in_specs, out_specs)
+    return wraps(f)(functools.reduce(_on_one, mesh.axis_names, f))
+
+
+def _on_one(f: Function, name: str) -> Function:
+    """A function with an axis of size 1, which its collectives can name."""
+
+    def run(*args: Any) -> Any:
+        leaves, tree = flatten(args)
+        found, whole = flatten(vmap(f, axis_name=name)(*tree.build([_wide(x) for x in leaves])))
+        return whole.build([y[0] for y in found])
+
+    return run
+
+
+def _wide(x: Any) -> Any:
+    y = as_array(x)
+    return y[None] if isinstance(y, Array) else x
 
 
 def checkpoint(

@@ -14,8 +14,9 @@ from weft.func.tree import flatten as _flatten
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "Partial", "PyTreeDef", "SequenceKey",
-    "all_leaves", "build_tree", "keystr", "register_dataclass", "register_pytree_node",
-    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
+    "all_leaves", "build_tree", "flatten_one_level", "keystr", "register_dataclass",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
     "register_static", "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path",
     "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_multimap",
     "tree_reduce", "tree_structure", "tree_transpose", "tree_unflatten", "treedef_children",
@@ -258,6 +259,21 @@ def register_pytree_with_keys_class(cls: Any) -> Any:
     keyed: Callable[[Any], Any] = lambda x: x.tree_flatten_with_keys()  # noqa: E731
     register_pytree_with_keys(cls, keyed, cls.tree_unflatten, plain)
     return cls
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """The children of a container, and what else it is.
+
+    Raises:
+        ValueError: a leaf.
+
+    >>> flatten_one_level({"b": [1, 2], "a": None})
+    ([None, [1, 2]], ('a', 'b'))
+    """
+    children, found = flatten(tree, lambda x: x is not tree)
+    if found.kind is None:
+        raise (ValueError(f"can't tree-flatten type: {type(tree)}"))
+    return children, found.data if found.kind in NODES else found.keys or None
 
 
 def register_static(cls: Any) -> Any:

@@ -103,7 +103,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> ndarray:
         ShapeError: one is named twice.
     """
     x = array_like(x)
-    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    axes = tuple(axis) if isinstance(axis, list | tuple | range) else (axis,)
     rank = x.ndim + len(axes)
     places = axes_of("expand_dims", axes, rank) if axes else ()
     old = iter(x.shape)

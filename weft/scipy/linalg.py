@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from weft.eager.functions.linalg.lapack import by_lapack
 from weft.errors import ShapeError
+from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.numpy.convert import alike
 from weft.numpy.creation import eye, tril, triu
@@ -16,6 +18,7 @@ from weft.numpy.linalg import cholesky, det, eigh, inv, norm, pinv, solve, svd
 from weft.numpy.manipulation import matrix_transpose
 from weft.numpy.product import block_diag, kron
 from weft.numpy.searching import where
+from weft.ops.linalg import inversion
 from weft.ops.refusal import guard
 
 if TYPE_CHECKING:
@@ -40,9 +43,16 @@ def solve_triangular(
     part: Any = tril(x, k=-1 if unit_diagonal else 0) if lower else triu(x, k=int(unit_diagonal))
     if unit_diagonal:
         part = part + eye(x.shape[-1], dtype=x.dtype)
-    if trans in (1, "T", 2, "C"):
+    turned = trans in (1, "T", 2, "C")
+    if turned:
         part = matrix_transpose(conj(part) if trans in (2, "C") else part)
-    return solve(part, y)
+    found = _triangle(part, y[:, None] if y.ndim == 1 else y, upper=lower == turned)
+    return found[..., 0] if y.ndim == 1 else found
+
+
+@by_lapack
+def _triangle(a: Value, b: Value, *, upper: bool) -> Value:
+    return inversion.solve(a, b, upper)
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> ndarray:

@@ -24,7 +24,7 @@ def _placed(draw: _Callable[..., _Any]) -> _Callable[..., _Any]:
 
 
 _KEYS = {
-    "PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "shuffle", "split",
+    "KeyArray", "PRNGKey", "clone", "fold_in", "key", "key_data", "key_impl", "shuffle", "split",
     "wrap_key_data",
 }  # fmt: skip
 _DRAWS = {*_draw.__all__, *_distribution.__all__} - _KEYS

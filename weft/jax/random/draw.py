@@ -24,8 +24,8 @@ from weft.ops.random import threefry, transform
 jnp: Any = _numpy
 
 __all__ = [
-    "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone", "exponential",
-    "fold_in", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic",
+    "KeyArray", "PRNGKey", "bernoulli", "bits", "categorical", "cauchy", "choice", "clone",
+    "exponential", "fold_in", "gumbel", "key", "key_data", "key_impl", "laplace", "logistic",
     "multivariate_normal", "normal", "permutation", "rademacher", "randint", "shuffle", "split",
     "truncated_normal", "uniform", "wrap_key_data",
 ]  # fmt: skip

@@ -27,7 +27,7 @@ exclude_paths: Final[list[str]] = []
 global_result_handlers: Final[dict[Any, Any]] = {}
 canonicalize_dtype_handlers: Final = {np.ndarray: same}
 pytype_aval_mappings: Final = {np.ndarray: same}
-record_event = record_event_duration_secs = nothing
+record_event = record_event_duration_secs = record_scalar = nothing
 register_exclusion = register_hitype = wait_for_tokens = nothing
 include_frame = no
 

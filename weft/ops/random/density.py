@@ -9,7 +9,7 @@ from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.rule import concrete
-from weft.ops.linalg import factorization, inversion, matrix
+from weft.ops.linalg import factorization, inversion
 from weft.ops.reduction.statistic import in_float32, in_wider
 from weft.ops.special.composite import xlog1py
 from weft.ops.special.gamma import betaln as exact_betaln
@@ -67,11 +67,9 @@ def dirichlet(x: Value, alpha: Value) -> Value:
 def normal_of_several(away: Value, covariances: Value) -> Value:
     """The multivariate normal distribution of rows, at these distances from the mean."""
     size = concrete(away)[-1]
-    factor = factorization.cholesky(covariances)
-    solved = inversion.solve(factor, catalogue.transpose(away, perm=(1, 0)), upper=False)
-    distance = catalogue.sum(solved * solved, axes=(0,))
-    volume = catalogue.sum(catalogue.log(matrix.diagonal(factor)))
-    return (distance + size * _LOG_TURN) * -0.5 - volume
+    solved = inversion.solve(covariances, catalogue.transpose(away, perm=(1, 0)))
+    distance = catalogue.sum(away * catalogue.transpose(solved, perm=(1, 0)), axes=(-1,))
+    return (distance + inversion.slogdet(covariances)[1] + size * _LOG_TURN) * -0.5
 
 
 def singular_normal(away: Value, covariances: Value) -> Value:
