@@ -1,5 +1,7 @@
 """Arithmetic, comparison and selection of tensors, against NumPy."""
 
+import operator
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -203,3 +205,28 @@ def test_divisors_are_checked_in_what_is_compiled():
         1,
         1,
     ]
+
+
+def test_a_list_takes_the_elements_of_a_tensor():
+    x, found = wf.tensor([2.0, 3.0]), [1.0, 1.0]
+    found += x
+    assert isinstance(found, list) and [float(v) for v in found] == [1, 1, 2, 3]
+    assert [0] * wf.tensor(2) == [0, 0] and (x == [2.0, 3.0]) is False
+    for function in (operator.add, operator.sub, operator.truediv, operator.matmul, operator.lt):
+        for pair in ((x, [1.0, 2.0]), ((1.0, 2.0), x)):
+            with pytest.raises(TypeError):
+                function(*pair)
+
+
+@pytest.mark.parametrize("x", [wf.tensor(2.0), wf.tensor([2, 3]), wf.ones(2, dtype=wf.float16)])
+def test_scalars_of_numpy_are_numbers(x):
+    # as PyTorch takes them: they decide the kind, and not the dtype
+    wide = wf.float32 if x.dtype is wf.int64 else x.dtype
+    for scalar in (np.float64(1.5), np.float32(1.5), np.float16(1.5)):
+        for y in (x * scalar, scalar - x, x / scalar, x**scalar, wf.clamp(x, min=scalar)):
+            assert y.dtype is wide
+        assert (x + scalar).tolist() == (x + 1.5).tolist()
+    assert (x + np.int8(1)).dtype is x.dtype and (np.int64(2) * x).tolist() == (2 * x).tolist()
+    assert wf.full((1,), np.int32(3)).dtype is wf.int64
+    y = wf.ones(2)
+    assert wf.addcmul(y, y, y, value=np.float64(0.5)).tolist() == [1.5, 1.5]

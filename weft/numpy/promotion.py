@@ -55,6 +55,10 @@ class NumpyRules(Rules):
         """The common dtype of arrays."""
         return functools.reduce(promote, [t.dtype for t in operands])
 
+    def bare(self, scalar: np.generic) -> Any:
+        """A scalar of NumPy itself: it has a dtype, as an array has."""
+        return scalar
+
     def number(self, number: Any, beside: DType) -> DType:
         """The common dtype of an array and a bare Python number."""
         if isinstance(number, bool):

@@ -54,7 +54,7 @@ def lazy_of(x: Any, dtype: DType | None = None, rules: promotion.Rules = promoti
     if isinstance(x, np.ndarray):
         return borrowed(np.asarray(x))
     if isinstance(x, np.generic):
-        return leaf(np.asarray(x))
+        return leaf(np.asarray(x, None if dtype is None else dtype.numpy))
     if isinstance(x, _NUMBERS):
         return number(x, rules.number(x, bool_), rules) if dtype is None else element(x, dtype)
     if isinstance(x, list | tuple):

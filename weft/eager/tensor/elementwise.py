@@ -231,6 +231,8 @@ def _beyond(a: Any, b: Any, dtype: DType) -> tuple[Any, Any, DType]:
 
 def _operand(x: Any, bare: bool, rules: promotion.Rules) -> Any:
     """A value, or a Python number itself, if it may stay `bare`."""
+    if isinstance(x, np.generic):
+        x = rules.bare(x)
     return x if bare and type(x) in _NUMBERS else lazy_of(x, None, rules)
 
 
@@ -301,7 +303,7 @@ def promoted(*xs: Any, floats: bool = False) -> list[Lazy]:
         return same
     like = kind_of(*xs)
     rules = promotion.TORCH if like is None else like.rules
-    operands = [x if type(x) in _NUMBERS else lazy_of(x, None, rules) for x in xs]
+    operands = [_operand(x, True, rules) for x in xs]
     dtype = common_type(operands, rules)
     if floats:
         dtype = rules.floating(dtype)

@@ -267,6 +267,8 @@ def filled(value: Any, shape: tuple[int, ...], dtype: DType | None) -> Lazy:
         x = copied(value.lazy, dtype)
         x = record(REGISTRY["reshape"], (x,), {"shape": ()})[0]
     else:
+        if isinstance(value, np.generic):
+            value = promotion.TORCH.bare(value)
         x = number(value, dtype or promotion.TORCH.number(value, bool_))
     return _filled.record((wrap(x),), {"shape": shape})[0]
 

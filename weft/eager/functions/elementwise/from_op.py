@@ -48,11 +48,11 @@ Unary = Callable[[Any], "Tensor"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-_OPERANDS: Final = (Handle, np.ndarray, np.generic, int, float, complex, list, tuple)
+_OPERANDS: Final = (Handle, np.ndarray, np.generic, int, float, complex)
 
 
 def takes(x: Any) -> bool:
-    """Whether it can be an operand beside a tensor."""
+    """Whether it can be an operand beside a tensor; to a list, `+=` appends a tensor's elements."""
     return isinstance(x, _OPERANDS)
 
 

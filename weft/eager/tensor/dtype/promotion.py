@@ -108,6 +108,16 @@ class Rules:
             return complex_of(ranked)
         return promote(ranked, single)
 
+    def bare(self, scalar: np.generic) -> Any:
+        """A scalar of NumPy as a bare Python number, as which PyTorch takes it; truths as floats.
+
+        >>> TORCH.bare(np.float64(0.5)), TORCH.bare(np.int8(3))
+        (0.5, 3)
+        """
+        if isinstance(scalar, np.integer):
+            return int(scalar)
+        return complex(scalar) if isinstance(scalar, np.complexfloating) else float(scalar)
+
     def number(self, number: Any, beside: DType) -> DType:
         """The common dtype of a tensor and a bare Python number."""
         if isinstance(number, bool):
