@@ -2,7 +2,8 @@
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
 `unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
-`jax_later.json`.
+`jax_later.json`,
+`swept.json`.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def link_of(program: dict[str, Any]) -> str:
 
 MORE = (
     "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
+    "swept",
 )  # fmt: skip
 """Lists with a section of their own, in the order of their folders."""
 
