@@ -11,6 +11,7 @@ from typing import Any, Final
 from weft.exports import HOMES
 from weft.mirror import table
 from weft.mirror.lacking import is_asked, lacks, same_as
+from weft.mirror.reordered import reordered
 from weft.mirror.supplied.absent import absent
 
 _FROM_IMPORT: Final = dis.opmap["IMPORT_FROM"]
@@ -89,6 +90,8 @@ def found_itself(path: str) -> Any:
         return getattr(importlib.import_module(module), name)
     parent, _, name = path.rpartition(".")
     value = _NOTHING if name.startswith("_") else _first(parent, name)
+    if path in table.arguments_of_2():
+        value = reordered(value, path)
     if value is not _NOTHING and not isinstance(value, ModuleType):
         return value
     return importlib.import_module(path) if path in table.modules() else _NOTHING

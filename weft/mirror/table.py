@@ -1,6 +1,6 @@
 """The names of other libraries: where Weft has them, and why it has others not.
 
-Six files, one row a line; `#` begins a comment:
+Seven files, one row a line; `#` begins a comment:
 
 - `modules.txt`: a module, or several as `a.{b,c}`, then Weft's modules that answer for it, the
   first with a name wins;
@@ -8,6 +8,8 @@ Six files, one row a line; `#` begins a comment:
 - `later.txt`: a name that packages import at their top and most programs do not use: it is given,
   and raises where it is used; `a.b.*` is a module without names, `a.{b,c}` are several;
 - `tensorflow2.txt`: names and modules that mean something else in TensorFlow 2, and their places;
+- `tensorflow2_arguments.txt`: functions whose arguments TensorFlow 2 orders or names otherwise, and
+  these in its order, with `=` and Weft's name where that is another;
 - `tensorflow1.txt`: names that TensorFlow 2 has not;
 - `absent.txt`: a name, or `a.b.*` for all below, then `|`, why it is absent, and what to do.
 """
@@ -75,8 +77,8 @@ def tensorflow_version() -> int:
 def use_tensorflow(version: int) -> None:
     """Give programs the names of TensorFlow 1 or 2."""
     _TensorFlow.version = version
-    modules.cache_clear()
-    names.cache_clear()
+    for kept in (modules, names, arguments_of_2):
+        kept.cache_clear()
 
 
 def _of_2(is_module: bool) -> dict[str, str]:
@@ -85,6 +87,22 @@ def _of_2(is_module: bool) -> dict[str, str]:
         return {}
     rows = {name: to.strip() for name, _, to in [r.partition(" ") for r in _rows(_FILE_OF_2)]}
     return {name: to for name, to in rows.items() if is_module == (":" not in to)}
+
+
+@cache
+def arguments_of_2() -> dict[str, dict[str, str]]:
+    """By a function's name: the arguments that TensorFlow 2 has otherwise, and their names in Weft.
+
+    Empty for programs of TensorFlow 1.
+    """
+    if _TensorFlow.version == 1:
+        return {}
+    found: dict[str, dict[str, str]] = {}
+    for row in _rows("tensorflow2_arguments.txt"):
+        name, *arguments = row.split()
+        parts = [argument.partition("=") for argument in arguments]
+        found[name] = {new: own or new for new, _, own in parts}
+    return found
 
 
 @cache

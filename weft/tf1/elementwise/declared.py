@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from weft.tf1.framework.convert import (
 from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
+_OF_QUOTIENTS: Final = ("Atan2",)
+"""Their arguments are y, then x."""
+
 
 def built(source: Any) -> Any:
     """TensorFlow's function of an operation or formula, with `name=` for the node."""
@@ -36,6 +39,9 @@ def built(source: Any) -> Any:
     def double(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(kind, build, x, y, name, default or None)
 
+    def quotient(y: Any, x: Any, name: str | None = None) -> Tensor:
+        return binary(kind, build, y, x, name, default or None)
+
     def along(
         x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False,
         name: str | None = None,
@@ -49,6 +55,8 @@ def built(source: Any) -> Any:
 
     function = single if arity(source) == 1 else double
     place, _, first = face.names("tf1")[0].rpartition(".")
+    if kind in _OF_QUOTIENTS:
+        function = quotient
     if place == "nn":
         function = activation
     if face.takes is Takes.ALONG:

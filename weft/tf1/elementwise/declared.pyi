@@ -102,7 +102,7 @@ def acos(x: Any, name: str | None = ...) -> Tensor:
 def atan(x: Any, name: str | None = ...) -> Tensor:
     """The inverse tangent, in [-pi/2, pi/2]."""
 
-def atan2(x: Any, y: Any, name: str | None = ...) -> Tensor:
+def atan2(y: Any, x: Any, name: str | None = ...) -> Tensor:
     """The angle of the point (second, first) in (-pi, pi], with broadcasting."""
 
 def sinh(x: Any, name: str | None = ...) -> Tensor:
