@@ -149,7 +149,7 @@ def _place(
 
 def _calls(chunks: int, seed: int | None) -> list[tuple[int, int, int]]:
     if seed is None:
-        return [(0, chunks, THREADS - 1)] if chunks else []  # before the guard behind scratch
+        return [(0, chunks, 0)] if chunks else []
     rng = random.Random(seed)
     cuts = sorted({0, chunks, *(rng.randrange(chunks + 1) for _ in range(4))})
     if seed % 2:

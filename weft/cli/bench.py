@@ -281,7 +281,7 @@ def _as_json(found: Profiled, options: Options) -> dict[str, Any]:
 
 def _row_as_json(row: Row, peak: Peak) -> dict[str, Any]:
     return {
-        "name": row.name, "work": row.work, "calls": row.calls, "ms": round(row.ns / 1e6, 4),
+        "name": row.name, "work": row.work, "calls": row.calls, "ms": round(row.ns / 1e6, 6),
         "flops": row.flops, "bytes": row.bytes, "gflops": round(row.gflops, 2),
         "gbytes": round(row.gbytes, 2), "share": round(row.share(peak), 4),
     }  # fmt: skip

@@ -46,6 +46,8 @@ def canonical(dtype: Any) -> DType:
 class JaxRules(NumpyRules):
     """JAX's rules: 32 bits by default, and floats keep their width beside integers."""
 
+    lists = False
+
     def promote(self, a: DType, b: DType) -> DType:
         """The common dtype of two."""
         return promote(a, b)

@@ -28,7 +28,7 @@ class Kept(NamedTuple):
 
     Attributes:
         where: the folder; `None` if the library came with Weft.
-        forms: how many there are.
+        forms: how many it has kernels for.
         bytes: of the library.
         is_new: whether it was made now.
     """
@@ -49,13 +49,12 @@ def keep(target: Target) -> Kept:
     if is_installed(target):
         return Kept(None, 0, 0, False)
     folder, data = str(compiler.cache().folder), compiler.cache().load(key_of(target))
-    pack = None if data is None else opened(data, target, made_here())
-    if pack is not None:
-        return Kept(folder, len(pack), len(data or b""), False)
-    data = sealed(made(target, listed()), made_here())
+    forms = list(listed())
+    if data is not None and opened(data, target, made_here()) is not None:
+        return Kept(folder, len(forms), len(data), False)
+    data = sealed(made(target, forms), made_here())
     compiler.cache().store({key_of(target): data})
-    pack = opened(data, target, made_here())
-    return Kept(folder, 0 if pack is None else len(pack), len(data), True)
+    return Kept(folder, len(forms), len(data), True)
 
 
 def main(name: str) -> None:

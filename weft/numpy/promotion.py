@@ -46,6 +46,7 @@ class NumpyRules(Rules):
     """NumPy's rules, in which integers become float64."""
 
     wraps = False
+    lists = True
 
     def promote(self, a: DType, b: DType) -> DType:
         """The common dtype of two."""

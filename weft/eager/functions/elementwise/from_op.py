@@ -51,14 +51,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 _OPERANDS: Final = (Handle, np.ndarray, np.generic, int, float, complex)
 
 
-def takes(x: Any) -> bool:
+def takes(x: Any, beside: Any) -> bool:
     """Whether it can be an operand beside a tensor; to a list, `+=` appends a tensor's elements."""
-    return isinstance(x, _OPERANDS)
+    if isinstance(x, _OPERANDS):
+        return True
+    return isinstance(x, list | tuple) and isinstance(beside, Handle) and beside.rules.lists
 
 
 def _asked(op: Op, x: Any, other: Any, floats: bool) -> Any:
     """An operator on operands of any type."""
-    return binary(op, x, other, floats) if takes(x) and takes(other) else NotImplemented
+    return binary(op, x, other, floats) if takes(x, other) and takes(other, x) else NotImplemented
 
 
 def _with_number_first(plans: Plans, x: Any, other: Handle, at: FrameType) -> Lazy | None:

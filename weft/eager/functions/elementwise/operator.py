@@ -31,7 +31,7 @@ RIGHT: Final = of_two("right_shift", operator=True)
 
 def power_of(x: Any, exponent: Any) -> Any:
     """`x ** exponent`."""
-    return power(x, exponent) if takes(x) and takes(exponent) else NotImplemented
+    return power(x, exponent) if takes(x, exponent) and takes(exponent, x) else NotImplemented
 
 
 class Methods(Handle):

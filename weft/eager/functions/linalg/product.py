@@ -381,7 +381,7 @@ class Methods(Handle):
     @remembering
     @of_any_sizes
     def __matmul__(self, other: Any) -> Tensor:
-        return matmul(self, other) if takes(other) else NotImplemented
+        return matmul(self, other) if takes(other, self) else NotImplemented
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return matmul(other, self) if takes(other) else NotImplemented
+        return matmul(other, self) if takes(other, self) else NotImplemented

@@ -90,9 +90,11 @@ class Rules:
     Attributes:
         wraps: whether a negative number beside an unsigned dtype wraps to its two's complement. If
             not, it is refused, and comparisons with integers that a dtype cannot hold are exact.
+        lists: whether lists and tuples are operands of operators.
     """
 
     wraps = True
+    lists = False
 
     def result(self, operands: Sequence[TensorType]) -> DType:
         """The common dtype of tensors."""
