@@ -5,7 +5,7 @@ import pytest
 
 import weft.jax as jax
 import weft.jax.numpy as jnp
-from weft.jax import random
+from weft.jax import lax, random
 
 
 def test_words_of_keys_are_those_of_jax() -> None:
@@ -44,3 +44,36 @@ def test_kinds_of_keys() -> None:
 def test_keys_are_no_numbers() -> None:
     with pytest.raises(TypeError, match="cannot be converted to a NumPy array"):
         np.asarray(random.key(0))
+
+
+def test_keys_are_moved_and_compared_whole() -> None:
+    keys, mask = random.split(random.key(0), 3), jnp.array([True, False, True])
+    data = random.key_data
+    moved = {
+        "where": jnp.where(mask, keys, keys[::-1]),
+        "stack": jnp.stack([keys, keys]),
+        "broadcast": jnp.broadcast_to(keys, (2, 3)),
+        "squeeze": jnp.squeeze(keys[None]),
+        "index": lax.dynamic_index_in_dim(keys, 1, keepdims=False),
+        "T": jnp.stack([keys, keys]).T,
+    }
+    words = np.asarray(data(keys))
+    assert data(moved["where"]).tolist() == np.where([[1], [0], [1]], words, words[::-1]).tolist()
+    assert moved["stack"].shape == moved["broadcast"].shape == (2, 3)
+    assert data(moved["squeeze"]).tolist() == words.tolist()
+    assert data(moved["index"]).tolist() == words[1].tolist() and moved["T"].shape == (3, 2)
+    assert (keys == keys).tolist() == [True] * 3 and (keys != keys[0]).tolist() == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_arithmetic_of_keys_raises() -> None:
+    keys = random.split(random.key(0), 3)
+    for fails in (
+        lambda: keys + 1, lambda: 1 - keys, lambda: jnp.exp(keys), lambda: jnp.sum(keys),
+        lambda: keys.sum(), lambda: keys.astype("float32"), lambda: bool(keys[0]),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match="key<fry>"):
+            fails()

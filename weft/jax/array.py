@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar
 
 import numpy as np
 
@@ -366,6 +366,24 @@ _FIRST: Final = ("a", "m", "x1", "array", "prototype")
 """JAX's names of the first argument, which is `x` in `weft.numpy`."""
 
 
+F = TypeVar("F", bound=Callable[..., Any])
+of_keys: Final[list[Callable[[Callable[..., Any], Any, Any], Any]]] = []
+"""How functions treat arrays of keys, `NotImplemented` for others; empty until there are keys."""
+
+
+def of_keys_too(function: F) -> F:
+    """The function, which also moves arrays of keys, or refuses them."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        for lifted in of_keys:
+            if (result := lifted(function, args, kwargs)) is not NotImplemented:
+                return result
+        return function(*args, **kwargs)
+
+    return run  # pyright: ignore[reportReturnType]
+
+
 def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any]:
     """A function of arrays of `weft.numpy` or of tensors as one of JAX's arrays.
 
@@ -375,6 +393,9 @@ def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        for lifted in of_keys:
+            if (result := lifted(run, args, kwargs)) is not NotImplemented:
+                return result
         if kwargs:
             kwargs = {k: _several(v) for k, v in kwargs.items() if k != "out_sharding"}
             if not args:

@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
 from weft.eager.tensor.dispatch import wrap
 from weft.eager.tensor.size import Size
-from weft.jax.array import STRONG, Array, Kind, is_traced
+from weft.func import vmap
+from weft.jax.array import STRONG, Array, Kind, is_traced, of_keys, taken
 
 __all__ = ["KEY_DTYPE", "KeyDType", "Keys", "extended", "keys_of", "prng_key", "words"]
 
@@ -62,8 +64,21 @@ class Keys(Array):
 
     def __len__(self) -> int:
         if not self.ndim:
-            raise (TypeError("len() of unsized object"))
+            raise TypeError("len() of unsized object")
         return self.shape[0]
+
+    @property
+    def T(self) -> Keys:
+        """The keys with their axes reversed."""
+        return keys_of(words(self).transpose((*range(self.ndim)[::-1], self.ndim)))
+
+    def __eq__(self, other: Any) -> Any:
+        return (words(self) == words(other)).all(-1) if isinstance(other, Keys) else NotImplemented
+
+    def __ne__(self, other: Any) -> Any:
+        return (words(self) != words(other)).any(-1) if isinstance(other, Keys) else NotImplemented
+
+    __hash__ = Array.__hash__
 
     def __getitem__(self, key: Any) -> Keys:
         parts = key if isinstance(key, tuple) else (key,)
@@ -90,7 +105,7 @@ class Keys(Array):
     __str__ = __repr__
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise (TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array."))
+        raise TypeError("JAX array with PRNGKey dtype cannot be converted to a NumPy array.")
 
 
 Keys.kind = Keys
@@ -105,3 +120,76 @@ def words(keys: Any) -> Any:
 def keys_of(x: Array) -> Keys:
     """Keys of these words."""
     return wrap(x.lazy, _KEYS)
+
+
+_MOVING: Final = """
+    array asarray atleast_1d atleast_2d atleast_3d broadcast broadcast_in_dim broadcast_to
+    column_stack concat concatenate copy dstack dynamic_index_in_dim dynamic_slice
+    dynamic_slice_in_dim dynamic_update_index_in_dim dynamic_update_slice
+    dynamic_update_slice_in_dim expand_dims flip fliplr flipud hstack index_in_dim moveaxis
+    permute_dims ravel repeat reshape rev roll rollaxis rot90 select slice slice_in_dim split
+    squeeze stack swapaxes take tile transpose vsplit vstack where
+"""
+STRUCTURAL: Final = frozenset(_MOVING.split())
+"""Functions that move elements."""
+_COMPARING: Final = {
+    "equal": Keys.__eq__,
+    "not_equal": Keys.__ne__,
+    "eq": Keys.__eq__,
+    "ne": Keys.__ne__,
+}
+_NUMERIC: Final = """
+    __abs__ __add__ __and__ __bool__ __complex__ __divmod__ __float__ __floordiv__ __ge__ __gt__
+    __index__ __int__ __invert__ __le__ __lshift__ __lt__ __matmul__ __mod__ __mul__ __neg__
+    __or__ __pos__ __pow__ __radd__ __rand__ __rdivmod__ __rfloordiv__ __rlshift__ __rmatmul__
+    __rmod__ __rmul__ __ror__ __rpow__ __rrshift__ __rshift__ __rsub__ __rtruediv__ __rxor__
+    __sub__ __truediv__ __xor__ all any argmax argmin argsort astype clip conj cumprod cumsum
+    dot item max mean min nonzero prod ptp round searchsorted sort std sum tolist trace var view
+"""
+
+
+def _refused(name: str) -> Callable[..., NoReturn]:
+    def method(*_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"{name} does not accept dtype {KEY_DTYPE}.")
+
+    return method
+
+
+for _name in _NUMERIC.split():
+    setattr(Keys, _name, _refused(_name.strip("_")))
+
+
+def _keys_in(values: Iterable[Any]) -> list[Keys]:
+    """The arrays of keys among values, and in lists of them."""
+    several = [v if type(v) in (list, tuple) else (v,) for v in values]
+    return [x for part in several for x in part if isinstance(x, Keys)]
+
+
+def _lifted(run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A function that moves elements, applied to both words of keys."""
+    found = _keys_in((*args, *kwargs.values()))
+    if not found:
+        return NotImplemented
+    name = run.__name__
+    if name in _COMPARING:
+        return _COMPARING[name](*map(taken, args))
+    if name not in STRUCTURAL:
+        raise TypeError(f"{name} does not accept dtype {KEY_DTYPE}.")
+
+    def once(*parts: Any) -> Any:
+        left = iter(parts)
+
+        def put(x: Any) -> Any:
+            if type(x) in (list, tuple):
+                return type(x)(map(put, x))
+            return next(left) if isinstance(x, Keys) else x
+
+        return run(*map(put, args), **{name: put(x) for name, x in kwargs.items()})
+
+    result = vmap(once, in_axes=-1, out_axes=-1)(*map(words, found))
+    return (
+        type(result)(map(keys_of, result)) if isinstance(result, tuple | list) else keys_of(result)
+    )
+
+
+of_keys.append(_lifted)

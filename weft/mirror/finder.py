@@ -31,6 +31,8 @@ class MirrorLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Names are looked up on first use; TensorFlow 2 is eager from the start."""
+        if module.__name__ == "torch":
+            DType.prefix = "torch."  # programs take `str(dtype)` apart
         if module.__name__ in table.TENSORFLOW and table.tensorflow_version() == 2:
             found("tensorflow.enable_v2_behavior")()
 
@@ -149,7 +151,6 @@ def install(libraries: Iterable[str] = tuple(table.LIBRARIES)) -> None:
             multiprocessing.spawn.get_preparation_data, finder
         )
     if "torch" in new:
-        DType.prefix = "torch."  # programs take `str(dtype)` apart
         Tensor.__module__ = "torch"  # packages that do not import PyTorch ask for it
         name_ranks()  # programs for `torchrun` read the environment first
     finder.libraries.update(new)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.eager.tensor.dispatch import call
-from weft.jax.array import Array, as_array, strong
+from weft.jax.array import Array, as_array, of_keys_too, strong
 from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
 from weft.ops.declaration import REGISTRY
@@ -125,6 +125,7 @@ def _inside(starts: Any, dims: Sequence[int], sizes: Sequence[int]) -> Any:
     return jnp.clip(wrapped, 0, limits).astype("int32")
 
 
+@of_keys_too
 def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], **_: Any) -> Array:
     """The part of a size that begins at an index; moved so that it lies inside.
 
@@ -138,6 +139,7 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int], 
     return call(_SLICE, x, starts, sizes=sizes)
 
 
+@of_keys_too
 def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Array:
     """The same along one axis."""
     x = _of(operand)
@@ -146,12 +148,14 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(x, starts, sizes)
 
 
+@of_keys_too
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice at an index along an axis."""
     found = dynamic_slice_in_dim(operand, index, 1, axis)
     return found if keepdims else jnp.squeeze(found, axis)
 
 
+@of_keys_too
 def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, **_: Any) -> Array:
     """The array with a part replaced that begins at an index."""
     x = _of(operand)
@@ -162,6 +166,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any, **_: Any
     return call(_UPDATE, x, part, starts)
 
 
+@of_keys_too
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Array:
     """The same along one axis."""
     x = _of(operand)
@@ -170,6 +175,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
     return dynamic_update_slice(x, update, starts)
 
 
+@of_keys_too
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Array:
     """The array with the slice at an index replaced."""
     x, part = _of(operand), _of(update)

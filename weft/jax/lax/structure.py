@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call, recorded
-from weft.jax.array import Array, as_array, given, strong
+from weft.jax.array import Array, as_array, given, of_keys_too, strong
 from weft.jax.config import without_effect
 from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
@@ -97,11 +97,13 @@ def expand_dims(array: Any, dimensions: Any) -> Array:
     return jnp.expand_dims(_of(array), axis=tuple(dimensions))
 
 
+@of_keys_too
 def squeeze(array: Any, dimensions: Any) -> Array:
     """The array without axes of size 1."""
     return jnp.squeeze(_of(array), tuple(dimensions))
 
 
+@of_keys_too
 def broadcast(operand: Any, sizes: Sequence[int], **_: Any) -> Array:
     """New leading axes."""
     x = _of(operand)

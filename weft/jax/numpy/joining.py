@@ -9,7 +9,7 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.eager.tensor.dispatch import recorded
-from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.array import Array, as_array, given, jaxed, of_keys_too
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, dtype_promoted, public, values_of, where_of
@@ -185,6 +185,7 @@ __all__.append("concat")
 
 
 @public
+@of_keys_too
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
     """Arrays joined along a new axis."""
     refuse_given("stack", out=out)
@@ -241,6 +242,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
 
 
 @public
+@of_keys_too
 def squeeze(a: Any, axis: Any = None) -> Array:
     """The array without axes of size 1."""
     x = as_array(a)

@@ -44,7 +44,7 @@ def array_from(data: Any, dtype: DType | None, copy: bool) -> Array:
     if type(data) is np.ndarray and dtype is None and not copy and is_number(data.dtype):
         return data
     if isinstance(data, list | tuple):
-        if dtype in REALS and len(data) <= FEW and _are_modest(data):
+        if dtype is not None and dtype in REALS and len(data) <= FEW and _are_modest(data):
             return np.array(data, dtype.numpy)
         data = _values(data, 0)
     try:
