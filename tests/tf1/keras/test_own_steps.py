@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.tf1.version import Behavior
 
+pytestmark = pytest.mark.usefixtures("eager")
 keras = tf.keras
 DRAWN = np.random.RandomState(0)
 X = DRAWN.rand(70, 3).astype("float32")
 Y = (X.sum(1, keepdims=True) > 1.5).astype("float32")
 START = {"kernel_initializer": tf.constant_initializer(0.3)}
-
-
-@pytest.fixture(autouse=True)
-def eager():
-    tf.reset_default_graph()
-    tf.enable_v2_behavior()
-    yield
-    Behavior.is_2 = False
-    tf.disable_eager_execution()
 
 
 def layers(activation="tanh"):

@@ -8,20 +8,10 @@ import pytest
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DataError
-from weft.tf1.version import Behavior
 
 sequence = tf.keras.preprocessing.sequence
 TEXTS = np.array(["The cat, sat.", "the dog sat on THE mat!", "a dog's bone"])
 WORDS = ["the", "sat", "on", "mat", "dogs", "dog", "cat", "bone", "a"]
-
-
-@pytest.fixture
-def eager():
-    tf.reset_default_graph()
-    tf.enable_v2_behavior()
-    yield
-    Behavior.is_2 = False
-    tf.disable_eager_execution()
 
 
 def test_words_are_numbered_by_how_frequent_they_are(eager):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 from collections.abc import Callable
@@ -58,11 +59,9 @@ class Filled:
 
     def __call__(self, *arrays: Any) -> Any:
         """The results."""
-        try:
+        with contextlib.suppress(np.linalg.LinAlgError):
             return self.run(*arrays)
-        except np.linalg.LinAlgError:
-            pass
-        if arrays[0].ndim > 2:
+        if arrays[0].ndim > 2:  # which of them fail is found out one by one
             rows = [self(*[_row(x, i, arrays[0]) for x in arrays]) for i in range(len(arrays[0]))]
             if isinstance(rows[0], tuple):
                 return tuple([np.stack(of) for of in zip(*rows, strict=True)])
