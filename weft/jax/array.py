@@ -165,7 +165,7 @@ class Array(ndarray):
 
     def __iter__(self) -> Any:
         if not self.ndim:
-            raise (TypeError("iteration over a 0-d array"))
+            raise TypeError("iteration over a 0-d array")
         return iter([self[i] for i in range(self.shape[0])])
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -176,7 +176,7 @@ class Array(ndarray):
         )
 
     def __hash__(self) -> NoReturn:
-        raise (TypeError(f"unhashable type: '{type(self).__name__}'"))
+        raise TypeError(f"unhashable type: '{type(self).__name__}'")
 
     def __repr__(self) -> str:
         if is_traced(self):
@@ -309,7 +309,7 @@ def of_number(x: Any) -> Weak:
         return wrap(leaf(np.array(x, dtype.numpy)), _WEAK)
     except OverflowError:
         text = f"Python int {x} too large to convert to {dtype}"
-        raise (OverflowError(text)) from None
+        raise OverflowError(text) from None
 
 
 def of_array(x: Any) -> Array:

@@ -131,7 +131,7 @@ def jit(
             jit, static_argnums=static_argnums, static_argnames=static_argnames
         )
     if isinstance(fun, type) and not callable(fun):
-        raise (TypeError(f"Expected a callable value, got {fun}"))
+        raise TypeError(f"Expected a callable value, got {fun}")
     numbers = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums or ())
     names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or ())
     positions, names = _both(fun, numbers, names)

@@ -272,7 +272,7 @@ def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
     """
     children, found = flatten(tree, lambda x: x is not tree)
     if found.kind is None:
-        raise (ValueError(f"can't tree-flatten type: {type(tree)}"))
+        raise ValueError(f"can't tree-flatten type: {type(tree)}")
     return children, found.data if found.kind in NODES else found.keys or None
 
 

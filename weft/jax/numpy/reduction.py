@@ -38,7 +38,7 @@ def _reduction(name: str) -> Callable[..., Any]:
             text = (
                 f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
             )
-            raise (TypeError(text))
+            raise TypeError(text)
         axis = tuple(axis) if isinstance(axis, list) else axis
         if where is not None:
             neutral = _NEUTRAL[name] if initial is None else initial
@@ -98,7 +98,7 @@ def _moment(name: str) -> Callable[..., Any]:
             text = (
                 f"{name} requires ndarray or scalar arguments, got <class '{got}'> at position 0."
             )
-            raise (TypeError(text))
+            raise TypeError(text)
         if args:
             options["ddof"] = args[0]
         if where is not None:

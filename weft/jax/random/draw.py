@@ -110,7 +110,7 @@ def checked(key: Any) -> Array:
     kind = getattr(getattr(found, "lazy", None), "type", None)
     if kind is None or kind.dtype is not uint32 or kind.shape[-1:] != (2,):
         shown = type(key).__name__ if kind is None else kind
-        raise (TypeError(f"Expected a PRNG key of two uint32 words, got {shown}"))
+        raise TypeError(f"Expected a PRNG key of two uint32 words, got {shown}")
     return found
 
 
