@@ -16,18 +16,12 @@ import time
 from collections.abc import Iterator
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from weft.host.blake2 import SIZE, digest_of
-from weft.host.deferred import Deferred
 from weft.host.interrupt import Uninterrupted
 from weft.runtime.compilation.notice import tell
 from weft.runtime.compilation.trust import distrust, is_trusted
-
-if TYPE_CHECKING:
-    import tempfile
-else:
-    tempfile = Deferred("tempfile")
 
 FORMAT: Final = b"WEFT\x01\x00\x00\x00"
 LIMIT_BYTES: Final = 512 << 20
@@ -160,7 +154,9 @@ class Cache:
 
     def _write(self, path: Path, content: bytes) -> None:
         with Uninterrupted():  # no file is left behind
-            handle, temporary = tempfile.mkstemp(".tmp", digest(path.name)[:16], self.folder)
+            temporary = f"{self.folder}/{digest(path.name)[:16]}{os.urandom(4).hex()}.tmp"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            handle = os.open(temporary, flags, 0o600)
             try:
                 with os.fdopen(handle, "wb") as file:
                     file.write(content)

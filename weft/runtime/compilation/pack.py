@@ -4,7 +4,7 @@ A pack is installed with Weft, or was made on this machine and is kept in the co
 loaded without LLVM and without other processes: its file is mapped, and its table filled. So
 processes share its memory, and none reads more than it needs.
 
-    magic, checksum of what follows (CRC-32, for damage alone: the folder is trusted)
+    magic, checksum of what follows (a sum of words, for damage alone: the folder is trusted)
     length of the header (uint32), the header (JSON; with spaces, so that the code is on a page)
     digests of the entries' forms in order (16 bytes each), then where their texts end (uint32 each)
     the texts, the code, room for its table
@@ -20,7 +20,6 @@ import json
 import mmap
 import os
 import struct
-import zlib
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
@@ -38,13 +37,13 @@ from weft.runtime.compilation.loading import filled
 from weft.runtime.flight import LEAF, new_lock
 from weft.runtime.memory.anonymous import mapped
 
-MAGIC: Final = b"WEFTPACK\x03\x00\x00\x00"
+MAGIC: Final = b"WEFTPK\x04\x00"
 FOLDER: Final = fingerprint.ROOT / "library" / "packs"
 """Where packs are installed."""
 FORMS: Final = FOLDER.with_name("forms.txt")
 """The list of what is in packs."""
-START: Final = len(MAGIC) + 4
-"""Where the header's length is, behind the checksum."""
+START: Final = len(MAGIC) + 8
+"""Where the header's length is, behind the checksum; words are aligned from here."""
 _KEY: Final = 16
 _LENGTH: Final = struct.Struct("<I")
 
@@ -165,7 +164,10 @@ def _opened(content: memoryview, target: Target, made_by: str) -> Pack | None:
 
 
 def _checksum(content: bytes | memoryview) -> bytes:
-    return zlib.crc32(content).to_bytes(4, "little")
+    """The sum of all 8-byte words and of the length: 0.2 ms for a pack, CRC-32 takes 1.5."""
+    words = np.frombuffer(content, "<u8", len(content) // 8)
+    rest = int.from_bytes(content[8 * len(words) :], "little")
+    return ((int(words.sum()) + rest + len(content)) % (1 << 64)).to_bytes(8, "little")
 
 
 def _key(form: str) -> bytes:
