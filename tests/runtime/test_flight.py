@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -256,3 +258,32 @@ def test_a_fork_takes_locks_in_the_order_in_which_steps_take_them(monkeypatch):
     assert time.monotonic() - start < LIMIT / 2
     os.waitpid(child, 0)
     thread.join()
+
+
+_QUEUE_AT_THE_END = """
+import multiprocessing.util, time
+import weft as wf
+
+class Late:
+    def __init__(self, value):
+        self.value = value
+
+    def __reduce__(self):
+        time.sleep(0.3)  # the process ends meanwhile
+        return float, (self.value.sum().item(),)
+
+def read(queue):
+    print(queue.get(timeout=20), flush=True)
+
+context = multiprocessing.get_context("fork")
+queue = context.Queue()
+process = context.Process(target=read, args=(queue,))
+process.start()
+queue.put(Late(wf.ones(3) * 2))
+"""
+
+
+def test_what_a_queue_holds_is_computed_at_the_end_of_a_process():
+    command = [sys.executable, "-c", _QUEUE_AT_THE_END]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    assert found.stdout == "6.0\n"

@@ -8,7 +8,6 @@ done. At most one program is in flight.
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -16,6 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from weft.host.at_exit import at_exit
 from weft.host.interrupt import Uninterrupted
 
 PATIENCE_SECONDS: Final = 5.0
@@ -114,4 +114,4 @@ if hasattr(os, "register_at_fork"):
         after_in_child=_after_fork_in_child,
     )
 # A daemon thread's step must not call Python or use the team while both shut down.
-atexit.register(_hold_all)
+at_exit(_hold_all)

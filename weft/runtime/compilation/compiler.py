@@ -6,7 +6,6 @@ are compiled in a few child processes that stay for a while; the parent only lin
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import signal
@@ -19,6 +18,7 @@ from weft import config
 from weft.codegen import llvm
 from weft.codegen.target import Target
 from weft.errors import CompileError, NoCompilerError
+from weft.host.at_exit import at_exit
 from weft.host.interrupt import Uninterrupted
 from weft.host.memory import may_hold_code
 from weft.passes.launch import Kernel
@@ -398,7 +398,7 @@ def key_of(kernel: Kernel, target: Target) -> str:
 
 
 _compiler: Final = Compiler()
-atexit.register(_compiler.close)
+at_exit(_compiler.close)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_compiler.before_fork,

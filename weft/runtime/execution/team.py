@@ -7,7 +7,6 @@ team each, so that they run programs at the same time.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import mmap
 import os
@@ -16,6 +15,7 @@ import threading
 from typing import Any, Final
 
 from weft.codegen.driver import layout
+from weft.host.at_exit import at_exit
 from weft.host.interrupt import Uninterrupted
 from weft.runtime.execution import driver
 from weft.runtime.flight import land
@@ -196,6 +196,6 @@ def _end() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-atexit.register(_end)
+at_exit(_end)
 TEAM: Final = Team()
 """Of the first device, on which everything runs that asks for no other."""
