@@ -264,8 +264,10 @@ def test_a_mode_that_does_not_begin_does_not_stay():
     def check() -> None:
         assert wf.is_grad_enabled()
 
-    assert interrupted_everywhere(wf.no_grad().__enter__, check) > 2
-    wf.set_grad_enabled(True)
+    try:
+        assert interrupted_everywhere(wf.no_grad().__enter__, check) > 2
+    finally:
+        wf.set_grad_enabled(True)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
