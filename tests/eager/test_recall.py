@@ -192,6 +192,15 @@ def test_what_depends_on_more_than_types_is_asked_each_time() -> None:
     assert wf.arange(2).repeat_interleave(counts).tolist() == [0, 0, 1, 1, 1]
 
 
+def test_parts_of_computed_tensors_follow_their_shapes() -> None:
+    for shape in [(2, 3, 4)] * 6 + [(2, 3), (4,), (3, 3, 5)]:
+        a = np.arange(np.prod(shape)).reshape(shape)
+        x = wf.tensor(a)
+        pairs = [(x.narrow(-1, -2, 2), a[..., -2:]), (x.select(-1, 1), a[..., 1]), (x[-1], a[-1])]
+        for found, expected in pairs:
+            assert found.tolist() == expected.tolist()
+
+
 def test_arguments_that_are_equal_are_not_the_same() -> None:
     x = wf.tensor([1, 2, 3])
     for _ in range(4):

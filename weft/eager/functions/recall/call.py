@@ -158,6 +158,8 @@ class Calls:
         latest: the types of the tensors (and their layouts), the other arguments, the class of the
             first tensor; and what was found.
         parts: the lenses of views of computed tensors, by the other arguments.
+        by_dims: whether they depend on the tensor's shape, too, as that of `narrow(-1, 0, 2)` does
+            and that of `x[-1]` does not.
         unused: how many calls were remembered since one came again.
         watched: how many calls were remembered.
     """
@@ -169,6 +171,7 @@ class Calls:
         self._found: dict[Any, tuple[Found, tuple[TensorType, ...]]] = {}  # by ids of these types
         self._sized: dict[Any, _Sized | _SizedView] = {}  # by dtypes and ranks
         self.parts: dict[Any, Part] = {}
+        self.by_dims = False
         self.unused = 0
         self.watched = 0
 
@@ -227,12 +230,27 @@ class Calls:
         else:
             self._remember((kind, static, *map(id, types)), found, types)
 
-    def part(self, others: Sequence[Any]) -> Part | None:
-        """The lens of a view of a computed tensor."""
+    def part(self, dims: Any, others: Sequence[Any]) -> Part | None:
+        """The lens of a view of a computed tensor of this shape."""
         try:
-            return self.parts.get(hashable(others))
+            key = hashable(others)
+            return self.parts.get((dims, key) if self.by_dims else key)
         except TypeError:
             return None
+
+    def learn_part(self, dims: Any, others: Sequence[Any], lens: Part) -> None:
+        """Remember the lens of a view of a computed tensor of this shape.
+
+        Raises:
+            TypeError: an argument is not known to stay what it is.
+        """
+        key = hashable(tuple(others))
+        if not self.by_dims and lens.entries not in (tuple(others), *others):
+            self.by_dims = True
+            self.parts.clear()
+        if len(self.parts) >= MOST_CALLS:
+            self.parts.clear()
+        self.parts[(dims, key) if self.by_dims else key] = lens
 
 
 def _without_sizes(types: Sequence[TensorType]) -> list[Any]:

@@ -165,7 +165,8 @@ class _Text:
             f"    if getattr({x}, 'lent', False): mark = None",
             f"    if {v}.array is not None and {calls}.parts and now.inspect is None and not "
             f"({v}.tracked and now.grad_mode):",
-            f"        return part_of({x}, {v}, {calls}.part({_tuple(self._others)}), version)",
+            f"        return part_of({x}, {v}, {calls}.part({v}.type.shape, "
+            f"{_tuple(self._others)}), version)",
             *_indented(recorded),
         ]
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeVar
 
 from weft.eager.functions.indexing.basic_index import Part
-from weft.eager.functions.recall.call import MOST_CALLS, Calls, Ref, Shape, hashable, items_of
+from weft.eager.functions.recall.call import Calls, Ref, Shape, items_of
 from weft.eager.functions.recall.code import Way, way_of
 from weft.eager.record.pending.lazy import Lazy, Number, Record
 from weft.eager.record.pending.state import trace
@@ -194,10 +194,7 @@ class Memory:
         calls = self._shaped(given, ((("x", given.tensors[0]),),))
         if calls is None:
             return False
-        key = hashable(tuple(given.others))
-        if len(calls.parts) >= MOST_CALLS:
-            calls.parts.clear()
-        calls.parts[key] = view.lens
+        calls.learn_part(given.types[0].shape, given.others, view.lens)
         return True
 
     def _shaped(self, given: _Given, steps: tuple[tuple[Ref, ...], ...]) -> Calls | None:
