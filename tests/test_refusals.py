@@ -67,7 +67,33 @@ REFUSED = {
     "Tanh: expected Tanh(), got Tanh(1); TypeError": (DTypeError, lambda: nn.Tanh(1)),
     "Linear: expected a tensor, an array or a number, got Odd": (
         DTypeError, lambda: nn.Linear(3, 2)(type("Odd", (), {})())),
+    "linear: expected an input of float32, as the weights are, got uint8; convert it: x.to(": (
+        DTypeError, lambda: nn.Linear(3, 2)(X.to(wf.uint8))),
+    "conv: expected an input of float32, as the weights are, got int64": (
+        DTypeError, lambda: nn.Conv1d(2, 1, 1)(X.long())),
+    "batch_norm: expected a floating-point input, got int64; convert it: x.float()": (
+        DTypeError, lambda: nn.BatchNorm1d(3).eval()(X.long())),
+    "layer_norm: expected a floating-point input, got bool": (
+        DTypeError, lambda: nn.LayerNorm(3)(X.bool())),
+    "rms_norm: expected a floating-point input, got int32": (
+        DTypeError, lambda: nn.RMSNorm(3)(X.int())),
+    "soft_margin_loss: expected a target that broadcasts to the losses' shape (2, 3), got (2, 1": (
+        ShapeError, lambda: F.soft_margin_loss(X, X[:, None])),
+    "margin_ranking_loss: expected inputs of one rank, got (3,), (3, 1), (3,); reshape them": (
+        ShapeError, lambda: F.margin_ranking_loss(X[0], X[0, :, None], X[0])),
+    "cross_entropy: expected a target of shape (2, 3) like the input, got (2,); integers are cl": (
+        ShapeError, lambda: F.cross_entropy(X, X[:, 0])),
+    "searchsorted: expected one sorted row, or rows of the values' leading dimensions, got (2, 3": (
+        ShapeError, lambda: wf.searchsorted(X, X[0])),
+    "scaled_dot_product_attention: expected a probability p from 0 to 1, got 2.0": (
+        ArgumentError, lambda: F.scaled_dot_product_attention(X, X, X, dropout_p=2.0)),
     # linear algebra and similar functions
+    "addmm: expected an addend that broadcasts to the product's (2, 2), got (1, 2, 3)": (
+        ShapeError, lambda: wf.addmm(X[None], X, X.T)),
+    "fft: expected a number of points n of 1 or more, got -1": (
+        ShapeError, lambda: wf.fft.rfft(X, -1)),
+    "fft2: expected a size of 1 or more for each of axes (1,), got (1, 2)": (
+        ShapeError, lambda: wf.fft.fft2(X, [1, 2], [1])),
     "det: expected a tensor, an array or a number, got dict": (
         DTypeError, lambda: wf.linalg.det({})),
     "fftn: expected norm backward, ortho or forward, got [1]": (

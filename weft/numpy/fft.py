@@ -55,9 +55,11 @@ def _plan(name: str, x: Any, s: Any, axes: Any) -> tuple[tuple[int, ...], tuple[
     if axes is None:
         axes = range(rank) if s is None else range(rank - len(s), rank)
     found = tuple([axis_of(name, a, rank) for a in axes])
-    sizes = [x.shape[a] for a in found] if s is None else [int(n) for n in s]
-    sizes = [x.shape[a] if n == -1 else n for a, n in zip(found, sizes, strict=False)]
-    if len(sizes) != len(found) or len(sizes) > rank or any([n < 1 for n in sizes]):
+    sizes = [-1] * len(found) if s is None else [int(n) for n in s]
+    alike = len(sizes) == len(found) <= rank
+    if alike:
+        sizes = [x.shape[a] if n == -1 else n for a, n in zip(found, sizes, strict=True)]
+    if not alike or any([n < 1 for n in sizes]):
         raise ShapeError.here(
             f"{name}: expected a size of 1 or more for each of axes {found}, got {tuple(sizes)}"
         )
@@ -99,6 +101,8 @@ def _run_to_real(name: str, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
 
 
 def _size(n: int | None) -> Any:
+    if n == -1:  # the whole axis among the sizes of several; of one, NumPy and PyTorch refuse it
+        raise ShapeError.here(f"fft: expected a number of points n of 1 or more, got {n}")
     return None if n is None else (n,)
 
 

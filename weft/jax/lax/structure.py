@@ -277,7 +277,20 @@ def _reducer(name: str) -> Callable[..., Array]:
 
 
 reduce_sum, reduce_prod, reduce_max = map(_reducer, ("sum", "prod", "max"))
-reduce_min, reduce_or, reduce_and = map(_reducer, ("min", "any", "all"))
+reduce_min, _any, _all = map(_reducer, ("min", "any", "all"))
+
+
+def reduce_or(operand: Any, axes: Any, **_: Any) -> Array:
+    """`or` over axes: of booleans, or of the bits of integers."""
+    x = _of(operand)
+    return _any(x, axes) if x.dtype == bool else reduce(x, 0, jnp.bitwise_or, axes)
+
+
+def reduce_and(operand: Any, axes: Any, **_: Any) -> Array:
+    """`and` over axes: of booleans, or of the bits of integers."""
+    x = _of(operand)
+    every = jnp.invert(jnp.zeros((), x.dtype))
+    return _all(x, axes) if x.dtype == bool else reduce(x, every, jnp.bitwise_and, axes)
 
 
 def reduce(operands: Any, init_values: Any, computation: Any, dimensions: Any) -> Any:

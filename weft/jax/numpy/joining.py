@@ -197,7 +197,8 @@ def _stacked(name: str) -> Callable[..., Any]:
     face = getattr(plain, name)
 
     def joined(tup: Any, dtype: Any = None) -> Any:
-        return given(face(dtype_promoted(*tup)))
+        found = given(face(dtype_promoted(*tup)))
+        return found if dtype is None else found.astype(dtype)
 
     joined.__name__ = joined.__qualname__ = name
     joined.__doc__ = face.__doc__

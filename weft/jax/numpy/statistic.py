@@ -67,6 +67,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         return floating_of(bins)
     x = plain.ravel(floating_of(a))
     low, high = (x.min(), x.max()) if range is None else range
+    apart = low != high  # of one value, NumPy's bins are around it
+    low, high = plain.where(apart, low, low - 0.5), plain.where(apart, high, high + 0.5)
     return creation.linspace(low, high, bins + 1)
 
 

@@ -9,6 +9,7 @@ from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir.shape import show
+from weft.nn.functional.dropout import check_rate
 from weft.ops.attention import multi_head as formulas
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
@@ -35,6 +36,7 @@ def scaled_dot_product_attention(
 
     Source: Vaswani et al., "Attention Is All You Need" (2017).
     """
+    check_rate("scaled_dot_product_attention", dropout_p)
     repeats = 1
     if enable_gqa:
         heads, shared = dims_of(query)[-3], dims_of(key)[-3]

@@ -84,6 +84,11 @@ def _check_like(name: str, input: Any, target: Any) -> None:
     if expected != got:
         raise ShapeError.here(
             f"{name}: expected a target of shape {show(expected)} like the input, got {show(got)}"
+            + (
+                "; integers are classes: target.long()"
+                if got == (expected[0], *expected[2:])
+                else ""
+            )
         )
 
 
@@ -173,6 +178,7 @@ def multilabel_soft_margin_loss(
     """
     way = reduction_of("multilabel_soft_margin_loss", reduction, size_average, reduce)
     check_factors("multilabel_soft_margin_loss", dims_of(input), weight)
+    check_factors("multilabel_soft_margin_loss", dims_of(input), target, "target")
     return _multilabel_soft_margin_loss(*promoted(input, target, weight), reduction=way)
 
 

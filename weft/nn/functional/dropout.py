@@ -40,11 +40,16 @@ def _alpha_dropout(x: Value, counter: Value, *, p: float, shared: int) -> Value:
     return alpha_dropout_node(x, mask, rate=p)
 
 
+def check_rate(name: str, p: float) -> None:
+    """Require a probability."""
+    if not 0.0 <= p <= 1.0:
+        raise ArgumentError.here(f"{name}: expected a probability p from 0 to 1, got {p}")
+
+
 def _drop(
     name: str, function: Any, x: Any, p: float, training: bool, inplace: bool, shared: int = 0
 ) -> Any:
-    if not 0.0 <= p <= 1.0:
-        raise ArgumentError.here(f"{name}: expected a probability p from 0 to 1, got {p}")
+    check_rate(name, p)
     if not training or p == 0.0:
         lazy_of(x)  # refuses what is none
         return x

@@ -176,5 +176,5 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         values = tensor.array
         if not values.size:
             raise ShapeError.here("one_hot: expected num_classes for a tensor without elements")
-        num_classes = int(values.max()) + 1
+        num_classes = max(int(values.max()) + 1, 1)
     return _one_hot(tensor, depth=num_classes)

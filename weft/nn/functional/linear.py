@@ -23,11 +23,11 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
         weight: (out, in), or (in) for one output without its dimension.
         bias: (out).
     """
-    dtype = lazy_of(input).type.dtype
-    if dtype not in WIDE:
+    given = (input, weight, bias)
+    kinds = {lazy_of(x).type.dtype for x in given if x is not None}
+    if len(kinds) > 1 or not kinds <= WIDE:
         return _linear(input, weight, bias)
-    wide = [None if x is None else x.long() for x in (input, weight, bias)]
-    return _linear(*wide).to(dtype)
+    return _linear(*[None if x is None else x.long() for x in given]).to(input.dtype)
 
 
 _bilinear = recorded(formulas.bilinear)

@@ -12,6 +12,7 @@ from weft.errors import ArgumentError, ShapeError
 from weft.ir.shape import show
 from weft.nn.functional.common import (
     check_equal_factors,
+    check_factors,
     promoted,
     reduction_of,
     refuse_complex,
@@ -161,6 +162,7 @@ def margin_ranking_loss(
         margin: by how much it should be larger.
     """
     way = reduction_of("margin_ranking_loss", reduction, size_average, reduce)
+    _check_ranks("margin_ranking_loss", input1, input2, target)
     xs = promoted(input1, input2, target)
     return _margin_ranking_loss(*xs, margin=float(margin), reduction=way)
 
@@ -180,6 +182,7 @@ def soft_margin_loss(
         target: 1 or -1, of the same shape.
     """
     way = reduction_of("soft_margin_loss", reduction, size_average, reduce)
+    check_factors("soft_margin_loss", dims_of(input), target, "target")
     return _soft_margin_loss(*promoted(input, target), reduction=way)
 
 
@@ -207,11 +210,21 @@ def triplet_margin_loss(
         ArgumentError: the margin is not positive.
     """
     _check_margin("triplet_margin_loss", margin)
+    _check_ranks("triplet_margin_loss", anchor, positive, negative)
     way = reduction_of("triplet_margin_loss", reduction, size_average, reduce)
     return _triplet_margin_loss(
         *promoted(anchor, positive, negative), margin=float(margin), power=float(p),
         eps=float(eps), swap=bool(swap), reduction=way,
     )  # fmt: skip
+
+
+def _check_ranks(name: str, *xs: Any) -> None:
+    """Vectors (N) beside (N, 1) would pair each element with each."""
+    shapes = [dims_of(x) for x in xs]
+    if len({len(s) for s in shapes}) > 1:
+        raise ShapeError.here(
+            f"{name}: expected inputs of one rank, got {', '.join(map(show, shapes))}; reshape them"
+        )
 
 
 def _check_margin(name: str, margin: float) -> None:

@@ -15,6 +15,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.convolution.unfold import conv_transpose, fold, unfold
 from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration.rule import like_weights
 from weft.ops.shape.padding import framed
 
 
@@ -22,6 +23,7 @@ def correlate(
     x: Value, w: Value, *, strides: Any, padding: Any, dilation: Any, groups: int
 ) -> Value:
     """The correlation of (N, spatial..., C) with weights (window..., C / groups, out)."""
+    like_weights("conv", x, w)
     options = {"strides": strides, "padding": padding, "dilation": dilation}
     if x.dtype.is_complex:
         return _of_parts(lambda a, b: catalogue.conv(a, b, **options, groups=groups), x, w)
@@ -59,6 +61,7 @@ def spread(
     groups: int,
 ) -> Value:  # fmt: skip
     """The transposed correlation, with weights (window..., out / groups, C)."""
+    like_weights("conv_transpose", x, w)
     rest = (strides, padding, output_padding, dilation, groups)
     if x.dtype.is_complex:
         return _of_parts(lambda a, b: conv_transpose(a, b, *rest), x, w)

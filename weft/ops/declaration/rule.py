@@ -99,6 +99,24 @@ def index_dtype(dtype: DType, name: str = "indices") -> DType:
     return dtype
 
 
+def like_weights(name: str, x: Value, *weights: Value | None) -> None:
+    """Refuse an input of another dtype than the weights it meets: a cast of either loses digits."""
+    for w in weights:
+        if w is not None and w.dtype is not x.dtype:
+            raise DTypeError.here(
+                f"{name}: expected an input of {w.dtype}, as the weights are, got {x.dtype}; "
+                f"convert it: x.to({w.dtype})"
+            )
+
+
+def floating_input(name: str, x: Value) -> None:
+    """Refuse an input whose normalized values its dtype could not hold."""
+    if not x.dtype.is_floating:
+        raise DTypeError.here(
+            f"{name}: expected a floating-point input, got {x.dtype}; convert it: x.float()"
+        )
+
+
 def _of_kind(dtypes: tuple[DType, ...], kinds: str, label: str) -> DType:
     dtype = same(*dtypes)
     if dtype.kind not in kinds:

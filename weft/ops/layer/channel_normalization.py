@@ -11,6 +11,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.declaration.rule import floating_input
 from weft.ops.layer.normalization import normalize
 from weft.ops.shape.layout import channels_last
 
@@ -25,8 +26,9 @@ def _affine(x: Value, weight: Value | None, bias: Value | None, shape: Any) -> t
     return scale, _filled(x, shape, 0) if bias is None else bias
 
 
-def _wide(x: Value, *others: Value | None) -> Value:
+def _wide(name: str, x: Value, *others: Value | None) -> Value:
     """`x` cast to the dtype of the parameters."""
+    floating_input(name, x)
     kinds = [v.dtype for v in others if v is not None]
     return x if not kinds or x.dtype is kinds[0] else catalogue.cast(x, dtype=kinds[0])
 
@@ -35,7 +37,7 @@ def _wide(x: Value, *others: Value | None) -> Value:
 def batch_norm(x: Value, weight: Value | None, bias: Value | None, *, eps: float) -> Any:
     """Normalize by batch statistics: the result, the means, and the unbiased variances."""
     dtype, channels = x.dtype, known(x.shape)[1]
-    wide = _wide(x, weight)
+    wide = _wide("batch_norm", x, weight)
     scale, offset = _affine(wide, weight, bias, (channels,))
     found: list[Value] = []
 
@@ -71,7 +73,7 @@ def batch_norm_eval(
 ) -> Value:
     """Normalize by given statistics."""
     dtype, channels = x.dtype, known(x.shape)[1]
-    wide = _wide(x, weight, mean)
+    wide = _wide("batch_norm", x, weight, mean)
     scale, offset = _affine(wide, weight, bias, (channels,))
 
     def run(image: Value) -> Value:
@@ -116,7 +118,7 @@ def layer_norm(
 ) -> Value:
     """Layer normalization over the last `count` dimensions, times `weight` plus `bias`."""
     dtype, dims = x.dtype, known(x.shape)
-    wide, inner = _wide(x, weight, bias), math.prod(dims[len(dims) - count :])
+    wide, inner = _wide("layer_norm", x, weight, bias), math.prod(dims[len(dims) - count :])
     scale, offset = _affine(wide, weight, bias, (inner,))
     if count > 1:
         wide = catalogue.reshape(wide, shape=(*dims[: len(dims) - count], inner))
@@ -129,6 +131,7 @@ def layer_norm(
 @autocasting(Autocast.FLOAT32)
 def rms_norm(x: Value, weight: Value | None, *, count: int, eps: float | None) -> Value:
     """RMS normalization over the last `count` dimensions, times `weight`."""
+    floating_input("rms_norm", x)
     dtype = x.dtype
     wide = catalogue.cast(x, dtype="float32") if dtype.size == 2 else x
     least = float(np.finfo(wide.dtype.numpy).eps) if eps is None else eps
@@ -160,7 +163,7 @@ def group_norm(
     x: Value, weight: Value | None, bias: Value | None, *, groups: int, eps: float
 ) -> Value:
     """Group normalization, with a factor and offset for each channel."""
-    y = _per_channel(_grouped(_wide(x, weight), groups, eps), weight, bias)
+    y = _per_channel(_grouped(_wide("group_norm", x, weight), groups, eps), weight, bias)
     return y if y.dtype is x.dtype else catalogue.cast(y, dtype=x.dtype)
 
 
@@ -170,7 +173,7 @@ def instance_norm(
 ) -> Any:
     """Instance normalization: the result, and optionally the statistics averaged over the batch."""
     dims = known(x.shape)
-    y = _per_channel(_grouped(_wide(x, weight), dims[1], eps), weight, bias)
+    y = _per_channel(_grouped(_wide("instance_norm", x, weight), dims[1], eps), weight, bias)
     if not statistics:
         return y
     axes, n = tuple(range(2, len(dims))), math.prod(dims[2:])

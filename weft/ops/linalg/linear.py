@@ -7,6 +7,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
+from weft.ops.declaration.rule import like_weights
 
 
 @autocasting(Autocast.LOW)
@@ -18,6 +19,7 @@ def linear(x: Value, weight: Value, bias: Value | None) -> Value:
             f"linear: expected an input whose last dimension is weight.shape[-1], got input "
             f"{show(dims)} and weight {show(w)}"
         )
+    like_weights("linear", x, weight, bias)
     if len(w) == 1:
         y = catalogue.sum(x * weight, axes=(-1,))
         return y if bias is None else y + bias
@@ -48,6 +50,7 @@ def bilinear(x1: Value, x2: Value, weight: Value, bias: Value | None) -> Value:
             f"bilinear: expected inputs (..., in1) and (..., in2) for a weight (out, in1, in2), "
             f"got {show(a)}, {show(b)} and {show(w)}"
         )
+    like_weights("bilinear", x1, weight, bias)
     rows, (out, one, two) = _rows(a), w
     # (rows, in1) @ (in1, out * in2), times x2, summed over in2: rows * out * in2 temporaries.
     flat = catalogue.reshape(catalogue.transpose(weight, perm=(1, 0, 2)), shape=(one, out * two))

@@ -30,6 +30,9 @@ def cosine_similarity(x: Value, y: Value, *, dim: int, eps: float) -> Value:
     shape = known((x * y).shape) or (1,)
     axis = normal_axis(dim, len(shape))
     x, y = (catalogue.broadcast_to(v, shape=shape) for v in (x, y))
+    if x.dtype.size == 2:  # products of norms may be larger than the cosine by far
+        a, b = (catalogue.cast(v, dtype="float32") for v in (x, y))
+        return catalogue.cast(cosine_similarity(a, b, dim=axis, eps=eps), dtype=x.dtype)
     least = constant_of(eps, x.dtype)
     sizes = [catalogue.maximum(_length(v, 2, axis), least) for v in (x, y)]
     return catalogue.sum(x * y, axes=(axis,)) / (sizes[0] * sizes[1])

@@ -26,6 +26,9 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
     size = catalogue.abs(x) if x.dtype.is_complex or ord not in (1, 2, math.inf) else x
     if ord in (1, 2, math.inf):
         return catalogue.norm(size, **how, ord=ord)
+    if size.dtype.size == 2:  # the sum of powers may be larger than the norm by far
+        wide = catalogue.cast(size, dtype="float32")
+        return catalogue.cast(vector_norm(wide, ord=ord, **how), dtype=size.dtype)
     if ord == -math.inf:
         return catalogue.min(size, **how)
     if ord == 0:
@@ -92,8 +95,11 @@ def norms_between(
 def renorm(x: Value, limit: Value, *, p: float, axis: int) -> Value:
     """Slices along an axis, scaled down to a `p`-norm of at most `limit`."""
     others = tuple([i for i in range(len(dims(x))) if i != axis])
+    if x.dtype.size == 2:
+        wide, most = (catalogue.cast(v, dtype="float32") for v in (x, limit))
+        return catalogue.cast(renorm(wide, most, p=p, axis=axis), dtype=x.dtype)
     size = vector_norm(x, ord=p, axes=others, keepdims=True)
-    scale = limit / (size + constant_of(1e-7, x.dtype))
+    scale = limit / (size + constant_of(1e-7, size.dtype))
     return x * catalogue.select(catalogue.greater(size, limit), scale, constant_of(1.0, x.dtype))
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from weft import ops
 from weft.eager.functions.elementwise import declared
 from weft.eager.functions.elementwise.from_op import written
-from weft.eager.tensor.dispatch import kind_of, recorded
+from weft.eager.tensor.dispatch import kind_of, lazy_of, recorded
 from weft.eager.tensor.elementwise import promoted
+from weft.ir.dtype import bfloat16, float16, float32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast
@@ -25,6 +26,8 @@ def round(x: Any, *, decimals: int = 0) -> Tensor:
     """Round to a number of decimals; halves round to even."""
     if not decimals:
         return declared.round(x)
+    if lazy_of(x).type.dtype in (float16, bfloat16):  # which may not hold x * scale
+        return round(x.to(float32), decimals=decimals).to(x.dtype)
     scale = 10.0 ** builtins.abs(decimals)
     return declared.round(x * scale) / scale if decimals > 0 else declared.round(x / scale) * scale
 

@@ -146,6 +146,14 @@ _plainly_added = recorded(vector_product.plainly_added)
 
 
 def _with_product(c: Any, x: Any, y: Any, beta: Any, alpha: Any, summed: bool = False) -> Tensor:
+    rows, own = dims_of(x), dims_of(c)
+    product = (*rows[summed:-1], *dims_of(y)[len(rows) - 1 :])
+    pairs = zip(own[::-1], product[::-1], strict=False)
+    if len(own) > len(product) or any(a not in (1, n) for a, n in pairs):
+        raise ShapeError.here(
+            f"addmm: expected an addend that broadcasts to the product's {show(product)}, got "
+            f"{show(own)}"
+        )
     like = kind_of(c, x, y)
     if type(beta) in (int, float) and beta == 0:  # the input is ignored, NaN included
         c, beta = 0, 1

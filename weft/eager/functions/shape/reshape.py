@@ -164,10 +164,7 @@ def expand(x: Any, *shape: Any, size: Any = None) -> Tensor:
     Raises:
         ShapeError: the shape does not follow by repetition.
     """
-    wanted, old = sizes("expand", shape if size is None else (size,)), dims_of(x)
-    lead = len(wanted) - len(old)
-    full = [old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(wanted)]
-    return broadcast_to(x, tuple(full))
+    return broadcast_to(x, sizes("expand", shape if size is None else (size,)))
 
 
 def expand_as(x: Any, other: Any) -> Tensor:
@@ -176,7 +173,7 @@ def expand_as(x: Any, other: Any) -> Tensor:
 
 
 def broadcast_to(x: Any, shape: Any) -> Tensor:
-    """Axes of one element repeated to `shape`.
+    """Axes of one element repeated to `shape`, in which -1 keeps an axis.
 
     Raises:
         ShapeError: the shape does not follow by repetition.
@@ -184,6 +181,8 @@ def broadcast_to(x: Any, shape: Any) -> Tensor:
     wanted = sizes("broadcast_to", (shape,))
     old = dims_of(x)
     lead = len(wanted) - len(old)
+    kept = [old[i - lead] if d == -1 and i >= lead else d for i, d in enumerate(wanted)]
+    wanted = tuple(kept)
     if lead < 0 or any(d not in (1, w) for d, w in zip(old, wanted[lead:], strict=True)):
         raise ShapeError.here(f"expand: shape {text(old)} does not broadcast to {text(wanted)}")
     return show(x, Expanded(wanted))

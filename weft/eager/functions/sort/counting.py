@@ -18,9 +18,10 @@ from weft.eager.tensor.dispatch import cast as as_type
 from weft.eager.tensor.dispatch import kind_of, lazy_of, leaf, recorded, wrap
 from weft.eager.tensor.dtype.promotion import TORCH
 from weft.eager.tensor.elementwise import promoted
-from weft.errors import DTypeError, ShapeError
+from weft.errors import ArgumentError, DTypeError, ShapeError
 from weft.ir import dtype as types
 from weft.ir.node import Value
+from weft.ir.shape import show
 from weft.ops.boundary.host import call
 from weft.ops.indexing import search
 from weft.ops.linalg.matrix import dims
@@ -196,11 +197,23 @@ def searchsorted(
         right: insert after equal elements; the same as `side="right"`.
 
     Raises:
+        ArgumentError: `side` and `right` differ.
+        ShapeError: rows of other leading dimensions than the values.
         OutOfRangeError: when computed, an index in `sorter` is out of bounds.
     """
     if sorter is not None:
         sorted_sequence = gather(sorted_sequence, -1, whole_numbers("searchsorted", sorter))
     pair = promoted(sorted_sequence, values)
+    if right and side == "left":
+        raise ArgumentError.here(
+            "searchsorted: expected side or right, got side='left', right=True"
+        )
+    row, sought = (lazy.type.shape or () for lazy in pair)
+    if len(row) > 1 and row[:-1] != sought[:-1]:
+        raise ShapeError.here(
+            f"searchsorted: expected one sorted row, or rows of the values' leading dimensions, "
+            f"got {show(row)} and values {show(sought)}"
+        )
     where = side or ("right" if right else "left")
     return places_in_order.on(
         kind_of(sorted_sequence, values), *pair, side=where, int32=out_int32, nan_last=True
@@ -220,5 +233,11 @@ def whole_numbers(name: str, order: Any) -> Any:
 
 
 def bucketize(x: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The index of the interval between sorted boundaries for each element."""
+    """The index of the interval between sorted boundaries for each element.
+
+    Raises:
+        ShapeError: the boundaries are no vector.
+    """
+    if len(dims_of(boundaries)) != 1:
+        raise ShapeError.here(f"bucketize: expected a vector, got {show(dims_of(boundaries))}")
     return searchsorted(boundaries, x, out_int32=out_int32, right=right)
