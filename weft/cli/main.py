@@ -19,7 +19,7 @@ COMMANDS: Final = {
     ),
     "run": (
         "weft.cli.run_command",
-        "run a program for PyTorch, Lightning, torchmetrics or Horovod as it is",
+        "run a program for PyTorch, Lightning, Horovod, TensorFlow or JAX as it is",
     ),
     "warm": (
         "weft.cli.warm_command",

@@ -46,3 +46,51 @@ def test_a_reduction_keeps_the_structure_of_its_state_and_takes_feeds():
 def test_bad_sizes_are_refused():
     with tf.Graph().as_default(), pytest.raises(tf.errors.InvalidArgumentError, match="at least 1"):
         elements(Dataset.range(3).window(0).flat_map(lambda w: w.batch(1)))
+
+
+def grouped(dataset, change):
+    return elements(dataset.apply(change))
+
+
+def test_what_carries_something_from_element_to_element():
+    experimental, numbers = tf.data.experimental, Dataset.range(7)
+    odd = lambda x: x % 2  # noqa: E731
+    with tf.Graph().as_default():
+        pairs = experimental.group_by_window(odd, lambda k, d: d.batch(2), window_size=2)
+        assert grouped(numbers, pairs) == [[0, 2], [1, 3], [4, 6], [5]]
+        rising = experimental.group_by_window(
+            lambda x: x % 3, lambda k, d: d.map(lambda x: x * 10 + k).batch(3),
+            window_size_func=lambda k: k + 1,
+        )  # fmt: skip
+        assert grouped(numbers, rising) == [[0], [30], [11, 41], [60], [22, 52]]
+        ragged = numbers.skip(1).take(5).map(lambda n: tf.fill([n], n))  # sizes of int64
+        padded = experimental.group_by_window(
+            lambda x: tf.cast(tf.size(x) % 2, tf.int64), lambda k, d: d.padded_batch(2, [None]), 2
+        )
+        assert grouped(ragged, padded)[:2] == [[[1, 0, 0], [3] * 3], [[2, 2, 0, 0], [4] * 4]]
+        sums = experimental.scan(np.int64(0), lambda c, x: (c + x, c * 10 + x))
+        assert grouped(numbers.take(4), sums) == [0, 1, 12, 33]
+        again = Dataset.from_tensor_slices([1, 2, 1, 3]).apply(experimental.unique()).repeat(2)
+        assert elements(again) == [1, 2, 3] * 2
+        assert grouped(numbers, experimental.take_while(lambda x: x < 3)) == [0, 1, 2]
+        parts = Dataset.from_tensor_slices([1.0, 0.0, 2.0]).map(
+            lambda x: tf.check_numerics(1 / x, "")
+        )
+        assert grouped(parts, experimental.ignore_errors()) == [1.0, 0.5]
+
+
+def test_datasets_of_several_and_what_is_known_of_one():
+    experimental = tf.data.experimental
+    with tf.Graph().as_default(), tf.Session() as session:
+        both = [Dataset.range(1), Dataset.range(10, 13)]
+        which = Dataset.from_tensor_slices(np.array([0, 0, 1, 0, 1, 0]))
+        assert elements(experimental.choose_from_datasets(both, which)) == [0, 10, 11]
+        drawn = experimental.sample_from_datasets(both, [0.5, 0.5], seed=3)
+        assert sorted(elements(drawn)) == [0, 10, 11, 12]
+        assert elements(experimental.Counter(3, 2).take(3)) == [3, 5, 7]
+        counts = [Dataset.range(5).batch(2), Dataset.range(2).repeat()]
+        assert session.run([experimental.cardinality(d) for d in counts]) == [3, -1]
+        only = experimental.get_single_element(Dataset.range(1).map(lambda x: (x, x + 1)))
+        assert session.run(only) == (0, 1)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="of one element, got several"):
+            session.run(experimental.get_single_element(both[1]))

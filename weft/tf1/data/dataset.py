@@ -118,7 +118,7 @@ class Dataset(Specified):
         """
         parts: list[Dataset] = leaves(datasets)
         spec = map_leaves(lambda d: d.spec, datasets)
-        make, inputs = _together(parts)
+        make, inputs = together(parts)
 
         def zipped(values: Sequence[Any]) -> Pipeline:
             made = iter(make(values))
@@ -337,7 +337,7 @@ class Dataset(Specified):
             DTypeError: the elements differ in structure or type.
         """
         spec = common(self.spec, dataset.spec)
-        make, inputs = _together([self, dataset])
+        make, inputs = together([self, dataset])
 
         def joined(values: Sequence[Any]) -> Pipeline:
             first, second = make(values)
@@ -421,7 +421,7 @@ def _constant(x: Any) -> Any:
     return array.astype(np.int32) if array.dtype == np.int64 else array
 
 
-def _together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[Pipeline]], Any]:
+def together(parts: Sequence[Dataset]) -> tuple[Callable[[Sequence[Any]], list[Pipeline]], Any]:
     """The pipelines of several datasets, from the values of all their inputs."""
     counts = [len(part.inputs) for part in parts]
 

@@ -51,7 +51,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     hint = preferred_dtype if dtype_hint is None else dtype_hint
-    found = _symbolic(value, wanted or (None if hint is None else as_dtype(hint).base_dtype), name)
+    found = _symbolic(value, wanted, name)
     if found is not None:
         if wanted is not None and found.dtype.base_dtype is not wanted:
             raise fail(DTypeError, f"expected a tensor of type {wanted.name}, got {found}")
