@@ -210,6 +210,15 @@ def test_composites_give_the_numbers_of_jax():
     assert random.t(KEY, jnp.array([2.0, 3.0])).shape == (2,)
 
 
+def test_reductions_of_bits_and_stacks_of_a_dtype():
+    rows = jnp.array([[1, 2], [4, 6]], "uint8")
+    assert jax.lax.reduce_or(rows, (0,)).tolist() == [5, 6]
+    assert jax.lax.reduce_and(rows[1:], (0, 1)) == 4
+    assert jax.lax.reduce_or(rows == 2, (0, 1))
+    assert jnp.dstack([jnp.ones(2)], "int32").dtype == "int32"
+    assert jnp.histogram_bin_edges(jnp.array(-1.0), 2).tolist() == [-1.5, -1.0, -0.5]
+
+
 def test_argument_0_of_a_jitted_method_is_the_instance():
     class Solver:
         scale = 2.0

@@ -54,7 +54,20 @@ def _asarray(m):
     return shared, copied, memory.tolist(), flows, m.asarray([1, 2.5]), m.asarray(memory).double()
 
 
+def _half(m):
+    """What float16 holds, though sums of powers on the way there are larger."""
+    x = m.tensor([[100.0, 1.0, 2.0], [0.5, 0.25, 0.75]]).half()
+    alike = m.nn.functional.cosine_similarity(x * 300, x * 300)
+    return (
+        m.round(x, decimals=3),
+        m.linalg.vector_norm(x * 100, 3),
+        m.renorm(x, 3, 0, 3.0),
+        alike.round(),
+    )
+
+
 SAME = {
+    "sums of float16": _half,
     "any and all of bytes": lambda m: [
         f(m.tensor([[0, 3]], dtype=m.uint8), **k)
         for f in (m.any, m.all)
