@@ -85,6 +85,24 @@ def test_updates_outside_are_dropped_and_reads_clamped():
     assert slope.tolist() == [1, 2, 4]
 
 
+def test_what_lies_outside_is_filled_or_dropped_in_every_form():
+    x = jnp.arange(6).reshape(2, 3)
+    fill = {"mode": "fill", "fill_value": -7}
+    i, j = jnp.array([0, 5]), jnp.array([1, 1])
+    assert x.at[9].get(**fill).tolist() == [-7] * 3
+    assert x.at[i, j].get(**fill).tolist() == [1, -7]
+    assert x.at[:, jnp.array([2, 3])].get(**fill).tolist() == [[2, -7], [5, -7]]
+    assert x.at[..., 3].get(**fill).tolist() == [-7, -7]
+    assert jax.jit(lambda k: x.at[k].get(**fill))(jnp.array([1, -3])).tolist() == [
+        [3, 4, 5],
+        [-7] * 3,
+    ]
+    found = jax.ops.segment_sum(jnp.array([1, 2, 3, 4]), jnp.array([0, 9, 1, -1]), 3)
+    assert found.tolist() == [1, 3, 0]
+    assert jnp.bincount(jnp.array([1, 5, -1]), length=4).tolist() == [1, 1, 0, 0]
+    assert jnp.linspace(-0.5, 1, 4, dtype=int).tolist() == [-1, 0, 0, 1]
+
+
 def test_trees_have_sorted_keys_registered_classes_and_paths():
     @tree_util.register_dataclass
     @dataclasses.dataclass
@@ -215,6 +233,8 @@ def test_reductions_of_bits_and_stacks_of_a_dtype():
     assert jax.lax.reduce_or(rows, (0,)).tolist() == [5, 6]
     assert jax.lax.reduce_and(rows[1:], (0, 1)) == 4
     assert jax.lax.reduce_or(rows == 2, (0, 1))
+    assert jax.lax.population_count(jnp.array([-3, 3], "int8")).tolist() == [7, 2]
+    assert jax.lax.conj(jnp.ones(2)).dtype == "complex64" and nn.identity(rows).dtype == "uint8"
     assert jnp.dstack([jnp.ones(2)], "int32").dtype == "int32"
     assert jnp.histogram_bin_edges(jnp.array(-1.0), 2).tolist() == [-1.5, -1.0, -0.5]
 

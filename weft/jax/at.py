@@ -79,12 +79,12 @@ class _Place:
         found = self.x[self.key]
         if mode != "fill":
             return found
-        outside = self._outside()
+        outside, before = self._outside()
         if outside is None:
             return found
         value = fill_value if fill_value is not None else np.nan if found.dtype.is_inexact else 0
-        rest = found.ndim - outside.ndim
-        return where(outside.reshape((*outside.shape, *(1,) * rest)), value, found)
+        after = (1,) * (found.ndim - before - outside.ndim)
+        return where(outside.reshape((*outside.shape, *after)), value, found)
 
     def set(self, values: Any, **options: Any) -> Array:
         """The array with other elements there."""
@@ -158,18 +158,30 @@ class _Place:
             new = where(x < values if combine == "max" else x > values, values, x)
         return where(wide, new, x).astype(x.dtype)
 
-    def _outside(self) -> Any:
-        """Where a leading index array lies outside its axis; `None` if there is none."""
-        entries = self.key if isinstance(self.key, tuple) else (self.key,)
-        first = taken(entries[0]) if entries else None
-        if not _is_index(first) or any([_is_index(taken(e)) for e in entries[1:]]):
-            return None
-        size = shape_of(self.x)[0]
-        if first.lazy.array is not None:
-            known = first.array
-            if ((known >= -size) & (known < size)).all():
-                return None
-        return (first < -size) | (first >= size)
+    def _outside(self) -> tuple[Any, int]:
+        """Where indices lie outside their axes, and how many axes of slices come before.
+
+        `None` if there are no indices, or all are known to lie inside.
+        """
+        entries = [*map(taken, self.key if isinstance(self.key, tuple) else [self.key])]
+        shape = shape_of(self.x)
+        if Ellipsis in [e for e in entries if not isinstance(e, Array)]:
+            at = next(i for i, e in enumerate(entries) if e is Ellipsis)
+            entries[at : at + 1] = [slice(None)] * (len(shape) + 1 - len(entries))
+        places = [i for i, e in enumerate(entries) if type(e) is int or _is_index(e)]
+        found: Any = None
+        for i in places:
+            index = asarray(entries[i])
+            beyond = (index < -shape[i]) | (index >= shape[i])
+            found = beyond if found is None else found | beyond
+        if not places or (all(_is_known(entries[i]) for i in places) and not found.any()):
+            return None, 0
+        together = places == [*range(places[0], places[-1] + 1)]
+        return found, places[0] if together else 0
+
+
+def _is_known(entry: Any) -> bool:
+    return type(entry) is int or entry.lazy.array is not None
 
 
 class At:

@@ -25,6 +25,7 @@ def _segments(combine: str, start: Callable[[Any], Any]) -> Callable[..., Any]:
         x, ids = jnp.asarray(data), jnp.asarray(segment_ids)
         count = int(ids.max()) + 1 if num_segments is None else num_segments
         whole = jnp.full((count, *x.shape[1:]), start(x.dtype), x.dtype)
+        ids = jnp.where(ids < 0, count, ids)  # dropped, not counted from the end
         return getattr(whole.at[ids], combine)(x, mode="drop")
 
     reduced.__doc__ = f"`{combine}` of the rows with each number."

@@ -256,10 +256,12 @@ def linspace(
     x, y = alike(start, stop)
     check_table("linspace", (num, *x.shape), float64)
     if x.lazy.tracked or y.lazy.tracked:
-        return _between(x, y, num, endpoint)
+        between = _between(x, y, num, endpoint)
+        return between if dtype is None else between.astype(dtype)
     found = np.linspace(x.array, y.array, num, endpoint)
     found = found if x.dtype.is_inexact else found.astype(np.float64)
-    return _from(found, as_dtype(dtype or found.dtype), device)
+    kind = as_dtype(dtype or found.dtype)
+    return _from(np.floor(found) if kind.is_integer else found, kind, device)
 
 
 def _between(x: Any, y: Any, num: int, endpoint: bool) -> Any:

@@ -22,7 +22,7 @@ from weft.scipy import special as scipy_special
 jnp: Any = _numpy
 
 __all__ = [
-    "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div",
+    "bitcast_convert_type", "clamp", "clz", "complex", "conj", "convert_element_type", "div",
     "integer_pow", "population_count", "reduce_precision", "round", "rsqrt", "select", "select_n",
     "shift_right_logical", "stop_gradient",
 ]  # fmt: skip
@@ -31,7 +31,7 @@ _NUMPY: Final = {
     "abs": "abs", "acos": "arccos", "acosh": "arccosh", "add": "add", "asin": "arcsin",
     "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh",
     "bitwise_and": "bitwise_and", "bitwise_not": "invert", "bitwise_or": "bitwise_or",
-    "bitwise_xor": "bitwise_xor", "cbrt": "cbrt", "ceil": "ceil", "conj": "conj", "cos": "cos",
+    "bitwise_xor": "bitwise_xor", "cbrt": "cbrt", "ceil": "ceil", "cos": "cos",
     "cosh": "cosh", "eq": "equal", "exp": "exp", "exp2": "exp2", "expm1": "expm1",
     "floor": "floor", "ge": "greater_equal", "gt": "greater", "imag": "imag",
     "is_finite": "isfinite", "le": "less_equal", "log": "log", "log1p": "log1p", "lt": "less",
@@ -95,6 +95,12 @@ def complex(x: Any, y: Any) -> Array:
     return given(api.complex(*promoted(x, y)))
 
 
+def conj(x: Any) -> Array:
+    """The complex conjugate, complex also of real numbers."""
+    x = strong(as_array(x))
+    return jnp.conj(x) if x.dtype.is_complex else complex(x, jnp.zeros_like(x))
+
+
 def integer_pow(x: Any, y: int) -> Array:
     """`x` to a whole power."""
     return as_array(x) ** y
@@ -110,8 +116,10 @@ def shift_right_logical(x: Any, y: Any) -> Array:
 
 
 def population_count(x: Any) -> Array:
-    """How many bits are 1."""
-    return jnp.bitwise_count(x).astype(as_array(x).dtype)
+    """How many bits are 1; of negative numbers in two's complement."""
+    x = strong(as_array(x))
+    bits = x if x.dtype.kind == "u" else x.view(f"uint{x.dtype.size * 8}")
+    return jnp.bitwise_count(bits).astype(x.dtype)
 
 
 def clz(x: Any) -> Array:

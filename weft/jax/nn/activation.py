@@ -58,7 +58,13 @@ hard_sigmoid = _activation(F.hardsigmoid, "hard_sigmoid")
 hard_silu = hard_swish = _activation(F.hardswish, "hard_silu")
 hard_tanh = _activation(F.hardtanh, "hard_tanh")
 tanh = _activation(api.tanh, "tanh")
-identity = _activation(lambda x: x, "identity")
+
+
+def identity(x: Any) -> Array:
+    """The array itself."""
+    return jnp.asarray(x)
+
+
 sparse_plus = _activation(recorded(formula.sparse_plus), "sparse_plus")
 sparse_sigmoid = _activation(recorded(formula.sparse_sigmoid), "sparse_sigmoid")
 log1mexp = _activation(recorded(formula.log1mexp), "log1mexp")

@@ -189,7 +189,9 @@ def _spaced(make: Callable[..., Any]) -> Callable[..., Any]:
         found = face(*known, int(num), endpoint, *args, **options)
         if axis and found.ndim > 1:
             found = plain.moveaxis(found, 0, axis)
-        found = found if dtype is None else astype(found, dtype)
+        if dtype is not None:
+            down = make is plain.linspace and canonical(dtype).is_integer  # as in NumPy
+            found = astype(plain.floor(found) if down else found, dtype)
         if retstep:
             return found, (known[1] - known[0]) / max(num - 1 if endpoint else num, 1)
         return found

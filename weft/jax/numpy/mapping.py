@@ -331,7 +331,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         return jaxed(plain.bincount)(array_of(x), weights, minlength)
     added = None if weights is None else array_of(weights)
     whole = creation.zeros(length, int if added is None else added.dtype)
-    return whole.at[array_of(x)].add(1 if added is None else added, mode="drop")
+    return whole.at[array_of(x).clip(0)].add(1 if added is None else added, mode="drop")
 
 
 @public
