@@ -99,6 +99,11 @@ def test_what_lies_outside_is_filled_or_dropped_in_every_form():
     ]
     found = jax.ops.segment_sum(jnp.array([1, 2, 3, 4]), jnp.array([0, 9, 1, -1]), 3)
     assert found.tolist() == [1, 3, 0]
+    apart = jnp.array([1.0, 2.0, 9.0, jnp.nan])
+    assert jnp.nanvar(apart, correction=1) == 19 and jnp.mean(apart[:2], dtype=int).dtype == "int32"
+    with pytest.raises(Exception, match="mean"):
+        jnp.nanstd(apart, mean=0)
+    assert jnp.fft.fftfreq(4, 0.5).tolist() == [0.0, 0.5, -1.0, -0.5]
     assert jnp.bincount(jnp.array([1, 5, -1]), length=4).tolist() == [1, 1, 0, 0]
     assert jnp.linspace(-0.5, 1, 4, dtype=int).tolist() == [-1, 0, 0, 1]
 

@@ -104,5 +104,6 @@ def refuse_given(name: str, **given: Any) -> None:
         ArgumentError: one is given.
     """
     for argument, value in given.items():
-        if value is not None and value is not False and value not in ((), 0):
+        absent = value is None or value is False or (type(value) in (int, tuple) and not value)
+        if not absent:
             raise ArgumentError.here(f"{name}: expected no {argument}, got {value!r}")

@@ -201,22 +201,22 @@ def _frequencies(
     return new(leaf(found if dtype is None else found.astype(as_dtype(dtype).numpy)))
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
+def fftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
     """The frequencies of a transform of `n` samples, `d` apart."""
     return _frequencies(np.fft.fftfreq, n, d, dtype, device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
+def rfftfreq(n: int, /, d: float = 1.0, dtype: Any = None, device: Any = None) -> ndarray:
     """The frequencies of `rfft` of `n` samples, `d` apart."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype, device)
 
 
-def fftshift(x: Any, /, *, axes: Any = None) -> ndarray:
+def fftshift(x: Any, /, axes: Any = None) -> ndarray:
     """Move frequency 0 to the middle."""
     return _shifted(x, axes, 1)
 
 
-def ifftshift(x: Any, /, *, axes: Any = None) -> ndarray:
+def ifftshift(x: Any, /, axes: Any = None) -> ndarray:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, -1)
 

@@ -12,6 +12,7 @@ from weft.eager.functions import api
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, nameless
 from weft.jax.array import Array, as_array, given, jaxed
+from weft.jax.config import refuse_given
 from weft.jax.numpy import creation
 from weft.jax.numpy.common import array_of, axes_of, floating_of, public, where_of
 from weft.ops.reduction import spread
@@ -101,6 +102,11 @@ def _moment(name: str) -> Callable[..., Any]:
             raise TypeError(text)
         if args:
             options["ddof"] = args[0]
+        if (correction := options.pop("correction", None)) is not None:
+            options["ddof"] = correction
+        about = options.pop("mean", None)
+        refuse_given(name, out=out, mean=None if about is None else [about])  # 0, too
+        a = a if dtype is None else creation.astype(a, dtype)
         if where is not None:
             x = floating_of(a)
             kept = plain.broadcast_to(creation.asarray(where, bool), x.shape)
@@ -111,9 +117,8 @@ def _moment(name: str) -> Callable[..., Any]:
             found = given(_variance_where(x, kept, ddof=options.get("ddof", 0), **chosen))
             return found if name == "var" else plain.sqrt(found)
         axis = tuple(axis) if isinstance(axis, list) else axis
-        return face(
-            a if dtype is None else creation.astype(a, dtype), axis, keepdims=keepdims, **options
-        )
+        found = face(a, axis, keepdims=keepdims, **options)
+        return found if dtype is None else creation.astype(found, dtype)
 
     moment.__name__ = moment.__qualname__ = name
     moment.__doc__ = getattr(plain, name).__doc__
