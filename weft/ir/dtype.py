@@ -34,13 +34,15 @@ class DType:
         raise AttributeError(f"{self!r}: element types cannot be changed")
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same type, or its NumPy type or scalar class.
+        """Whether it is the same type, or its NumPy type, scalar class or name.
 
-        >>> float32 == np.float32, float32 == np.int32
-        (True, False)
+        >>> float32 == np.float32, float32 == np.int32, float32 == "float32"
+        (True, False, True)
         """
         if isinstance(other, type):
             return self.numpy.type is other
+        if isinstance(other, str):
+            return self.name == other or self.numpy == other
         return self is other if isinstance(other, DType) else NotImplemented
 
     __hash__ = object.__hash__

@@ -75,11 +75,14 @@ class Array(ndarray):
     """An immutable array whose operations are recorded, and computed when a value is read."""
 
     __slots__ = ()
-    __module__ = "jax"
+    __module__ = "jaxlib._jax"  # packages tell arrays by the name of their class
     rules: ClassVar[JaxRules] = JaxRules()
     weak: ClassVar[bool] = False
     at: Any  # set by `weft.jax.at`
     astype: Callable[..., Array]  # set by `weft.jax.numpy.method`
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _loaded, (self.array, self.weak)
 
     if TYPE_CHECKING:  # operators are the tensor's, and give arrays of this class
 
@@ -211,12 +214,13 @@ class Weak(Array):
     """An array whose dtype gives way to that of others: of Python numbers only."""
 
     __slots__ = ()
-    __module__ = "jax"
+    __module__ = "jaxlib._jax"
     weak = True
 
 
 Array.kind = Array
 Weak.kind = Weak
+Array.__name__ = Weak.__name__ = Array.__qualname__ = Weak.__qualname__ = "ArrayImpl"
 
 _BINARY: Final = (
     "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne lshift rshift divmod matmul"
@@ -310,6 +314,11 @@ def of_number(x: Any) -> Weak:
     except OverflowError:
         text = f"Python int {x} too large to convert to {dtype}"
         raise OverflowError(text) from None
+
+
+def _loaded(array: Any, weak: bool) -> Array:
+    """An array that was pickled."""
+    return wrap(leaf(array), Weak if weak else Array)
 
 
 def of_array(x: Any) -> Array:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weft.eager.tensor.autograd.tracing import tracers
-from weft.eager.tensor.dispatch import wrap
+from weft.eager.record.pending.state import trace
+from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan, tracers
+from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.errors import ArgumentError
 from weft.func.function import DATA, Arguments, take_apart, trace_function
 from weft.func.tree import flatten
-from weft.ir.dtype import as_dtype, uint32
+from weft.ir.dtype import as_dtype, float32, uint32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.printer import format_graph
@@ -185,6 +186,11 @@ class ShapeDtypeStruct:
         """The number of axes."""
         return len(self.shape)
 
+    def to_tangent_aval(self) -> ShapeDtypeStruct:
+        """The shape and dtype of tangents."""
+        inexact = self.dtype is not KEY_DTYPE and self.dtype.is_inexact
+        return self if inexact else ShapeDtypeStruct(self.shape, float32)
+
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={tuple(self.shape)}, dtype={self.dtype})"
 
@@ -233,10 +239,15 @@ def _struct(of: TensorType, kind: type[Any]) -> ShapeDtypeStruct:
 
 
 class Jaxpr:
-    """A traced function; printing it shows Weft's graph."""
+    """A traced function; printing it shows Weft's graph.
 
-    def __init__(self, function: Any, captured: int) -> None:
-        self.function, self._captured = function, captured
+    Attributes:
+        consts: the arrays from outside that it uses.
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        self.function, self.result = traced.function, traced.result
+        self.consts = [wrap(x, as_array(np.zeros(0, np.float32))) for x in traced.captured]
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -252,7 +263,7 @@ class Jaxpr:
     def in_avals(self) -> list[Any]:
         """Types of the inputs."""
         types = self.function.input_types
-        return list(types[: len(types) - self._captured])
+        return list(types[: len(types) - len(self.consts)])
 
     @property
     def out_avals(self) -> list[Any]:
@@ -270,6 +281,22 @@ class Jaxpr:
     __repr__ = __str__
 
 
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
+    """The results of a traced function, as a flat list.
+
+    Args:
+        consts: in place of the arrays from outside that it used.
+
+    >>> import weft.jax as jax
+    >>> double = jax.make_jaxpr(lambda x: {"y": 2 * x})(1.0)
+    >>> eval_jaxpr(double.jaxpr, double.consts, 3.0)
+    [Array(6., dtype=float32)]
+    """
+    pairs = zip((*args, *consts), jaxpr.function.input_types, strict=True)
+    xs = [lazy_of(x, t.dtype) for x, t in pairs]
+    return jaxpr.result.tensors(trace.now.record(subgraph_plan(jaxpr.function), tuple(xs)))
+
+
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False, **_: Any
 ) -> Callable[..., Any]:
@@ -284,7 +311,7 @@ def make_jaxpr(
 
         free = [x for i, x in enumerate(args) if i not in fixed]
         traced = _traced(whole, free, kwargs)
-        found = Jaxpr(traced.function, len(traced.captured))
+        found = Jaxpr(traced)
         return (found, eval_shape(whole, *free, **kwargs)) if return_shape else found
 
     return made
@@ -322,7 +349,7 @@ def pure_callback(
 
     wide = vectorized or vmap_method not in (None, "sequential")
     xs = [wrap(x, like) for x, like in zip(apart.lazies, apart.likes, strict=True)]
-    return tree.build(several(call, xs, kinds, wide))
+    return tree.build(several(call, xs, kinds, wide, when_run=True))
 
 
 # Settings without an effect
