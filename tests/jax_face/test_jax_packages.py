@@ -209,3 +209,13 @@ def test_what_packages_ask_of_arrays():
         outer_treedef=outer, inner_treedef=inner, pytree_to_transpose=[{"a": 1}, {"a": 2}]
     )
     assert exchanged == {"a": [1, 2]}
+
+
+def test_an_array_tells_where_it_lies():
+    x = jnp.ones((2, 3))
+    (shard,) = x.addressable_shards
+    assert shard.data is x and shard.index == (slice(None), slice(None))
+    assert x.sharding.device_set == x.devices() == {x.device} == set(jax.devices())
+    assert x.sharding.devices_indices_map(x.shape) == {x.device: shard.index}
+    assert x.sharding.shard_shape(x.shape) == (2, 3) and x.sharding.is_fully_replicated
+    assert jax_inside.global_state.client is None

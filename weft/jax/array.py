@@ -23,6 +23,7 @@ from weft.ir.dtype import DType, as_dtype, is_number
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.jax.config import config
+from weft.jax.place import CPU, PLACE, Device, Shard, SingleDeviceSharding
 from weft.numpy.array import ndarray
 from weft.numpy.promotion import NumpyRules
 
@@ -135,11 +136,6 @@ class Array(ndarray):
         return self
 
     @property
-    def sharding(self) -> None:
-        """Nothing: all of it is on the one device."""
-        return None
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.itemsize
@@ -158,9 +154,26 @@ class Array(ndarray):
     def copy_to_host_async(self) -> None:
         """Nothing: values are on the host."""
 
-    def devices(self) -> set[Any]:
+    @property
+    def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The device that holds it."""
+        return CPU
+
+    def devices(self) -> set[Device]:
         """The devices that hold it."""
-        return {self.device}
+        return {CPU}
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """Where its parts lie: all of it on the one device."""
+        return PLACE
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts on the devices of this process: one, the array itself."""
+        return [Shard(self)]
+
+    global_shards = addressable_shards
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of its memory."""

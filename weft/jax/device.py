@@ -26,6 +26,7 @@ from weft.jax.array import Array, as_array, canonical
 from weft.jax.config import without_effect
 from weft.jax.host import several
 from weft.jax.key import KEY_DTYPE, Keys, keys_of
+from weft.jax.place import CPU, Device
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_map
 from weft.ops.boundary.state import placeholder
@@ -43,29 +44,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Device:
-    """A device.
-
-    >>> devices()
-    [CpuDevice(id=0)]
-    """
-
-    id: int = 0
-    process_index: int = 0
-    platform: str = "cpu"
-    device_kind: str = "cpu"
-
-    def memory_stats(self) -> None:
-        """Nothing is known."""
-
-    def __repr__(self) -> str:
-        return f"CpuDevice(id={self.id})"
-
-
-_CPU = Device()
-
-
 def devices(backend: str | None = None) -> list[Device]:
     """The devices: the CPU.
 
@@ -74,7 +52,7 @@ def devices(backend: str | None = None) -> list[Device]:
     """
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}: there is no such device, only the CPU")
-    return [_CPU]
+    return [CPU]
 
 
 local_devices = devices
@@ -384,7 +362,7 @@ def make_mesh(axis_shapes: Any, axis_names: Any, *, devices: Any = None, **_: An
     Raises:
         ArgumentError: there are fewer devices than it has places.
     """
-    there = np.array([_CPU] if devices is None else list(devices))
+    there = np.array([CPU] if devices is None else list(devices))
     if math.prod(axis_shapes) > there.size:
         raise ArgumentError.here(
             f"make_mesh: expected a product of mesh_shape {tuple(axis_shapes)} of at most "
