@@ -187,7 +187,8 @@ def test_packages_for_jax_find_no_tensorflow(folder):
     package.write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\n")
     (folder / "both.py").write_text(
         "import sys; sys.path.append('site-packages')\n"
-        "import jax, asking\nassert asking.tf is None\nimport tensorflow; print(tensorflow.Tensor)\n"
+        "import jax, asking\nassert asking.tf is None\n"
+        "import tensorflow; print(tensorflow.Tensor)\n"
     )
     done = weft_run("both.py", folder=folder)
     assert done.returncode == 0 and "Tensor" in done.stdout, done.stderr
