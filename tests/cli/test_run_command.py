@@ -180,6 +180,20 @@ def test_wrong_arguments_are_a_sentence(arguments, text, capsys, monkeypatch):
     assert told.startswith(f"weft run: {text}") and told.count("\n") == 1
 
 
+def test_packages_for_jax_find_no_tensorflow(folder):
+    """They would use both: a program itself may."""
+    package = folder / "site-packages" / "asking.py"
+    package.parent.mkdir()
+    package.write_text("try:\n    import tensorflow as tf\nexcept ImportError:\n    tf = None\n")
+    (folder / "both.py").write_text(
+        "import sys; sys.path.append('site-packages')\n"
+        "import jax, asking\nassert asking.tf is None\n"
+        "import tensorflow; print(tensorflow.Tensor)\n"
+    )
+    done = weft_run("both.py", folder=folder)
+    assert done.returncode == 0 and "Tensor" in done.stdout, done.stderr
+
+
 def test_importing_it_too_late_is_an_error(folder):
     code = (
         "import sys, types; sys.modules['torch'] = types.ModuleType('torch'); import weft.as_torch"

@@ -1,5 +1,7 @@
 """What packages for JAX ask of its inside: operations they declare, traces, known results."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -100,3 +102,120 @@ def test_functions_of_known_shapes_are_traced():
     assert weighted.dtype == jnp.float32 and weighted.tolist() == [1, 2]
     assert [p.shape for p in jnp.ones((3, 6)).split(2, axis=-1)] == [(3, 3), (3, 3)]
     assert [p.tolist() for p in jnp.split(jnp.arange(4), jnp.array([1, 3]))] == [[0], [1, 2], [3]]
+
+
+def test_a_branch_calls_back_when_it_runs():
+    calls = []
+
+    def told(x):
+        calls.append(float(x))
+        return x
+
+    def checked(pred):
+        x = jnp.float32(3.0)
+        kind = jax.ShapeDtypeStruct((), "float32")
+        return jax.lax.cond(pred, lambda: jax.pure_callback(told, kind, x), lambda: -x)
+
+    assert float(checked(False)) == -3.0 and not calls
+    assert float(jax.jit(checked)(True)) == 3.0 and calls == [3.0]
+    # the old form: an operand for each branch
+    found = jax.lax.cond(False, {"a": 2.0}, lambda x: x["a"], (3.0, 4.0), lambda x: x[0] * x[1])
+    assert float(found) == 12.0
+
+
+def test_a_traced_function_is_evaluated_with_other_constants():
+    made = {}
+
+    def f(x):
+        scale = jnp.sin(x) * jnp.ones(2)
+        made["jaxpr"] = jax.make_jaxpr(lambda y: (y * scale, {"sum": (y + scale).sum()}))(x)
+        return jax.core.eval_jaxpr(made["jaxpr"].jaxpr, made["jaxpr"].consts, 2.0)[1]
+
+    assert float(jax.grad(f)(0.0)) == 2.0  # through the constants
+    (const,) = made["jaxpr"].consts
+    assert const.shape == (2,) and jnp.result_type(jax.eval_shape(jnp.sin, const)) == jnp.float32
+    found = jax.core.eval_jaxpr(made["jaxpr"], [jnp.array([1.0, 5.0])], 3)
+    assert [x.tolist() for x in found] == [[3, 15], 12]
+
+
+def test_a_rule_that_raises_does_so_where_a_derivative_is_asked():
+    @jax.custom_jvp
+    def fixed(x):
+        return x
+
+    @fixed.defjvp
+    def _(primals, tangents):
+        raise RuntimeError("not this one")
+
+    def f(x, stop):
+        return x * fixed(jax.lax.stop_gradient(x) if stop else x)
+
+    assert float(jax.jit(f, static_argnums=1)(3.0, False)) == 9.0
+    assert float(jax.grad(jax.jit(f, static_argnums=1))(3.0, True)) == 3.0
+    with pytest.raises(RuntimeError, match="not this one"):
+        float(jax.grad(jax.jit(f, static_argnums=1))(3.0, False))
+
+
+def test_cotangents_meet_their_arguments():
+    """Those of integers are `None` or a symbolic zero, also within a tree."""
+
+    @jax.custom_jvp
+    def f(tree):
+        return tree["a"] * tree["n"] * tree["z"]
+
+    f.defjvp(lambda p, t: (f(*p), 10 * t[0]["a"] + 100 * t[0]["z"]))
+    tree = {"a": jnp.float32(2), "n": jnp.int32(3), "z": jnp.float32(4)}
+
+    def of(a, z):
+        return f({**tree, "a": a, "z": z})
+
+    assert [float(g) for g in jax.grad(of, (0, 1))(2.0, 4.0)] == [10, 100]
+    seen = []
+
+    @jax.custom_vjp
+    def g(x, n, y):
+        return x * n * y, n
+
+    def forward(*args):
+        seen.append([x.perturbed for x in args])
+        x, n, y = [x.value for x in args]
+        return g(x, n, y), (n, y)
+
+    def backward(kept, ct):
+        n, y = kept
+        zero = jax.custom_derivatives.SymbolicZero
+        assert isinstance(ct[1], zero)
+        return ct[0] * n * y, zero(jax.typeof(n).to_tangent_aval()), None
+
+    g.defvjp(forward, backward, symbolic_zeros=True)
+    slope = jax.grad(lambda x: g(x, jnp.int32(3), jnp.float32(5))[0])
+    assert float(slope(2.0)) == float(jax.jit(slope)(2.0)) == 15
+    assert seen[0] == [True, False, False]
+
+
+def test_what_packages_ask_of_arrays():
+    x, weak, key = jnp.ones(2), jnp.asarray(1.0), jax.random.key(3)
+    assert type(x).__module__.startswith("jaxlib.") and "Array" in type(x).__name__
+    for y in (x, weak, key):
+        again = pickle.loads(pickle.dumps(y))
+        assert repr(again) == repr(y) and type(again) is type(y)
+    assert x.dtype == "float32" and x.dtype != "f8" and jnp.result_type(True) == "bool"
+    assert not jnp.iscomplexobj(key) and jnp.iscomplexobj(jax.ShapeDtypeStruct((), "complex64"))
+    assert jnp.finfo("float32").precision == 6
+    several = jnp.polyval(jnp.array([[1.0, 2.0], [3.0, 4.0]]), 2.0)
+    assert several.tolist() == [5, 8]
+    outer, inner = jax.tree.structure([0, 0]), jax.tree.structure({"a": 0})
+    exchanged = jax.tree.transpose(
+        outer_treedef=outer, inner_treedef=inner, pytree_to_transpose=[{"a": 1}, {"a": 2}]
+    )
+    assert exchanged == {"a": [1, 2]}
+
+
+def test_an_array_tells_where_it_lies():
+    x = jnp.ones((2, 3))
+    (shard,) = x.addressable_shards
+    assert shard.data is x and shard.index == (slice(None), slice(None))
+    assert x.sharding.device_set == x.devices() == {x.device} == set(jax.devices())
+    assert x.sharding.devices_indices_map(x.shape) == {x.device: shard.index}
+    assert x.sharding.shard_shape(x.shape) == (2, 3) and x.sharding.is_fully_replicated
+    assert jax_inside.global_state.client is None

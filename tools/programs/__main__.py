@@ -33,7 +33,7 @@ KINDS = {
     "tensorflow": (
         "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
     ),
-    "jax": ("jax", "jax2", "jax3", "jax4", "jax5"),
+    "jax": ("jax", "jax2", "jax3", "jax4", "jax5", "jax6"),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 
@@ -107,7 +107,7 @@ def run(
     env |= {"OMP_NUM_THREADS": "1", "WEFT_THREADS": "1"}
     env["PYTHONHASHSEED"] = "0"  # sets have the same order in both
     env |= asked or {}
-    if framework == "torch":
+    if framework in ("torch", "jax"):
         env["MADE_OPERATORS"] = "1"
     if program["kind"] in KINDS["tensorflow"]:
         env["MADE_OLD_NUMPY"] = "1"

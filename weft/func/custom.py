@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from weft.eager.record.pending.lazy import Lazy
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan, trace_tensors
 from weft.eager.tensor.dispatch import cast, lazy_of
-from weft.errors import GradientError
-from weft.func.function import Arguments, Function, take_apart, trace_function
+from weft.errors import GradientError, WeftError
+from weft.func.function import DATA, Arguments, Function, take_apart, trace_function
 from weft.func.tree import Tree, flatten
 from weft.ir.node import TensorType, Value
 from weft.ir.shape import known
@@ -53,6 +54,25 @@ class _Backward:
         return [*own, *[_zeros(x) if x.dtype.is_inexact else None for x in rest]]
 
 
+@dataclass(frozen=True)
+class _Refusing:
+    """The gradient rule of a function whose own rule raises this error: asking for it does."""
+
+    kind: type[Exception]
+    arguments: tuple[Any, ...]
+
+    def __call__(self, gs: Sequence[Any], ys: Sequence[Value], xs: Sequence[Value]) -> Any:
+        raise self.kind(*self.arguments)
+
+
+_refusing: Final = weakref.WeakSet[Lazy]()
+
+
+def refuses(x: Lazy) -> bool:
+    """Whether a value is the result of a function whose gradient rule raises."""
+    return x in _refusing
+
+
 def _zeros(y: Value) -> Value:
     return constant_of(np.zeros(known(y.shape), y.dtype.numpy))
 
@@ -80,7 +100,7 @@ class CustomVjp:
         self._forward, self._backward = fwd, bwd
 
     def __call__(self, *args: Any) -> Any:
-        """Call the function.
+        """Call the function. An error that `fwd` or `bwd` raises is raised with the gradient.
 
         Raises:
             GradientError: `defvjp` was not called, or `bwd` returned a wrong result.
@@ -90,9 +110,18 @@ class CustomVjp:
             raise GradientError.here(f"custom_vjp: call {self.__name__}.defvjp(fwd, bwd) first")
         apart = take_apart((args, {}))
         plain = trace_function(self.function, apart, constants=True)
-        forward = trace_function(self._forward, apart, constants=True)
-        self._check(plain, forward)
-        backward, given = _trace_backward(self._backward, forward, plain, apart, args)
+        try:
+            forward = trace_function(self._forward, apart, constants=True)
+            self._check(plain, forward)
+            backward, given = _trace_backward(self._backward, forward, plain, apart, args)
+        except WeftError:
+            raise
+        except Exception as error:  # of the rule itself: no gradient may be asked for
+            function = plain.function.with_gradient(_Refusing(type(error), error.args))
+            inputs = (*apart.lazies, *plain.captured)
+            found = trace.now.record(subgraph_plan(function), inputs)
+            _refusing.update(found)
+            return plain.result.rebuilt(found)
         traced = (plain, forward, backward)
         outside = tuple(dict.fromkeys([x for t in traced for x in t.captured]))
         places = {x: len(given) + i for i, x in enumerate(outside)}
@@ -169,14 +198,27 @@ def _cotangents(
     given: list[bool] = []
     kinds = iter(types)
     for part, argument in zip(parts, args, strict=True):
-        count = len(take_apart(argument).lazies)
-        leaves = [None] * count if part is None else flatten(part)[0]
-        for g in leaves:
+        apart = take_apart(argument)
+        leaves, tree = flatten(part)
+        for g, place in zip(_aligned(tree, apart.tree, iter(leaves)), apart.static, strict=True):
+            if place is not DATA:
+                continue
             kind = next(kinds)
             given.append(g is not None)
             if g is not None:
                 lazies.append(cast(lazy_of(g, kind.dtype), kind.dtype))
     return lazies, tuple(given)
+
+
+def _aligned(part: Tree, whole: Tree, leaves: Iterator[Any]) -> Iterator[Any]:
+    """For each leaf of an argument, that of its cotangent: `None` stands for a whole part."""
+    if not part.size:
+        yield from [None] * whole.size
+    elif whole.kind is None:
+        yield next(leaves)
+    else:
+        for inner, child in zip(part.children, whole.children, strict=True):
+            yield from _aligned(inner, child, leaves)
 
 
 def custom_vjp(fun: Function) -> CustomVjp:

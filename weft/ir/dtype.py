@@ -39,10 +39,10 @@ class DType:
         >>> float32 == np.float32, float32 == np.int32, float32 == "float32"
         (True, False, True)
         """
-        if isinstance(other, str):
-            return self.name == other
         if isinstance(other, type):
             return self.numpy.type is other
+        if isinstance(other, str):
+            return self.name == other or self.numpy == other
         return self is other if isinstance(other, DType) else NotImplemented
 
     __hash__ = object.__hash__

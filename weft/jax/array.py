@@ -23,6 +23,7 @@ from weft.ir.dtype import DType, as_dtype, is_number
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.jax.config import config
+from weft.jax.place import CPU, PLACE, Device, Shard, SingleDeviceSharding
 from weft.numpy.array import ndarray
 from weft.numpy.promotion import NumpyRules
 
@@ -75,11 +76,14 @@ class Array(ndarray):
     """An immutable array whose operations are recorded, and computed when a value is read."""
 
     __slots__ = ()
-    __module__ = "jax"
+    __module__ = "jaxlib._jax"  # packages tell arrays by the name of their class
     rules: ClassVar[JaxRules] = JaxRules()
     weak: ClassVar[bool] = False
     at: Any  # set by `weft.jax.at`
     astype: Callable[..., Array]  # set by `weft.jax.numpy.method`
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _loaded, (self.array, self.weak)
 
     if TYPE_CHECKING:  # operators are the tensor's, and give arrays of this class
 
@@ -132,11 +136,6 @@ class Array(ndarray):
         return self
 
     @property
-    def sharding(self) -> None:
-        """Nothing: all of it is on the one device."""
-        return None
-
-    @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.itemsize
@@ -155,9 +154,26 @@ class Array(ndarray):
     def copy_to_host_async(self) -> None:
         """Nothing: values are on the host."""
 
-    def devices(self) -> set[Any]:
+    @property
+    def device(self) -> Device:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The device that holds it."""
+        return CPU
+
+    def devices(self) -> set[Device]:
         """The devices that hold it."""
-        return {self.device}
+        return {CPU}
+
+    @property
+    def sharding(self) -> SingleDeviceSharding:
+        """Where its parts lie: all of it on the one device."""
+        return PLACE
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts on the devices of this process: one, the array itself."""
+        return [Shard(self)]
+
+    global_shards = addressable_shards
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of its memory."""
@@ -211,12 +227,13 @@ class Weak(Array):
     """An array whose dtype gives way to that of others: of Python numbers only."""
 
     __slots__ = ()
-    __module__ = "jax"
+    __module__ = "jaxlib._jax"
     weak = True
 
 
 Array.kind = Array
 Weak.kind = Weak
+Array.__name__ = Weak.__name__ = Array.__qualname__ = Weak.__qualname__ = "ArrayImpl"
 
 _BINARY: Final = (
     "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne lshift rshift divmod matmul"
@@ -310,6 +327,11 @@ def of_number(x: Any) -> Weak:
     except OverflowError:
         text = f"Python int {x} too large to convert to {dtype}"
         raise OverflowError(text) from None
+
+
+def _loaded(array: Any, weak: bool) -> Array:
+    """An array that was pickled."""
+    return wrap(leaf(array), Weak if weak else Array)
 
 
 def of_array(x: Any) -> Array:

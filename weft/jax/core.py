@@ -8,9 +8,10 @@ from typing import Any
 
 from weft.jax.array import Array, is_traced
 from weft.jax.device import Jaxpr as Jaxpr
-from weft.jax.device import ShapeDtypeStruct
+from weft.jax.device import ShapeDtypeStruct, eval_jaxpr
 from weft.jax.device import typeof as get_aval
 
+ClosedJaxpr = Jaxpr
 DeviceArray = Array
 
 
@@ -54,6 +55,6 @@ def safe_zip(*xs: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 __all__ = [
-    "AbstractValue", "DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "get_aval", "partial",
-    "safe_map", "safe_zip",
+    "AbstractValue", "ClosedJaxpr", "DeviceArray", "Jaxpr", "ShapedArray", "Tracer", "eval_jaxpr",
+    "get_aval", "partial", "safe_map", "safe_zip",
 ]  # fmt: skip

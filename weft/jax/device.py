@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from weft.eager.tensor.autograd.tracing import tracers
-from weft.eager.tensor.dispatch import wrap
+from weft.eager.record.pending.state import trace
+from weft.eager.tensor.autograd.tracing import Traced, subgraph_plan, tracers
+from weft.eager.tensor.dispatch import lazy_of, wrap
 from weft.errors import ArgumentError
 from weft.func.function import DATA, Arguments, take_apart, trace_function
 from weft.func.tree import flatten
-from weft.ir.dtype import as_dtype, uint32
+from weft.ir.dtype import as_dtype, float32, uint32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
 from weft.ir.printer import format_graph
@@ -25,6 +26,7 @@ from weft.jax.array import Array, as_array, canonical
 from weft.jax.config import without_effect
 from weft.jax.host import several
 from weft.jax.key import KEY_DTYPE, Keys, keys_of
+from weft.jax.place import CPU, Device
 from weft.jax.transform import arrays
 from weft.jax.tree_util import tree_map
 from weft.ops.boundary.state import placeholder
@@ -42,29 +44,6 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Device:
-    """A device.
-
-    >>> devices()
-    [CpuDevice(id=0)]
-    """
-
-    id: int = 0
-    process_index: int = 0
-    platform: str = "cpu"
-    device_kind: str = "cpu"
-
-    def memory_stats(self) -> None:
-        """Nothing is known."""
-
-    def __repr__(self) -> str:
-        return f"CpuDevice(id={self.id})"
-
-
-_CPU = Device()
-
-
 def devices(backend: str | None = None) -> list[Device]:
     """The devices: the CPU.
 
@@ -73,7 +52,7 @@ def devices(backend: str | None = None) -> list[Device]:
     """
     if backend not in (None, "cpu"):
         raise RuntimeError(f"Unknown backend {backend}: there is no such device, only the CPU")
-    return [_CPU]
+    return [CPU]
 
 
 local_devices = devices
@@ -185,6 +164,11 @@ class ShapeDtypeStruct:
         """The number of axes."""
         return len(self.shape)
 
+    def to_tangent_aval(self) -> ShapeDtypeStruct:
+        """The shape and dtype of tangents."""
+        inexact = self.dtype is not KEY_DTYPE and self.dtype.is_inexact
+        return self if inexact else ShapeDtypeStruct(self.shape, float32)
+
     def __repr__(self) -> str:
         return f"ShapeDtypeStruct(shape={tuple(self.shape)}, dtype={self.dtype})"
 
@@ -233,10 +217,15 @@ def _struct(of: TensorType, kind: type[Any]) -> ShapeDtypeStruct:
 
 
 class Jaxpr:
-    """A traced function; printing it shows Weft's graph."""
+    """A traced function; printing it shows Weft's graph.
 
-    def __init__(self, function: Any, captured: int) -> None:
-        self.function, self._captured = function, captured
+    Attributes:
+        consts: the arrays from outside that it uses.
+    """
+
+    def __init__(self, traced: Traced) -> None:
+        self.function, self.result = traced.function, traced.result
+        self.consts = [wrap(x, as_array(np.zeros(0, np.float32))) for x in traced.captured]
 
     @property
     def jaxpr(self) -> Jaxpr:
@@ -252,7 +241,7 @@ class Jaxpr:
     def in_avals(self) -> list[Any]:
         """Types of the inputs."""
         types = self.function.input_types
-        return list(types[: len(types) - self._captured])
+        return list(types[: len(types) - len(self.consts)])
 
     @property
     def out_avals(self) -> list[Any]:
@@ -270,6 +259,22 @@ class Jaxpr:
     __repr__ = __str__
 
 
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
+    """The results of a traced function, as a flat list.
+
+    Args:
+        consts: in place of the arrays from outside that it used.
+
+    >>> import weft.jax as jax
+    >>> double = jax.make_jaxpr(lambda x: {"y": 2 * x})(1.0)
+    >>> eval_jaxpr(double.jaxpr, double.consts, 3.0)
+    [Array(6., dtype=float32)]
+    """
+    pairs = zip((*args, *consts), jaxpr.function.input_types, strict=True)
+    xs = [lazy_of(x, t.dtype) for x, t in pairs]
+    return jaxpr.result.tensors(trace.now.record(subgraph_plan(jaxpr.function), tuple(xs)))
+
+
 def make_jaxpr(
     fun: Callable[..., Any], static_argnums: Any = (), return_shape: bool = False, **_: Any
 ) -> Callable[..., Any]:
@@ -284,7 +289,7 @@ def make_jaxpr(
 
         free = [x for i, x in enumerate(args) if i not in fixed]
         traced = _traced(whole, free, kwargs)
-        found = Jaxpr(traced.function, len(traced.captured))
+        found = Jaxpr(traced)
         return (found, eval_shape(whole, *free, **kwargs)) if return_shape else found
 
     return made
@@ -322,7 +327,7 @@ def pure_callback(
 
     wide = vectorized or vmap_method not in (None, "sequential")
     xs = [wrap(x, like) for x, like in zip(apart.lazies, apart.likes, strict=True)]
-    return tree.build(several(call, xs, kinds, wide))
+    return tree.build(several(call, xs, kinds, wide, when_run=True))
 
 
 # Settings without an effect
@@ -357,7 +362,7 @@ def make_mesh(axis_shapes: Any, axis_names: Any, *, devices: Any = None, **_: An
     Raises:
         ArgumentError: there are fewer devices than it has places.
     """
-    there = np.array([_CPU] if devices is None else list(devices))
+    there = np.array([CPU] if devices is None else list(devices))
     if math.prod(axis_shapes) > there.size:
         raise ArgumentError.here(
             f"make_mesh: expected a product of mesh_shape {tuple(axis_shapes)} of at most "

@@ -5,15 +5,27 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from weft.func.custom import CustomVjp
+from weft.func.custom import CustomVjp, refuses
+from weft.func.tree import flatten
+from weft.jax.array import Array
 from weft.jax.config import refuse_given, without_effect
+from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays, wraps
+from weft.jax.tree_util import tree_map
+
+jnp: Any = _numpy
 
 __all__ = ["custom_gradient", "custom_vjp"]
 
 Function = Callable[..., Any]
+
+
+def perturbed(x: Any) -> bool:
+    """Whether a derivative may be asked of an argument."""
+    return isinstance(x, Array) and x.lazy.tracked and not refuses(x.lazy)
 
 
 class PlainInside:
@@ -66,19 +78,18 @@ class custom_vjp:
         if self.fwd is None or self.bwd is None:
             name = getattr(self.fun, "__name__", str(self.fun))
             raise AttributeError(f"No VJP defined for custom_vjp function {name} using defvjp.")
-        refuse_given("defvjp", symbolic_zeros=self.symbolic)
-        if self.plain.inside:
+        if self.plain.inside or not any(map(perturbed, flatten((args, kwargs))[0])):
             return self.fun(*args, **kwargs)
         whole = bound(self.fun, args, kwargs)
         fixed = [whole[i] for i in self.fixed]
         free = [arrays(x) for i, x in enumerate(whole) if i not in self.fixed]
         made = CustomVjp(self._with(self.fun, whole))
-        bwd = self.bwd
-
-        def back(residuals: Any, g: Any) -> Any:
-            return bwd(*fixed, residuals, g)
-
-        made.defvjp(self._with(self.plain.of(self.fwd), whole), back)
+        fwd, bwd = self._with(self.plain.of(self.fwd), whole), self.bwd
+        if self.symbolic:
+            moves = [perturbed(x) for x in flatten(free)[0]]
+            made.defvjp(_with_primals(fwd, moves), _with_zeros(bwd, fixed))
+        else:
+            made.defvjp(fwd, lambda residuals, g: bwd(*fixed, residuals, g))
         return made(*free)
 
     def _with(self, fun: Function, whole: Sequence[Any]) -> Function:
@@ -93,6 +104,49 @@ class custom_vjp:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
+
+
+@dataclass(frozen=True)
+class CustomVJPPrimal:
+    """An argument of `fwd` under `symbolic_zeros`, and whether it may be differentiated."""
+
+    value: Any
+    perturbed: bool
+
+
+class SymbolicZero:
+    """A zero tangent or cotangent with the shape and dtype of `aval`."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+        self.shape, self.dtype = aval.shape, aval.dtype
+
+    def instantiate(self) -> Array:
+        """The zeros."""
+        return jnp.zeros(self.shape, self.dtype)
+
+
+def filled(g: Any) -> Any:
+    """A tangent or cotangent as an array."""
+    return g.instantiate() if isinstance(g, SymbolicZero) else g
+
+
+def _with_primals(fwd: Function, moves: Sequence[bool]) -> Function:
+    def run(*args: Any) -> Any:
+        leaves, tree = flatten(args)
+        return fwd(*tree.build(list(map(CustomVJPPrimal, leaves, moves))))
+
+    return run
+
+
+def _with_zeros(bwd: Function, fixed: Sequence[Any]) -> Function:
+    def zero(g: Any) -> Any:
+        return g if not isinstance(g, Array) or g.dtype.is_inexact else SymbolicZero(g)
+
+    def run(residuals: Any, g: Any) -> Any:
+        return tree_map(filled, bwd(*fixed, residuals, tree_map(zero, g)))
+
+    return run
 
 
 def bound(fun: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:

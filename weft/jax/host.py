@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.eager.record.memory.array_value import leaf
+from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import WeftError
 from weft.ir.dtype import DType
@@ -32,10 +33,15 @@ def hosted(function: Callable[..., Any], *xs: Any, kind: Kind) -> Any:
 
 
 def several(
-    function: Callable[..., Any], xs: Sequence[Any], kinds: Sequence[Kind], wide: bool = False
-) -> list[Array]:
-    """The same with several results, as a tuple."""
-    arrays = values(xs)
+    function: Callable[..., Any], xs: Sequence[Any], kinds: Sequence[Kind], wide: bool = False,
+    when_run: bool = False,
+) -> list[Array]:  # fmt: skip
+    """The same with several results, as a tuple.
+
+    Args:
+        when_run: whether a traced function that is given known values calls it when it runs.
+    """
+    arrays = None if when_run and trace.now.depth else values(xs)
     if arrays is not None:
         found = function(*arrays)
         parts = found if isinstance(found, tuple) else (found,)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NoReturn
 
@@ -46,6 +47,9 @@ class Keys(Array):
 
     __slots__ = ()
     __module__ = "jax"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return keys_of, (words(self),)
 
     @property
     def dtype(self) -> Any:
@@ -132,11 +136,15 @@ _MOVING: Final = """
 """
 STRUCTURAL: Final = frozenset(_MOVING.split())
 """Functions that move elements."""
-_COMPARING: Final = {
+_TOLD: Final[dict[str, Callable[..., Any]]] = {
     "equal": Keys.__eq__,
     "not_equal": Keys.__ne__,
     "eq": Keys.__eq__,
     "ne": Keys.__ne__,
+    "iscomplexobj": lambda _: False,
+    "isrealobj": lambda _: True,
+    "ndim": operator.attrgetter("ndim"),
+    "shape": operator.attrgetter("shape"),
 }
 _NUMERIC: Final = """
     __abs__ __add__ __and__ __bool__ __complex__ __divmod__ __float__ __floordiv__ __ge__ __gt__
@@ -171,8 +179,8 @@ def _lifted(run: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if not found:
         return NotImplemented
     name = run.__name__
-    if name in _COMPARING:
-        return _COMPARING[name](*map(taken, args))
+    if name in _TOLD:
+        return _TOLD[name](*map(taken, args))
     if name not in STRUCTURAL:
         raise TypeError(f"{name} does not accept dtype {KEY_DTYPE}.")
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from weft.func import PartitionSpec as PartitionSpec
 from weft.jax.device import Mesh as Mesh
+from weft.jax.place import Sharding as Sharding
+from weft.jax.place import SingleDeviceSharding as SingleDeviceSharding
 
 P = PartitionSpec
 
@@ -22,22 +24,11 @@ class AxisType(enum.Enum):
         return self.name
 
 
-class Sharding:
-    """Where an array lies: on the one device."""
-
-
 class NamedSharding(Sharding):
     """A place on a mesh; all is on one device."""
 
     def __init__(self, mesh: Any, spec: Any, **_: Any) -> None:
         self.mesh, self.spec = mesh, spec
-
-
-class SingleDeviceSharding(Sharding):
-    """The one device."""
-
-    def __init__(self, device: Any = None, **_: Any) -> None:
-        self.device = device
 
 
 __all__ = [

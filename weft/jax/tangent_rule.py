@@ -10,9 +10,10 @@ from weft import func
 from weft.func.tree import flatten
 from weft.jax.array import Array
 from weft.jax.config import without_effect
-from weft.jax.gradient_rule import PlainInside, bound, custom_vjp
+from weft.jax.gradient_rule import PlainInside, bound, custom_vjp, filled, perturbed
 from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays, wraps
+from weft.jax.tree_util import tree_map
 
 jnp: Any = _numpy
 
@@ -71,7 +72,7 @@ class custom_jvp:
         if rule is None:
             name = getattr(self.fun, "__name__", str(self.fun))
             raise AttributeError(f"No JVP defined for custom_jvp function {name} using defjvp.")
-        if self.plain.inside:
+        if self.plain.inside or not any(map(perturbed, flatten((args, kwargs))[0])):
             return self.fun(*args, **kwargs)
         rule = self.plain.of(rule)
         whole = bound(self.fun, args, kwargs)
@@ -90,7 +91,8 @@ class custom_jvp:
                 parts = [jnp.zeros_like(x) if isinstance(x, Array) else None for x in leaves]
                 for i, move in zip(chosen, moves, strict=True):
                     parts[i] = move
-                return arrays(rule(*fixed, xs, tree.build(parts))[1])
+                found = rule(*fixed, xs, tree.build(parts))[1]
+                return arrays(tree_map(filled, found))
 
             zeros = [jnp.zeros_like(leaves[i]) for i in chosen]
             pulled = iter(func.vjp(tangent, *zeros)[1](g))

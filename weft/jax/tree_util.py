@@ -173,21 +173,24 @@ def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     return all(tree_leaves(tree, is_leaf))
 
 
-def tree_transpose(outer: PyTreeDef, inner: PyTreeDef | None, tree: Any) -> Any:
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
     """A tree of trees with the levels exchanged."""
-    parts = outer.flatten_up_to(tree)
-    inner = tree_structure(parts[0]) if inner is None else inner
+    outer = outer_treedef
+    parts = outer.flatten_up_to(pytree_to_transpose)
+    inner = tree_structure(parts[0]) if inner_treedef is None else inner_treedef
     columns = zip(*[inner.flatten_up_to(part) for part in parts], strict=True)
     return inner.unflatten([outer.unflatten(column) for column in columns])
 
 
-def tree_broadcast(prefix: Any, tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
     """A tree like another, with the leaves of its prefix repeated."""
 
     def repeated(x: Any, part: Any) -> Any:
         return tree_map(lambda _: x, part, is_leaf=is_leaf)
 
-    return tree_map(repeated, prefix, tree, is_leaf=is_leaf)
+    return tree_map(repeated, prefix_tree, full_tree, is_leaf=is_leaf)
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:

@@ -106,11 +106,11 @@ class Finder(MetaPathFinder):
 
 
 def _is_a_choice(fullname: str) -> bool:
-    """Whether an installed package that works with PyTorch asks whether there is TensorFlow, too.
+    """Whether an installed package for PyTorch or JAX asks whether there is TensorFlow, too.
 
     It would use both, or prefer the other one.
     """
-    if fullname != "tensorflow" or "torch" not in sys.modules:
+    if fullname != "tensorflow" or sys.modules.keys().isdisjoint(("torch", "jax")):
         return False
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("importlib"):

@@ -49,8 +49,9 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array has a complex dtype."""
-    return array_like(x).dtype.is_complex
+    """Whether an array, or anything else with a dtype, has a complex one."""
+    kind = x.dtype if hasattr(x, "dtype") else array_like(x).dtype
+    return np.issubdtype(getattr(kind, "numpy", kind), np.complexfloating)
 
 
 def isrealobj(x: Any) -> bool:

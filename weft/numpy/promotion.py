@@ -165,10 +165,11 @@ class FloatInfo(NamedTuple):
         """The smallest positive normal number."""
         return self.smallest_normal
 
-    @property
-    def resolution(self) -> float:
-        """The resolution in decimal digits."""
-        return float(f"1e{int(np.floor(np.log10(self.eps)))}")
+    def __getattr__(self, name: str) -> Any:
+        """What else NumPy tells: `precision`, `resolution`, `nmant` and so on."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(ml_dtypes.finfo(self.dtype.numpy), name)
 
 
 class IntegerInfo(NamedTuple):

@@ -40,7 +40,8 @@ def cond(
     linear: Any = None,
 ) -> Any:  # fmt: skip
     """`true_fun(*operands)` if `pred` is true, otherwise `false_fun(*operands)`."""
-    if not callable(false_fun):  # the old form: pred, operand, true_fun, operand, false_fun
+    if len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        # the old form: pred, operand, true_fun, operand, false_fun
         first, true, second, false = true_fun, false_fun, *operands
         return cond(pred, lambda _: true(first), lambda _: false(second), None)
     without_effect("cond", linear=linear)

@@ -68,7 +68,7 @@ def result_type(*args: Any) -> DType:
     numbers = [x for x in given if type(x) in NUMBERS]
     weak = [x for x in given if isinstance(x, Weak)]
     firm = [
-        x.dtype if isinstance(x, Array) else canonical(x)
+        x.dtype if isinstance(x, Array) else canonical(x if isinstance(x, type) else _dtype(x))
         for x in given
         if type(x) not in NUMBERS and not isinstance(x, Weak)
     ]
@@ -79,6 +79,10 @@ def result_type(*args: Any) -> DType:
     for x in numbers:
         found = rules.number(x, found)
     return functools.reduce(lambda d, x: beside(x, d).dtype, weak, found)
+
+
+def _dtype(x: Any) -> Any:
+    return getattr(x, "dtype", x)
 
 
 def promote_types(a: Any, b: Any) -> DType:

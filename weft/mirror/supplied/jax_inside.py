@@ -101,6 +101,21 @@ class AbstractMesh:
         return dict(zip(self.axis_names, self.axis_sizes, strict=True))
 
 
+@dataclass(frozen=True)
+class ProcessState:
+    """What `jax.distributed` would have begun: there is one process, and no client."""
+
+    process_id: int = 0
+    num_processes: int = 1
+    client: None = None
+    service: None = None
+    coordinator_address: None = None
+    preemption_sync_manager: None = None
+
+
+global_state: Final = ProcessState()
+
+
 def get_abstract_mesh() -> AbstractMesh:
     """The mesh that is in use: an empty one."""
     return AbstractMesh()

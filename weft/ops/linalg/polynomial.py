@@ -10,10 +10,10 @@ from weft.ops.shape.grid import vander
 
 
 def value_at(p: Value, x: Value) -> Value:
-    """The values of a polynomial, by Horner's rule."""
+    """The values of a polynomial, by Horner's rule; of several, if `p` has further axes."""
     found = zeros_like(x)
     for row in catalogue.split.all(p, sizes=(1,) * concrete(p)[0], axis=0):
-        found = found * x + catalogue.reshape(row, shape=())
+        found = found * x + catalogue.squeeze(row, axes=(0,))
     return found
 
 

@@ -221,7 +221,7 @@ def _op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     def derive(types: Sequence[TensorType], static: Static) -> tuple[TensorType, ...]:
         return op.types(tuple(types), static)
 
-    flows = op.vjp is not NO_GRADIENT
+    flows = op.vjp is not NO_GRADIENT and op.name != "stop_gradient"
     frozen = {k: freeze(v) for k, v in attrs.items()}
     return _checked(op.name, op, types, frozen, derive, expand, flows, op.facts.view)
 
