@@ -258,6 +258,9 @@ def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
     assert all(address(a) % memory_pool.ALIGNMENT == 0 for a in arrays)
     del arrays
     assert recycled.POOL.kept == 80_000
+    memory_pool.empty((20_000,), np.dtype(np.float32))  # the next run wants what came back last
+    assert recycled.POOL.kept == 80_000
+    assert list(recycled.POOL.free) == [80_000]
     wf.empty_cache()
     assert recycled.POOL.kept == 0
 

@@ -29,7 +29,7 @@ LARGE: Final = 1 << 28  # bytes; asking the system whether it has them takes no 
 
 
 class Pool:
-    """Free memory by size."""
+    """Free memory by size; the sizes that were given last are at the end."""
 
     def __init__(self) -> None:
         self.free: dict[int, list[Array]] = {}
@@ -46,12 +46,18 @@ class Pool:
             return blocks.pop()
 
     def give(self, size: int, raw: Array) -> None:
-        """Keeps a block that is not used any more, if there is room."""
+        """Keeps a block that is not used any more, rather than those that came back before it."""
+        if size > MOST_KEPT:
+            return
         with self.lock:  # KeyboardInterrupt comes after calls, and must not come after acquire()
+            blocks = self.free.pop(size, None) or []
+            while self.free and self.kept + size > MOST_KEPT:
+                oldest = next(iter(self.free))
+                self.kept -= oldest * len(self.free.pop(oldest))
             if self.kept + size <= MOST_KEPT:
-                blocks = self.free.setdefault(size, [])
                 self.kept += size
                 blocks.append(raw)
+            self.free[size] = blocks
 
     def clear(self, least: int = 0) -> None:
         """Returns the free blocks of at least so many bytes to the system."""
