@@ -68,7 +68,7 @@ def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimat
         assert met == [Stitched] * before + [Compiling] * beside + [Compiled] * 2
 
 
-def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met):
+def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met, monkeypatch):
     weights = wf.arange(9.0).reshape(3, 3) / 9
     grown = lambda s: (s[0] + 1, s[1] * 1.5)  # noqa: E731
     turn = lambda h, x: (wf.tanh(h @ weights + x), h * x)  # noqa: E731
@@ -81,6 +81,11 @@ def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met):
         found.append([h.tolist(), rows.tolist(), count[0].item(), count[1].tolist()])
     assert found[0] == found[1] == found[2] == found[3]
     assert set(met[:2]) == {Unfused} and set(met) == {Unfused, Compiling, Compiled}
+    met.clear()
+    monkeypatch.setattr(stitched_tier, "LARGE", 1 << 24)
+    for _ in range(4):  # five iterations write little
+        assert func.scan(turn, wf.ones(3), xs)[0].tolist() == found[0][0]
+    assert met == [Unfused] * 4
 
 
 def test_a_run_goes_on_while_there_is_no_compiler_for_its_program(met, monkeypatch):
