@@ -215,6 +215,7 @@ def timed(
             break
     file.unlink(missing_ok=True)
     result: dict[str, Any] = {"peer": peer, "steps": steps, "stops": stops, "all": found}
+    result["pack"] = any((HERE.parent.parent / "weft" / "library" / "packs").glob("*.pack"))
     for framework, results in found.items():
         times = [each["processor"] for each in results]
         result[framework] = statistics.median(times) if times else None

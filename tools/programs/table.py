@@ -56,7 +56,8 @@ def steps(result: dict[str, Any] | None) -> str:
     if not result or not theirs or not result["weft"]:
         return ""
     ratio = result["weft"] / theirs
-    return f"{ratio:.2f} ({result['weft']:.1f} / {theirs:.1f} s, {result['steps']})"
+    pack = ", pack" if result.get("pack") else ""
+    return f"{ratio:.2f} ({result['weft']:.1f} / {theirs:.1f} s, {result['steps']}{pack})"
 
 
 def further(name: str, folder: Path | None) -> list[str]:
