@@ -265,6 +265,20 @@ def test_the_pool_keeps_no_more_than_it_may(monkeypatch):
     assert recycled.POOL.kept == 0
 
 
+def test_a_large_free_block_serves_for_less(monkeypatch):
+    wf.empty_cache()
+    monkeypatch.setattr(recycled, "LARGE", 100_000)
+    for size in (190_000, 400_000):
+        recycled.empty((size,), np.dtype(np.uint8))
+    less = recycled.empty((120_000,), np.dtype(np.uint8))
+    assert recycled.POOL.kept == 400_000
+    less[:] = 1
+    del less
+    assert recycled.POOL.kept == 590_000
+    recycled.empty((90_000,), np.dtype(np.uint8))
+    assert recycled.POOL.kept == 680_000
+
+
 def test_large_free_blocks_are_given_back():
     recycled.empty_cache()
     for size in (20_000, 80_000):

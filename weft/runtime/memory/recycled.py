@@ -36,14 +36,18 @@ class Pool:
         self.kept = 0
         self.lock = new_lock(LEAF)  # reentrant: a finalizer may run while this thread holds it
 
-    def take(self, size: int) -> Array | None:
-        """A free block of this size, if there is one."""
+    def take(self, size: int) -> tuple[Array, int] | None:
+        """A free block of this size, if there is one, and its size; a large one may be larger."""
         with self.lock:
             blocks = self.free.get(size)
+            if not blocks and size >= LARGE:
+                fitting = [n for n, found in self.free.items() if found and size <= n <= 2 * size]
+                size = min(fitting, default=size)
+                blocks = self.free.get(size)
             if not blocks:
                 return None
             self.kept -= size
-            return blocks.pop()
+            return blocks.pop(), size
 
     def give(self, size: int, raw: Array) -> None:
         """Keeps a block that is not used any more, rather than those that came back before it."""
@@ -96,12 +100,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     size = math.prod(shape) * dtype.itemsize
     if size < SMALLEST:
         return np.empty(shape, dtype)
-    raw = POOL.take(size)
-    if raw is None:
+    found = POOL.take(size)
+    if found is None:
         if size >= LARGE:
             refuse_too_much(size, "tensor")
-        raw = allocated(np.empty, size + ALIGNMENT)
-    return np.ndarray(shape, dtype, np.asarray(Block(raw, size)))
+        found = allocated(np.empty, size + ALIGNMENT), size
+    return np.ndarray(shape, dtype, np.asarray(Block(*found)))
 
 
 def allocated(make: Callable[..., Array], size: int) -> Array:
