@@ -158,6 +158,16 @@ def test_regression(name):
     np.testing.assert_allclose(found.numpy().ravel(), expected, rtol=1e-5)
 
 
+def test_noise_of_each_row():
+    batch = P, P[::-1].copy() + np.float32(0.1)
+    x, y = [a.astype(np.float64).clip(0.2, 0.8) for a in batch]
+    rows = 10 * np.log2(0.6**2 / ((x - y) ** 2).mean(1))
+    for reduction, expected in (("none", rows), ("sum", rows.sum()), (None, rows)):
+        options = {"data_range": (0.2, 0.8), "base": 2.0, "reduction": reduction, "dim": 1}
+        found = in_two_batches(tm.PeakSignalNoiseRatio(**options), *batch)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 class Hits(tm.Metric):
     """A metric of a user's."""
 
