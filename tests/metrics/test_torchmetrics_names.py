@@ -234,6 +234,22 @@ def test_wrappers_and_aggregates():
     assert [x.tolist() for x in curve[:2]] == [[0, 0, 0, 1], [0, 0.5, 1, 1]]
 
 
+def test_plots():
+    pytest.importorskip("matplotlib").use("agg")
+    matrix = tm.ConfusionMatrix(task="multiclass", num_classes=3)
+    matrix.update(wf.tensor(P), wf.tensor(T))
+    _, axes = matrix.plot(labels=["a", "b", "c"])
+    assert [x.get_text() for x in axes.texts] == [
+        str(n) for n in matrix.compute().flatten().tolist()
+    ]
+    assert [x.get_text() for x in axes.get_xticklabels()] == ["a", "b", "c"]
+    mean = tm.MeanMetric()
+    _, axes = mean.plot([mean(wf.tensor(1.0)), mean(wf.tensor(3.0))])
+    assert axes.lines[0].get_ydata().tolist() == [1.0, 3.0]
+    figure, again = mean.plot(ax=axes)
+    assert again is axes and figure is axes.figure and axes.lines[1].get_ydata() == [2.0]
+
+
 class Distance(tm.Metric):
     """A metric that is a loss."""
 
