@@ -41,7 +41,9 @@ _LAZY = {
     "weft.serialization": ("load", "save"),
     "weft.special": ("igamma", "igammac", "mvlgamma"),
 }  # fmt: skip
-_METHODS = {module: _LAZY[module] for module in ("weft.fft", "weft.special")}
+_METHODS = {module: _LAZY[module] for module in ("weft.fft", "weft.special")} | {
+    "weft.nn.functional": ("prelu",)
+}
 
 
 def _api() -> Any:

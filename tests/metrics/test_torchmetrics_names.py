@@ -158,6 +158,16 @@ def test_regression(name):
     np.testing.assert_allclose(found.numpy().ravel(), expected, rtol=1e-5)
 
 
+def test_noise_of_each_row():
+    batch = P, P[::-1].copy() + np.float32(0.1)
+    x, y = [a.astype(np.float64).clip(0.2, 0.8) for a in batch]
+    rows = 10 * np.log2(0.6**2 / ((x - y) ** 2).mean(1))
+    for reduction, expected in (("none", rows), ("sum", rows.sum()), (None, rows)):
+        options = {"data_range": (0.2, 0.8), "base": 2.0, "reduction": reduction, "dim": 1}
+        found = in_two_batches(tm.PeakSignalNoiseRatio(**options), *batch)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 class Hits(tm.Metric):
     """A metric of a user's."""
 
@@ -222,6 +232,22 @@ def test_wrappers_and_aggregates():
     assert tm.SumMetric(nan_strategy=5.0)(wf.tensor([1.0, float("nan")])).item() == 6.0
     curve = tm.ROC(task="binary")(wf.tensor([0.1, 0.4, 0.8]), wf.tensor([0, 1, 1]))
     assert [x.tolist() for x in curve[:2]] == [[0, 0, 0, 1], [0, 0.5, 1, 1]]
+
+
+def test_plots():
+    pytest.importorskip("matplotlib").use("agg")
+    matrix = tm.ConfusionMatrix(task="multiclass", num_classes=3)
+    matrix.update(wf.tensor(P), wf.tensor(T))
+    _, axes = matrix.plot(labels=["a", "b", "c"])
+    assert [x.get_text() for x in axes.texts] == [
+        str(n) for n in matrix.compute().flatten().tolist()
+    ]
+    assert [x.get_text() for x in axes.get_xticklabels()] == ["a", "b", "c"]
+    mean = tm.MeanMetric()
+    _, axes = mean.plot([mean(wf.tensor(1.0)), mean(wf.tensor(3.0))])
+    assert axes.lines[0].get_ydata().tolist() == [1.0, 3.0]
+    figure, again = mean.plot(ax=axes)
+    assert again is axes and figure is axes.figure and axes.lines[1].get_ydata() == [2.0]
 
 
 class Distance(tm.Metric):

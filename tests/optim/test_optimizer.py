@@ -57,6 +57,22 @@ def test_lion_is_program_1():
     np.testing.assert_allclose(found, p, rtol=1e-5, atol=1e-6)
 
 
+def test_muon_steps_along_singular_vectors():
+    start, g = drawn(6, 3), drawn(6, 3, seed=1)
+    u, _, v = np.linalg.svd(g.astype(np.float64), full_matrices=False)
+    for options, ratio in (({}, 2**0.5), ({"adjust_lr_fn": "match_rms_adamw"}, 0.2 * 6**0.5)):
+        p = run(lambda ps, o=options: optim.Muon(ps, lr=0.1, weight_decay=0.5, **o), start, [g])
+        step = (0.95 * start - p) / (0.1 * ratio)
+        values = u.T @ step @ v.T
+        np.testing.assert_allclose(values, np.diag(np.diag(values)), atol=0.05)
+        assert np.all(np.abs(np.diag(values) - 0.95) < 0.3)
+    for wrong in ({"adjust_lr_fn": "theirs"}, {"lr": -1.0}):
+        with pytest.raises(OptimizerError):
+            optim.Muon([parameter(start)], **wrong)
+    with pytest.raises(OptimizerError, match="expected matrices"):
+        optim.Muon([parameter(drawn(3))])
+
+
 def test_a_new_learning_rate_takes_effect():
     p = parameter([1.0])
     opt = optim.SGD([p], lr=1.0)

@@ -15,6 +15,7 @@ from weft import nn
 from weft.errors import ArgumentError
 from weft.train import callbacks as c
 from weft.train.interruption import SIGTERMException
+from weft.train.utilities.model_summary import ModelSummary, summarize
 from weft.utils.data import DataLoader, TensorDataset
 
 from .line import quiet
@@ -261,6 +262,49 @@ def test_arguments_that_change_nothing_here_are_taken(capsys):
     trainer.validate(Line(), loader())
     told = capsys.readouterr()
     assert "layer | Linear | 5" in told.err and "validate metrics\n  vl  " in told.out
+
+
+class Reads(c.Callback):
+    """What a trainer has of metrics at the ends of passes."""
+
+    def __init__(self):
+        self.seen = []
+
+    def on_validation_epoch_end(self, trainer, module):
+        found = trainer.callback_metrics["vl"], trainer.logged_metrics["vl"]
+        self.seen.append((trainer.sanity_checking, *map(float, found)))
+
+    def on_train_epoch_end(self, trainer, module):
+        assert round(float(trainer.logged_metrics["a"]), 4) == module.losses[-1]
+        mean = trainer.logged_metrics["b_epoch"]
+        assert mean == trainer.callback_metrics["b"] and trainer.logged_metrics["b_step"] == 3
+
+
+def test_metrics_are_read_at_the_end_of_their_pass():
+    class Logs(Line):
+        def training_step(self, batch):
+            loss = super().training_step(batch)
+            self.log("a", loss)
+            self.log("b", 3.0, on_step=True, on_epoch=True)
+            return loss
+
+    reads, module = Reads(), Logs()
+    trainer = quiet(max_epochs=2, callbacks=reads, num_sanity_val_steps=1, log_every_n_steps=50)
+    trainer.fit(module, loader(), loader())
+    assert [x[0] for x in reads.seen] == [True, False, False]
+    assert all(a == b for _, a, b in reads.seen) and len({a for _, a, _ in reads.seen}) == 3
+    assert float(trainer.callback_metrics["vl"]) == reads.seen[-1][1]
+
+
+def test_a_summary_of_layers_in_layers():
+    net = wf.nn.Sequential(wf.nn.Linear(2, 3), wf.nn.Sequential(wf.nn.Linear(3, 1)))
+    net[0].weight.requires_grad_(False)
+    whole, outer = ModelSummary(net, max_depth=-1), summarize(net)
+    assert whole.layer_names == ["0", "1", "1.0"] and outer.layer_names == ["0", "1"]
+    assert whole.layer_types == ["Linear", "Sequential", "Linear"]
+    assert whole.param_nums == [9, 4, 4] and whole.training_modes == [True] * 3
+    assert (outer.total_parameters, outer.trainable_parameters) == (13, 7)
+    assert outer.model_size == 52e-6 and "13 parameters in all" in str(ModelSummary(net, 0))
 
 
 class Measured(Line):

@@ -130,6 +130,12 @@ class Summed(Metric):
         return self._figure(totals["total"], totals["count"])
 
 
+class Each(Summed):
+    """A figure of totals of each part of the batches, which are kept until `reset`."""
+
+    merges: ClassVar[Mapping[str, Merge]] = {"total": "concatenate", "count": "concatenate"}
+
+
 class Pairs(Metric):
     """A figure of all pairs of predictions and targets, which are kept until `reset`.
 

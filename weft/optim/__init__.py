@@ -15,6 +15,7 @@ from weft.optim.ema import ExponentialMovingAverage as ExponentialMovingAverage
 from weft.optim.lamb import LAMB as LAMB
 from weft.optim.lbfgs import LBFGS as LBFGS
 from weft.optim.lion import Lion as Lion
+from weft.optim.muon import Muon as Muon
 from weft.optim.nadam import NAdam as NAdam
 from weft.optim.optimizer import Optimizer as Optimizer
 from weft.optim.radam import RAdam as RAdam

@@ -27,6 +27,7 @@ from weft.ir.dtype import float32
 from weft.metrics import metric as counted
 from weft.nn import Module
 from weft.ops.warning import warn
+from weft.torchmetrics.plotting import plotted
 
 OPTIONS: Final = frozenset({
     "compute_on_cpu", "dist_sync_on_step", "process_group", "dist_sync_fn",
@@ -272,6 +273,25 @@ class Metric(Module):
                 value = how(value) if callable(how) else value
             setattr(whole, name, value)
         return whole
+
+    def plot(
+        self, val: Any = None, ax: Any = None, add_text: bool = True,
+        labels: Sequence[str] | None = None, cmap: Any = None,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """Draw the metric with Matplotlib; returns the figure and its axes.
+
+        Args:
+            val: a value, or a list of values of several batches; by default that of all batches.
+            ax: axes to draw on.
+            add_text: whether a matrix has its numbers.
+            labels: of classes.
+            cmap: the colors of a matrix.
+
+        Raises:
+            ArgumentError: a curve, or several matrices.
+        """
+        value = self.compute() if val is None else val
+        return plotted(value, ax, type(self).__name__, add_text, labels, cmap)
 
     def clone(self) -> Self:
         """A copy with its own states."""

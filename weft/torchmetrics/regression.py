@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from weft import metrics
-from weft.eager.functions.api import Tensor
+from weft.eager.functions.api import Tensor, full_like
 from weft.errors import ArgumentError
 from weft.ir.dtype import float64
 from weft.metrics.metric import given
-from weft.metrics.regression import Moments, Pairs, Summed
+from weft.metrics.regression import Each, Moments, Pairs, Summed
 from weft.ops.metric import moment
 from weft.ops.metric.text import edit_distance
+from weft.ops.warning import warn
 from weft.torchmetrics.made import Build, Made, made_class, made_function, snake
 
 __all__ = [
@@ -135,22 +137,37 @@ def _mean_or_sum(reduction: Any, part: Callable[..., Any]) -> Any:
     return Summed(part, None if reduction == "mean" else lambda total, count: total)
 
 
-def _noise(data_range: Any, base: float) -> Any:
-    """Peak signal-to-noise ratio, of a known range."""
+_REDUCTIONS: Final[dict[Any, Callable[[Any], Any]]] = {
+    "elementwise_mean": np.mean, "sum": np.sum, "none": np.asarray, None: np.asarray,
+}  # fmt: skip
+
+
+def _noise(data_range: Any, base: float, reduction: str | None, dim: Any, flat: bool = True) -> Any:
+    """Peak signal-to-noise ratio, of a known range: of everything, or of parts along `dim`."""
     if data_range is None:
         raise ArgumentError.here("PeakSignalNoiseRatio: expected data_range, got None")
+    if reduction not in _REDUCTIONS:
+        raise ArgumentError.here(f"PeakSignalNoiseRatio: got unknown reduction {reduction!r}")
+    if dim is None and reduction != "elementwise_mean":
+        warn(f"PeakSignalNoiseRatio: reduction={reduction!r} has no effect without dim")
     low, high = data_range if isinstance(data_range, tuple) else (0.0, data_range)
 
     def figure(total: Any, count: Any) -> Any:
-        return 10 * np.log((high - low) ** 2 * count / total) / np.log(base)
+        total, count = np.asarray(total), np.asarray(count)
+        return _REDUCTIONS[reduction](10 * np.log((high - low) ** 2 * count / total) / np.log(base))
 
     def part(preds: Any, target: Any) -> tuple[Any, Any]:
         x, y = _doubles(preds, target)
         if isinstance(data_range, tuple):
             x, y = x.clamp(low, high), y.clamp(low, high)
-        return ((x - y) ** 2).sum(), x.numel()
+        squares = (x - y) ** 2
+        if dim is None:
+            return squares.sum(), x.numel()
+        total = squares.sum(dim)
+        total = total.reshape(-1) if flat or not total.ndim else total
+        return total, full_like(total, x.numel() / total.numel())
 
-    return Summed(part, figure)
+    return Summed(part, figure) if dim is None else Each(part, figure)
 
 
 def _error(squared: bool, num_outputs: int) -> Any:
@@ -297,7 +314,13 @@ PeakSignalNoiseRatio = _define(
     _noise,
     data_range=None,
     base=10.0,
+    reduction="elementwise_mean",
+    dim=None,
 )
+FUNCTIONS["peak_signal_noise_ratio"] = made_function(
+    "peak_signal_noise_ratio", __name__, str(PeakSignalNoiseRatio.__doc__),
+    PeakSignalNoiseRatio.order, partial(_noise, flat=False),
+)  # fmt: skip
 Perplexity = _define(
     "Perplexity",
     "e to the mean negative log-likelihood of tokens.",

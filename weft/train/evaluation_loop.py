@@ -93,6 +93,7 @@ class EvaluationLoop:
                 self.outputs, self.items = [], []
                 for i in range(len(self.loaders)):
                     self._pass(i, most)
+                self._results.is_closed = True
                 trainer.events.tell(f"on_{name}_epoch_end")
                 figures = self._close()
                 trainer.events.tell(f"on_{name}_end")

@@ -103,7 +103,9 @@ class Journal:
     def publish_train(self) -> None:
         """Send the epoch's metrics so far to callbacks."""
         results = self.results_of("fit")
-        self._store(results.epoch_figures()[0])
+        figures, logged = results.epoch_figures()
+        self._store(figures)
+        self._logged.update(logged)
         results.is_closed = True
 
     def _store(self, figures: Mapping[str, Any]) -> None:
@@ -175,7 +177,15 @@ class Journal:
         names: dict[str, Any] = {}
         if (results := self._results.get("fit")) is not None:
             steps, names = results.step_figures("on_step"), results.plain_step_figures()
-        return {**self._restored, **steps, **self._figures, **names}
+        return {**self._restored, **steps, **self._figures, **self._ended[0], **names}
+
+    @property
+    def _ended(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The metrics of an evaluation at the hooks of its end: all, and those for loggers."""
+        results = self.results
+        if results is None or results is self._results.get("fit") or not results.is_closed:
+            return {}, {}
+        return results.epoch_figures()
 
     def numbers(self) -> dict[str, float]:
         """Those of `figures` that are one number."""
@@ -188,21 +198,25 @@ class Journal:
 
     @property
     def logged_metrics(self) -> dict[str, Any]:
-        """The metrics that loggers got last."""
-        return {k: _tensor(v) for k, v in self._logged.items()}
+        """The last metrics that loggers get, whether they have got them yet or not."""
+        steps: dict[str, Any] = {}
+        for results in (self._results.get("fit"), self.results):
+            steps |= {} if results is None else results.step_figures()
+        return {k: _tensor(v) for k, v in {**self._logged, **steps, **self._ended[1]}.items()}
 
     @property
     def progress_bar_metrics(self) -> dict[str, float]:
         """The progress bar's metrics: the last values of steps, and of the last passes."""
         found: dict[str, float] = {}
+        ended = {**self._figures, **self._ended[0]}
         for results in self._results.values():
             for e in results.entries.values():
                 if not e.prog_bar:
                     continue
                 if e.on_step and e.is_told:
                     found[e.step_name] = e.step_figure()
-                if e.on_epoch and e.epoch_name in self._figures:
-                    found[e.epoch_name] = self._figures[e.epoch_name]
+                if e.on_epoch and e.epoch_name in ended:
+                    found[e.epoch_name] = ended[e.epoch_name]
         return found
 
 

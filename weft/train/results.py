@@ -166,7 +166,7 @@ class Results:
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
-        self.is_closed = False  # whether the epoch's values are published
+        self.is_closed = False  # whether the epoch's values are those of the whole epoch
         self._states: Mapping[str, Any] = {}
 
     def entry(self, name: str, **options: Any) -> Entry:

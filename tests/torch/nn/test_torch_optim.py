@@ -64,6 +64,24 @@ def test_an_optimizer(name, options, dtype):
             np.testing.assert_allclose(q.detach().numpy(), p.detach().numpy(), rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("shape", [(6, 4), (3, 8)])
+@pytest.mark.parametrize("options", [
+    {}, {"lr": 0.1, "nesterov": False, "adjust_lr_fn": "match_rms_adamw", "ns_steps": 3},
+])  # fmt: skip
+def test_muon(shape, options):
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(shape).astype(np.float32)
+    p, q = torch.tensor(start, requires_grad=True), wrap(leaf(start.copy())).requires_grad_()
+    their, our = torch.optim.Muon([p], **options), optim.Muon([q], **options)
+    for _ in range(4):
+        g = rng.standard_normal(shape).astype(np.float32)
+        p.grad, q.grad = torch.tensor(g), wrap(leaf(g.copy()))
+        their.step()
+        our.step()
+    change = p.detach().numpy() - start  # a last bit of bfloat16 may differ
+    np.testing.assert_allclose(q.detach().numpy() - start, change, atol=0.01 * abs(change).max())
+
+
 def test_the_average_of_asgd():
     p = wrap(leaf(np.zeros(2, np.float32))).requires_grad_()
     optimizer = optim.ASGD([p], lr=0.1, lambd=0.0, t0=0)
