@@ -117,7 +117,8 @@ def logcosh(y_true: Any, y_pred: Any) -> Any:
 
 def _logits_of(y_pred: Any, kind: str) -> Any:
     """The logits behind predictions of a softmax or sigmoid, which give a more exact loss."""
-    return y_pred.op.inputs[0] if y_pred.op.type == kind else None
+    inputs = y_pred.op.inputs  # none of what was computed at once
+    return inputs[0] if inputs and y_pred.op.type == kind else None
 
 
 def categorical_crossentropy(
