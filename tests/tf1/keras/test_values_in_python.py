@@ -59,8 +59,14 @@ class Branching(keras.layers.Layer):
         return y
 
 
-def halved_above(y, p):
+def doubled_above(y, p):
     return tf.reduce_mean(tf.square(y - p)) * (2.0 if float(tf.reduce_mean(p)) > 0.5 else 1.0)
+
+
+def branching(y, p):
+    if tf.reduce_mean(p) > 0.5:
+        return tf.reduce_mean(tf.square(y - p)) * 2.0
+    return tf.reduce_mean(tf.square(y - p))
 
 
 def test_keras_calls_what_a_model_overrides():
@@ -75,8 +81,9 @@ def test_keras_calls_what_a_model_overrides():
 
 
 def test_steps_that_run_in_python():
-    model = compiled(loss=halved_above, run_eagerly=True)
-    assert told(model.fit(X, Y, epochs=2, **FIT))["loss"] == [0.23943, 0.23028]
+    for loss, eagerly in ((doubled_above, True), (branching, None)):
+        model = compiled(loss=loss, run_eagerly=eagerly)
+        assert told(model.fit(X, Y, epochs=2, **FIT))["loss"] == [0.23943, 0.23028]
     for eagerly in (True, False):
         model, weighed = compiled(run_eagerly=eagerly), {"class_weight": {0: 1.0, 1: 5.0}}
         history = model.fit(X, Y, **weighed, **{**FIT, "batch_size": 20})

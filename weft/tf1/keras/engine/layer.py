@@ -63,6 +63,8 @@ class Layer(Called):
     """Whether inputs get the layer's type, in TensorFlow 2; a network leaves that to its layers."""
     needs_values: bool = False
     """Whether `call` asks for values of tensors: it can then not be part of a graph."""
+    any_needs_values: ClassVar[bool] = False
+    """Whether there is such a layer: models look for one before each batch."""
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any
@@ -191,8 +193,12 @@ class Layer(Called):
             found = outcomes(lambda: self.call(inputs, *args, **kwargs))
             if not found:
                 raise
-            self.needs_values = True
+            self.ask_for_values()
             return found[-1]
+
+    def ask_for_values(self) -> None:
+        """Let Python run the steps of models with this layer."""
+        self.needs_values = Layer.any_needs_values = True
 
     def _cast(self, x: Any) -> Any:
         """An input of a floating type in the layer's type."""

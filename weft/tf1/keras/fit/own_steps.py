@@ -12,6 +12,7 @@ from weft.pipeline.structure import leaves, map_leaves
 from weft.tf1.eager.function import function
 from weft.tf1.framework.graph import acts_in_order
 from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.compiled import Output, outputs_of
 from weft.tf1.keras.fit.loading import parts_of
 from weft.tf1.keras.fit.row_weights import row_weights
@@ -237,7 +238,9 @@ class StepMethods:
 
     def _reads_values(self) -> bool:
         """Whether a program reads values in steps, so that they cannot be traced."""
-        return self.run_eagerly or any([layer.needs_values for layer in self.submodules()])
+        return self.run_eagerly or (
+            Layer.any_needs_values and any([layer.needs_values for layer in self.submodules()])
+        )
 
     def _metrics_of_steps(self) -> list[Any]:
         """The metrics of `compile`, and those that layers have as attributes."""

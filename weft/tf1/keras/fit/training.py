@@ -8,7 +8,8 @@ from typing import Any, Final
 import weft.tf1 as tf
 from weft.documentation import Reads
 from weft.errors import ArgumentError, StateError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import acts_in_order, fail
+from weft.tf1.framework.tensor import OperatorNotAllowedInGraphError
 from weft.tf1.keras import optimizers
 from weft.tf1.keras.callbacks.callback import History
 from weft.tf1.keras.engine import nest, sessions
@@ -311,7 +312,17 @@ class Training(Network, KerasMethods, StepMethods):
         """Whether own steps run a stage; a model that has seen no data is shown these."""
         if self.inputs is None and not self._has_own(stage):
             self._see(x)
+        self._try_steps(stage)
         return self._has_own(stage)
+
+    def _try_steps(self, stage: str) -> None:
+        """Build the loss and the metrics, which may ask for values, as layers may."""
+        if stage == "predict" or self._told is None or not acts_in_order() or self._has_own(stage):
+            return
+        try:
+            self.steps.build("train" if stage == "fit" else "test")
+        except OperatorNotAllowedInGraphError:
+            self.ask_for_values()
 
     def _given(
         self, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any, factors: Any
