@@ -88,6 +88,7 @@ def test_steps_that_run_in_python():
         model, weighed = compiled(run_eagerly=eagerly), {"class_weight": {0: 1.0, 1: 5.0}}
         history = model.fit(X, Y, **weighed, **{**FIT, "batch_size": 20})
         assert told(history) == {"loss": [1.62013], "accuracy": [1.0]}
+        assert [type(x) for x in model.test_on_batch(X, Y)] == [float, float]
 
 
 def test_a_layer_that_asks_for_values_is_trained_by_python():

@@ -127,7 +127,8 @@ class OwnSteps:
 
 def _figures(run: Callable[..., Any], batch: Given) -> dict[str, Any]:
     found = run(iter([map_leaves(tf.convert_to_tensor, batch.data)]))
-    return {str(name): np.asarray(value)[()] for name, value in found.items()}
+    arrays = {str(name): np.asarray(value) for name, value in found.items()}
+    return {name: array if array.ndim else array.item() for name, array in arrays.items()}
 
 
 _METHODS: Final = {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 import weft.tf1 as tf
 from weft.documentation import Reads
 from weft.errors import ArgumentError, StateError
@@ -28,6 +30,7 @@ from weft.tf1.keras.fit.own_steps import Given, StepMethods, packed, weighed
 from weft.tf1.keras.fit.row_weights import row_weights
 from weft.tf1.keras.fit.runner import KerasTrainer, Runner
 from weft.tf1.keras.fit.steps import Program, Steps, state_updates
+from weft.tf1.version import Behavior
 from weft.train.keras_methods import KerasMethods, expected_compile
 from weft.train.supervised import Arrays
 
@@ -248,7 +251,10 @@ class Training(Network, KerasMethods, StepMethods):
     def _told_of(self, run: Callable[[Any], dict[str, Any]], batch: Any, reset: bool) -> Any:
         if reset:
             self.reset_metrics()
-        return nest.one_or_list(list(run(batch).values()))
+        figures = list(run(batch).values())
+        if Behavior.is_2:  # numbers of Python
+            figures = [float(x) if np.ndim(x) == 0 else x for x in figures]
+        return nest.one_or_list(figures)
 
     def predict_arrays(self, arrays: Sequence[Any]) -> Any:
         """The outputs for arrays of the inputs, in order."""
