@@ -105,6 +105,35 @@ def test_a_layer_that_asks_for_values_is_trained_by_python():
     )
 
 
+GRADIENTS = [
+    [1e-4, -3e-4, 0.5, 1.0, 0.0],
+    [2e-4, 1e-4, -0.3, 0.7, 1e-6],
+    [-1e-4, 5e-4, 0.1, 0.2, 0.1],
+]
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "expected"),
+    [
+        (
+            lambda: keras.optimizers.RMSprop(0.01),
+            [-0.012341, 0.085094, 0.165714, 0.204112, 0.344298],
+        ),
+        (
+            lambda: keras.optimizers.RMSprop(0.01, centered=True),
+            [-0.012411, 0.084918, 0.162897, 0.191301, 0.340194],
+        ),
+        (lambda: keras.optimizers.Adagrad(0.1), [-0.000126, 0.09981, 0.108615, 0.020932, 0.340981]),
+        (lambda: keras.optimizers.Nadam(0.01), [-0.027554, 0.094364, 0.18572, 0.261939, 0.368699]),
+    ],
+)
+def test_optimizers_of_version_2_step_at_once(optimizer, expected):
+    variable, rule = tf.Variable(np.arange(5, dtype="float32") / 10), optimizer()
+    for gradient in GRADIENTS * 2:
+        rule.apply_gradients([(tf.constant(gradient), variable)])
+    np.testing.assert_allclose(variable, expected, atol=2e-6)
+
+
 def test_tensors_compare_by_values_wherever_a_model_is_called():
     x = np.array([[0, 0, 1.0], [1, 1, 0]], "float32")
 
