@@ -169,3 +169,14 @@ def test_functions_of_elements_may_branch_on_them():
     assert grown.element_spec.shape.as_list() == [None]
     with pytest.raises(tf.errors.UnknownError, match="odd"):
         list(numbers.map(lambda x: x if x % 2 == 0 else (_ for _ in ()).throw(ValueError("odd"))))
+
+
+def test_logits_behind_a_softmax_count_as_logits():
+    inputs = keras.Input((3,))
+    losses, spread = [], tf.constant_initializer([[0.1, -0.2], [0.3, 0.4], [-0.5, 0.6]])
+    for activation, from_logits in (("softmax", True), ("softmax", False), (None, True)):
+        dense = keras.layers.Dense(2, activation, kernel_initializer=spread)
+        model = keras.Model(inputs, dense(inputs))
+        model.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits))
+        losses.append(model.train_on_batch(X, Y))
+    assert losses[0] == losses[1] == pytest.approx(losses[2], rel=1e-6)
