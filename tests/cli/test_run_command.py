@@ -152,6 +152,18 @@ def test_an_import_of_what_is_not_used_is_given(folder):
     assert done.stderr.endswith("ImportError: torch.nn.Lineer: Weft has none\n")
 
 
+def test_of_tensorflow_so_are_modules_that_its_listing_leaves_out(folder):
+    (folder / "program.py").write_text(
+        "from tensorflow.contrib.cudnn_rnn.python.ops import cudnn_rnn_ops\n"
+        "from tensorflow.keras.layers import CuDNNLSTM\n"
+        "from tensorflow.python.ops import variable_scope as vs\n"
+        "import tensorflow.contrib.gan as tfgan\nprint(vs.variable_scope)\ntfgan.gan_model(1)"
+    )
+    done = weft_run("program.py", folder=folder)
+    assert "variable_scope" in done.stdout
+    assert done.stderr.endswith("tensorflow.contrib.gan.gan_model: Weft has none\n")
+
+
 def test_what_python_refuses_is_told_as_python_tells_it(folder):
     (folder / "program.py").write_text("import torch\nx = 1 +")
     done = weft_run("program.py", folder=folder)

@@ -84,7 +84,7 @@ def test_what_is_too_short_and_batches_first():
     np.testing.assert_allclose(found[1], -np.log(chances(logits[1])[(0,)]))
     collapsed, _ = losses(logits, [[1, 1], [0]], [2, 2], preprocess_collapse_repeated=True)
     np.testing.assert_allclose(collapsed[0], -np.log(chances(logits[:, 0])[(1,)]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="labels from 0 to classes - 2"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="labels below classes"):
         losses(logits, [[2], [0]], [2, 2])
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected lengths up to those"):
         losses(logits, [[1], [0]], [2, 3])
@@ -92,6 +92,39 @@ def test_what_is_too_short_and_batches_first():
         tf.nn.ctc_loss(tf.constant([1]), tf.constant(logits), [2, 2])
     with pytest.raises(ValueError, match="expected ctc_merge_repeated=True"):
         losses(logits, [[1], [0]], [2, 2], ctc_merge_repeated=False)
+
+
+def test_the_loss_of_version_2_takes_dense_labels_and_any_blank():
+    logits = RNG.standard_normal((5, 2, 4))
+    rows, steps = np.array([[1, 2, 2], [3, 0, 9]]), [5, 4]
+
+    def of(moved, row, n):
+        """The loss of labels if the blank is moved to the end."""
+        return -np.log(chances(moved[:n])[tuple(row)])
+
+    first = np.roll(logits, -1, 2)  # the blank, class 0, is last
+    expected = [of(first[:, 0], [0, 1, 1], 5), of(first[:, 1], [2], 4)]
+    sparse_rows = tf.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0]], [1, 2, 2, 3], [2, 3])
+    with tf.Session() as session:
+        for labels, lengths in ((rows, [3, 1]), (sparse_rows, None)):
+            loss = tf.nn.ctc_loss_v2(labels, tf.constant(logits), lengths, steps, blank_index=0)
+            np.testing.assert_allclose(session.run(loss), expected, rtol=1e-9)
+        turned = tf.constant(logits.transpose(1, 0, 2))
+        options = {"logits_time_major": False, "blank_index": -1}
+        last = tf.nn.ctc_loss_v2(np.array([[1, 2], [0, 0]]), turned, [2, 2], [5, 2], **options)
+        found = session.run(last)
+        np.testing.assert_allclose(found, [of(logits[:, 0], [1, 2], 5), 707.0], rtol=1e-9)
+        chance = tf.nn.softmax(turned)
+        keras = tf.keras.backend.ctc_batch_cost(
+            np.array([[1, 2], [0, 0]]), chance, np.array([[5], [5]]), np.array([[2], [1]])
+        )
+        expected = [[of(logits[:, 0], [1, 2], 5)], [of(logits[:, 1], [0], 5)]]
+        np.testing.assert_allclose(session.run(keras), expected, rtol=1e-5)
+        (best,), _ = tf.keras.backend.ctc_decode(chance, [5, 5])
+        path = [list(read(row.argmax(1), 3)) for row in logits.transpose(1, 0, 2)]
+        assert session.run(best).tolist() == [row + [-1] * (5 - len(row)) for row in path]
+    with pytest.raises(ValueError, match="expected a blank_index with labels that are sparse"):
+        tf.nn.ctc_loss_v2(sparse_rows, tf.constant(logits), None, steps)
 
 
 def test_the_greedy_decoder_reads_the_likeliest_classes():

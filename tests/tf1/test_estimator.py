@@ -31,6 +31,31 @@ def test_a_classifier_learns_and_continues_from_its_folder(tmp_path):
     assert "dnn/logits/kernel" in estimator.get_variable_names()
 
 
+def test_a_baseline_learns_shares_and_a_sum_of_models_trains_each_by_its_rule(tmp_path):
+    labels = (X[:, 0] > 0.5).astype(np.int32)
+    few = tf.estimator.inputs.numpy_input_fn({"x": X, "w": WORDS}, labels, 8, None, False)
+    one = tf.estimator.inputs.numpy_input_fn({"x": X, "w": WORDS}, labels, 8, 1, False)
+    baseline = tf.estimator.BaselineClassifier(str(tmp_path / "share"))
+    baseline.train(few, max_steps=200)
+    shares = [p["probabilities"] for p in baseline.predict(one)]
+    np.testing.assert_allclose(shares, [[0.75, 0.25]] * 32, atol=0.03)
+    column = tf.feature_column
+    words = column.categorical_column_with_vocabulary_list("w", ["up", "down"])
+    made = tf.estimator.DNNLinearCombinedRegressor(
+        str(tmp_path / "both"), [words], tf.train.GradientDescentOptimizer(0.0),
+        [column.numeric_column("x")], "Adam", [4], batch_norm=True,
+    )  # fmt: skip
+    made.train(inputs(None), max_steps=20)
+    found = {name: made.get_variable_value(name) for name in made.get_variable_names()}
+    assert found["global_step"] == 20
+    (linear,) = [v for name, v in found.items() if name.startswith("linear/") and v.size == 2]
+    assert not linear.any()  # its rate is 0
+    assert abs(found["dnn/logits/bias"]) > 1e-4  # 20 steps of Adam
+    assert found["dnn/batch_normalization/moving_mean"].any()
+    with pytest.raises(ValueError, match="linear_feature_columns or dnn_feature_columns"):
+        tf.estimator.DNNLinearCombinedClassifier()
+
+
 def test_linear_model_begins_at_zero_and_counts_categories():
     with tf.Graph().as_default(), tf.Session() as session:
         column = tf.feature_column

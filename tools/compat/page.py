@@ -31,6 +31,13 @@ ABOUT = {
     "listing. [JAX.md](../JAX.md) says what differs.",
 }
 
+UNLISTED = {
+    **{library: LEFT_OUT[library] for library in ("torch", "lightning", "torchmetrics", "horovod")},
+    "tensorflow": ("contrib", "python"),
+    "keras": (),
+}
+"""Modules whose names are not known: by a library of which names may be imported and not used."""
+
 
 def state(path: str) -> str:
     """`present`, `on purpose` (absent, and there is a reason) or `absent`."""
@@ -125,7 +132,7 @@ def lacking() -> bytes:
         there = [path for path in group if has_itself(path)]
         others |= {path: min(there, key=len) for path in group if there and path not in there}
     rows: list[str] = []
-    for library in ("torch", "lightning", "torchmetrics", "horovod"):
+    for library, unlisted in UNLISTED.items():
         for module, names in read(library)[1].items():
             inside = [p.rpartition(".")[2] for p in others if p.rpartition(".")[0] == module]
             every = [*names, *sorted(set(inside).difference(names))]
@@ -133,7 +140,7 @@ def lacking() -> bytes:
             paths = [f"{name}={others.get(f'{module}.{name}', '')}".rstrip("=") for name in absent]
             if absent or module not in table.modules():
                 rows.append(" ".join([module, *paths]))
-        rows += [f"{library}.{name} *" for name in LEFT_OUT[library]]
+        rows += [f"{library}.{name} *" for name in unlisted]
     return gzip.compress("\n".join(rows).encode(), mtime=0)
 
 

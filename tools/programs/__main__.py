@@ -111,6 +111,8 @@ def run(
         env["MADE_OPERATORS"] = "1"
     if program["kind"] in KINDS["tensorflow"]:
         env["MADE_OLD_NUMPY"] = "1"
+    if program["kind"].startswith("tf.keras"):
+        env["MADE_KERAS"] = "1"
     env["MADE_PEER"] = framework
     if framework == "tensorflow" and program["kind"].startswith("TensorFlow 1"):
         env["MADE_COMPAT"] = "1"

@@ -41,6 +41,7 @@ from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
 from weft.tf1.framework.tensor_shape import *
+from weft.tf1.framework.tensor_spec import *
 from weft.tf1.indexing.data_dependent import *
 from weft.tf1.indexing.order import *
 from weft.tf1.indexing.segment_reduction import *
@@ -138,7 +139,7 @@ _exports.lazy(
         "weft.tf1.data_flow.queue_base": ["QueueBase"],
         "weft.tf1.data_flow.table": ["initialize_all_tables", "tables_initializer"],
         "weft.tf1.eager.forms": ["print"],
-        "weft.tf1.eager.function": ["TensorSpec", "function"],
+        "weft.tf1.eager.function": ["function"],
         "weft.tf1.eager.module": ["Module"],
         "weft.tf1.eager.mode": [
             "enable_eager_execution", "enable_v2_behavior", "executing_eagerly",

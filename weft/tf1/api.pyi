@@ -43,6 +43,7 @@ from weft.tf1.framework.indexed_slices import *
 from weft.tf1.framework.sparse_tensor import *
 from weft.tf1.framework.tensor import *
 from weft.tf1.framework.tensor_shape import *
+from weft.tf1.framework.tensor_spec import *
 from weft.tf1.indexing.data_dependent import *
 from weft.tf1.indexing.order import *
 from weft.tf1.indexing.segment_reduction import *
@@ -118,7 +119,6 @@ from weft.tf1.data_flow.queue_base import QueueBase as QueueBase
 from weft.tf1.data_flow.table import initialize_all_tables as initialize_all_tables
 from weft.tf1.data_flow.table import tables_initializer as tables_initializer
 from weft.tf1.eager.forms import print as print
-from weft.tf1.eager.function import TensorSpec as TensorSpec
 from weft.tf1.eager.function import function as function
 from weft.tf1.eager.module import Module as Module
 from weft.tf1.eager.mode import enable_eager_execution as enable_eager_execution

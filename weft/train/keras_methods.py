@@ -194,10 +194,9 @@ def expected_compile(model: Any) -> StateError:
 
 
 def told(figures: dict[str, Any], return_dict: bool) -> Any:
-    """Loss and metrics: by name, or the loss alone, or a list."""
-    if return_dict:
-        return figures
-    return figures["loss"] if len(figures) == 1 else list(figures.values())
+    """Loss and metrics: by name, or a list, or the only one."""
+    each = list(figures.values())
+    return figures if return_dict else each[0] if len(each) == 1 else each
 
 
 def _split(x: Any, y: Any, weights: Any, part: float) -> tuple[Any, Any, Any, Any]:

@@ -4,7 +4,9 @@
 `MADE_VALUES` names a folder: the first program writes the variables before its first run of a
 session that trains, later ones read them, by name. Losses are the scalars that this run and those
 after it return. What a program draws by name is NumPy's numbers, and dropout passes everything:
-those inside layers, cells and datasets are not the same in both.
+those inside layers, cells and datasets are not the same in both. For programs of tf.keras
+(`MADE_KERAS`), models begin `fit` with NumPy's numbers and keep the order of rows; losses are those
+of epochs.
 """
 
 import atexit
@@ -103,4 +105,35 @@ class Same:
         return found
 
 
-when_imported(Same, "tensorflow")
+class SameFits:
+    """The same for `fit`."""
+
+    def __init__(self, tf):
+        self.losses, self.seen = [], set()
+        random.seed(0)
+        np.random.seed(0)
+        tf.keras.layers.Dropout.call = lambda layer, inputs, training=None: tf.identity(inputs)
+        owner = owner_of(tf.keras.Model, "fit")
+        self.fit, owner.fit = owner.fit, lambda *args, **options: self.fitted(*args, **options)
+        atexit.register(lambda: LOSSES.write_text(json.dumps(self.losses)))
+
+    def fitted(self, model, *args, **options):
+        """Begin with given weights, and note the losses."""
+        if id(model) not in self.seen:
+            self.seen.add(id(model))
+            self.begin(model, options.get("x", args[0] if args else None))
+        done = self.fit(model, *args, **options | {"shuffle": False})
+        self.losses += [float(x) for x in done.history["loss"]]
+        return done
+
+    def begin(self, model, x):
+        """Give the weights that are trained NumPy's numbers."""
+        if not model.built:
+            first = x[:1] if hasattr(x, "shape") else next(iter(x))[0]
+            model(np.asarray(first, np.float32))
+        rng = np.random.default_rng(0)
+        for weight in model.trainable_weights:
+            weight.assign(rng.normal(0, 0.1, tuple(weight.shape)).astype(np.float32))
+
+
+when_imported(SameFits if "MADE_KERAS" in os.environ else Same, "tensorflow")

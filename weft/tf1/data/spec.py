@@ -15,6 +15,7 @@ from weft.tf1.framework.dtypes import as_dtype, string
 from weft.tf1.framework.host import host_op
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.framework.tensor_shape import TensorShape, as_shape
+from weft.tf1.framework.tensor_spec import TensorSpec
 
 Dims = tuple[int | None, ...] | None
 
@@ -87,16 +88,17 @@ def tensors_of(
     return spec_map(lambda _: next(rest), spec)
 
 
-def common(first: Any, second: Any) -> Any:
+def common(first: Any, second: Any, name: str = "concatenate") -> Any:
     """The spec of elements of both, with the shapes that both have.
+
+    Args:
+        name: of the operation, for the error.
 
     Raises:
         DTypeError: they differ in structure or type.
     """
     if _outline(first) != _outline(second):
-        raise DTypeError(
-            f"concatenate: expected elements of {_outline(first)}, got {_outline(second)}"
-        )
+        raise DTypeError(f"{name}: expected elements of {_outline(first)}, got {_outline(second)}")
     others = iter(spec_leaves(second))
     return spec_map(lambda s: Spec(s.dtype, _both(s.dims, next(others).dims)), first)
 
@@ -116,6 +118,11 @@ class Specified:
     """What gives elements of a structure: their types and shapes."""
 
     spec: Any
+
+    @property
+    def element_spec(self) -> Any:
+        """The types and shapes, in the elements' structure."""
+        return spec_map(lambda s: TensorSpec(s.shape, s.dtype), self.spec)
 
     @property
     def output_types(self) -> Any:

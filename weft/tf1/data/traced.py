@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -13,11 +14,15 @@ from weft.ops.declaration import op_of
 from weft.pipeline.call import title
 from weft.pipeline.structure import leaves, map_leaves
 from weft.runtime.memory.state import State
+from weft.tf1.control.py_func import py_function
 from weft.tf1.creation import placeholder
-from weft.tf1.data.spec import Spec, of_value, spec_leaves, spec_map
+from weft.tf1.data.spec import Spec, common, of_value, spec_leaves, spec_map
+from weft.tf1.framework.assumed import outcomes
 from weft.tf1.framework.convert import convert_to_tensor, is_tensor
 from weft.tf1.framework.graph import Graph, get_default_graph
+from weft.tf1.framework.tensor import OperatorNotAllowedInGraphError
 from weft.tf1.session.base import BaseSession
+from weft.tf1.version import Behavior
 
 
 class Traced:
@@ -40,13 +45,20 @@ class Traced:
         self.local = threading.local()
         with self.graph.as_default():
             self.feeds = [placeholder(s.dtype, s.dims, name="arg") for s in spec_leaves(spec)]
-            feeds = iter(self.feeds)
-            given = spec_map(lambda _: next(feeds), spec)
             self.takes_parts = isinstance(spec, tuple) and not isinstance(spec, Spec)
-            result = function(*given) if type(spec) is tuple else function(given)
-            if isinstance(result, list):
-                result = tuple(result)
-            self.result = result if keep else map_leaves(_tensor, result)
+
+            def call(*tensors: Any) -> Any:
+                given = _filled(spec, tensors)
+                result = function(*given) if type(spec) is tuple else function(given)
+                result = tuple(result) if isinstance(result, list) else result
+                return result if keep else map_leaves(_tensor, result)
+
+            try:
+                self.result = call(*self.feeds)
+            except OperatorNotAllowedInGraphError:
+                if keep or not Behavior.is_2:
+                    raise
+                self.result = _by_values(call, self.feeds, self.__name__)
         self.spec: Any = None if keep else map_leaves(of_value, self.result)
         self.session = BaseSession(graph=self.graph)
 
@@ -88,6 +100,26 @@ class Traced:
         """The values of the graph's tensors for the call's element."""
         found = iter(self.session.run(leaves(structure), self.local.feeds))
         return map_leaves(lambda _: next(found), structure)
+
+
+def _by_values(call: Callable[..., Any], feeds: Sequence[Any], name: str) -> Any:
+    """The result of a function whose branches depend on tensors: it runs in Python each time."""
+    found = [map_leaves(of_value, y) for y in outcomes(lambda: call(*feeds))]
+    if not found:
+        raise
+    spec = functools.reduce(lambda a, b: common(a, b, name), found)
+    parts = spec_leaves(spec)
+    made = py_function(lambda *values: leaves(call(*values)), feeds, [s.dtype for s in parts])
+    for tensor, part in zip(made, parts, strict=True):
+        if part.dims is not None:
+            tensor.set_shape(part.dims)
+    return _filled(spec, made)
+
+
+def _filled(spec: Any, tensors: Sequence[Any]) -> Any:
+    """Tensors in the structure of elements."""
+    rest = iter(tensors)
+    return spec_map(lambda _: next(rest), spec)
 
 
 def _tensor(x: Any) -> Any:

@@ -6,7 +6,6 @@ import functools
 import inspect
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,36 +15,20 @@ from weft.tf1.creation import placeholder
 from weft.tf1.eager.graph import EagerGraph
 from weft.tf1.eager.tensor import EagerTensor, array_in, held_array
 from weft.tf1.framework.convert import convert_to_tensor
-from weft.tf1.framework.dtypes import as_dtype
 from weft.tf1.framework.graph import computes_at_once, fail, get_default_graph, is_symbolic
 from weft.tf1.framework.indexed_slices import IndexedSlices
 from weft.tf1.framework.sparse_tensor import SparseTensor
 from weft.tf1.framework.structure import flatten, pack
 from weft.tf1.framework.tensor import Operation, Tensor
-from weft.tf1.framework.tensor_shape import as_shape
+from weft.tf1.framework.tensor_spec import TensorSpec
 from weft.tf1.variable.variable import Variable
 from weft.tf1.version import Behavior
 
-__all__ = ["TensorSpec", "function"]
+__all__ = ["function"]
 
 MOST_TRACES: Final = 32
 _VALUES: Final = (bool, int, float, complex, str, bytes, type(None))
 _LOG: Final = logging.getLogger("tensorflow")
-
-
-@dataclass(frozen=True)
-class TensorSpec:
-    """The shape and type of a tensor, for `input_signature`.
-
-    Attributes:
-        shape: with `None` for sizes that vary.
-        dtype: the element type.
-        name: accepted.
-    """
-
-    shape: Any
-    dtype: Any = "float32"
-    name: str | None = None
 
 
 class _Same:
@@ -195,11 +178,11 @@ class Function:
             text = f"expected {len(self._signature)} tensors, got {len(places)}"
             raise fail(ArgumentError, f"{self.python_function.__name__}: {text}")
         for i, spec in zip(places, self._signature, strict=True):
-            kind, one = as_dtype(spec.dtype), leaves[i]
+            kind, one = spec.dtype, leaves[i]
             if isinstance(given[i], np.ndarray | np.generic):
                 one = np.asarray(given[i], kind.as_numpy_dtype)
             tensor = leaves[i] = convert_to_tensor(one, kind)
-            if not as_shape(spec.shape).is_compatible_with(tensor.shape):
+            if not spec.shape.is_compatible_with(tensor.shape):
                 text = f"expected a tensor like {spec}, got one of shape {tensor.shape}"
                 raise fail(ArgumentError, f"{self.python_function.__name__}: {text}")
             kinds[i] = "tensor"

@@ -128,7 +128,7 @@ class EagerGraph(Graph):
         self._emitted += 1
         op = Operation.__new__(Operation) if into is None else into
         op.setup(self, kind, name.rstrip("/"), (), (), attrs or {})
-        if kind == "Const":
+        if kind == "Const" and args:  # not one that is filled
             op.finish([EagerTensor(op, 0, held_array(np.array(args[0])))], ())
             return op
         now, before = trace.now, trace.now.grad_mode

@@ -10,7 +10,9 @@ _exports.lazy(
         "weft.tf1.estimator": ["export", "inputs"],
         "weft.tf1.estimator.estimator": ["Estimator", "train_and_evaluate"],
         "weft.tf1.estimator.canned": [
-            "DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor",
+            "BaselineClassifier", "BaselineRegressor", "DNNClassifier",
+            "DNNLinearCombinedClassifier", "DNNLinearCombinedRegressor", "DNNRegressor",
+            "LinearClassifier", "LinearRegressor",
         ],
     },
 )  # fmt: skip

@@ -5,7 +5,11 @@ from weft.tf1.estimator import export as export
 from weft.tf1.estimator import inputs as inputs
 from weft.tf1.estimator.estimator import Estimator as Estimator
 from weft.tf1.estimator.estimator import train_and_evaluate as train_and_evaluate
+from weft.tf1.estimator.canned import BaselineClassifier as BaselineClassifier
+from weft.tf1.estimator.canned import BaselineRegressor as BaselineRegressor
 from weft.tf1.estimator.canned import DNNClassifier as DNNClassifier
+from weft.tf1.estimator.canned import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from weft.tf1.estimator.canned import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
 from weft.tf1.estimator.canned import DNNRegressor as DNNRegressor
 from weft.tf1.estimator.canned import LinearClassifier as LinearClassifier
 from weft.tf1.estimator.canned import LinearRegressor as LinearRegressor

@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import weft.tf1 as tf
+from weft.errors import ArgumentError
 from weft.tf1.data_flow.id_table import index_table_from_tensor
 from weft.tf1.estimator.estimator import Estimator
 from weft.tf1.estimator.modes import EstimatorSpec, ModeKeys
 from weft.tf1.feature_column import input_layer, linear_model
+from weft.tf1.framework.graph import fail
+from weft.tf1.version import Behavior
 
-__all__ = ["DNNClassifier", "DNNRegressor", "LinearClassifier", "LinearRegressor"]
+__all__ = [
+    "BaselineClassifier", "BaselineRegressor", "DNNClassifier", "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedRegressor", "DNNRegressor", "LinearClassifier", "LinearRegressor",
+]  # fmt: skip
+
+
+class _Rule(NamedTuple):
+    """What trains the variables of a scope; of all, if it is empty.
+
+    Attributes:
+        optimizer: a name or an optimizer.
+        rate: the learning rate of a named one.
+    """
+
+    optimizer: Any
+    rate: float
+    scope: str = ""
+
+    def minimize(self, loss: Any) -> Any:
+        """The update."""
+        variables = tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, self.scope or None)
+        made = get_optimizer_instance(self.optimizer, self.rate)
+        return made.minimize(loss, var_list=variables)
+
+
+def _linear_rule(columns: Sequence[Any], optimizer: Any, most: float = 0.2) -> _Rule:
+    return _Rule(optimizer, min(most, 1 / len(columns) ** 0.5), "linear")
 
 
 def get_optimizer_instance(given: Any, rate: float) -> Any:
@@ -46,7 +75,7 @@ def _classes(
         return EstimatorSpec(mode, predictions)
     flat = tf.cast(tf.reshape(labels, [-1]), tf.int64)
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=flat, logits=both)
-    loss = tf.reduce_sum(losses)
+    loss = (tf.reduce_mean if Behavior.is_2 else tf.reduce_sum)(losses)
     metrics = {"accuracy": tf.metrics.accuracy(flat, ids),
                "average_loss": tf.metrics.mean(losses)}  # fmt: skip
     if count == 2:
@@ -62,7 +91,7 @@ def _numbers(logits: Any, labels: Any, mode: str, minimize: Any) -> EstimatorSpe
         return EstimatorSpec(mode, predictions)
     wanted = tf.reshape(tf.cast(labels, tf.float32), tf.shape(logits))
     losses = tf.squared_difference(logits, wanted)
-    loss = tf.reduce_sum(losses)
+    loss = (tf.reduce_mean if Behavior.is_2 else tf.reduce_sum)(losses)
     metrics = {"average_loss": tf.metrics.mean(losses),
                "label/mean": tf.metrics.mean(wanted),
                "prediction/mean": tf.metrics.mean(logits)}  # fmt: skip
@@ -72,7 +101,7 @@ def _numbers(logits: Any, labels: Any, mode: str, minimize: Any) -> EstimatorSpe
 
 def _canned(
     logits: Callable[[Any, int, str], Any], classes: int | None, dimension: int, vocabulary: Any,
-    optimizer: Any, rate: float,
+    *rules: _Rule,
 ) -> Callable[..., EstimatorSpec]:  # fmt: skip
     """A model function.
 
@@ -81,8 +110,7 @@ def _canned(
         classes: the number of classes; `None` for numbers.
         dimension: of the numbers.
         vocabulary: the classes' names.
-        optimizer: a name or an optimizer.
-        rate: the learning rate of a named one.
+        rules: what trains it.
     """
 
     def model(features: Any, labels: Any, mode: str) -> EstimatorSpec:
@@ -90,8 +118,9 @@ def _canned(
         found = logits(features, count, mode)
 
         def minimize(loss: Any) -> Any:
-            step = tf.train.get_global_step()
-            return get_optimizer_instance(optimizer, rate).minimize(loss, global_step=step)
+            updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+            with tf.control_dependencies([*[rule.minimize(loss) for rule in rules], *updates]):
+                return tf.assign_add(tf.train.get_global_step(), 1)
 
         if classes is None:
             return _numbers(found, labels, mode, minimize)
@@ -101,6 +130,43 @@ def _canned(
         return _classes(found, labels, mode, classes, vocabulary, minimize)
 
     return model
+
+
+def _bias(features: Any, count: int, mode: str) -> Any:
+    """Logits that do not depend on the features."""
+    del mode
+    rows = tf.shape(next(iter(features.values())) if isinstance(features, dict) else features)[0]
+    with tf.variable_scope("baseline"):
+        return tf.get_variable("bias", [count], initializer=tf.zeros_initializer()) * tf.ones(
+            [rows, count]
+        )
+
+
+def _combined(
+    linear: Sequence[Any], linear_optimizer: Any, network: Sequence[Any], network_optimizer: Any,
+    *options: Any,
+) -> tuple[Callable[[Any, int, str], Any], list[_Rule]]:  # fmt: skip
+    """The sum of a linear model and a network, either of which may have no columns.
+
+    Args:
+        options: of `_network`, after the columns.
+    """
+    parts: list[Callable[[Any, int, str], Any]] = []
+    rules: list[_Rule] = []
+    if network:
+        parts.append(_network(network, *options))
+        rules.append(_Rule(network_optimizer, 0.001, "dnn"))
+    if linear:
+        parts.append(_linear(linear))
+        rules.append(_linear_rule(linear, linear_optimizer, 0.005))
+    if not parts:
+        text = "expected linear_feature_columns or dnn_feature_columns"
+        raise fail(ArgumentError, f"DNNLinearCombined: {text}")
+
+    def logits(features: Any, count: int, mode: str) -> Any:
+        return tf.add_n([part(features, count, mode) for part in parts])
+
+    return logits, rules
 
 
 def _network(
@@ -154,7 +220,7 @@ class DNNClassifier(Estimator):
         config: Any = None, batch_norm: bool = False,
     ) -> None:  # fmt: skip
         network = _network(feature_columns, hidden_units, activation_fn, dropout, batch_norm)
-        model = _canned(network, n_classes, 1, label_vocabulary, optimizer, 0.05)
+        model = _canned(network, n_classes, 1, label_vocabulary, _Rule(optimizer, 0.05))
         super().__init__(model, model_dir, config)
 
 
@@ -174,7 +240,7 @@ class DNNRegressor(Estimator):
         batch_norm: bool = False,
     ) -> None:  # fmt: skip
         network = _network(feature_columns, hidden_units, activation_fn, dropout, batch_norm)
-        model = _canned(network, None, label_dimension, None, optimizer, 0.05)
+        model = _canned(network, None, label_dimension, None, _Rule(optimizer, 0.05))
         super().__init__(model, model_dir, config)
 
 
@@ -192,9 +258,8 @@ class LinearClassifier(Estimator):
         label_vocabulary: Any = None, optimizer: Any = "Ftrl", config: Any = None,
     ) -> None:  # fmt: skip
         columns = list(feature_columns)
-        rate = min(0.2, 1 / len(columns) ** 0.5)
-        linear = _linear(columns)
-        model = _canned(linear, n_classes, 1, label_vocabulary, optimizer, rate)
+        rule = _linear_rule(columns, optimizer)
+        model = _canned(_linear(columns), n_classes, 1, label_vocabulary, rule)
         super().__init__(model, model_dir, config)
 
 
@@ -211,6 +276,90 @@ class LinearRegressor(Estimator):
         label_dimension: int = 1, optimizer: Any = "Ftrl", config: Any = None,
     ) -> None:  # fmt: skip
         columns = list(feature_columns)
-        rate = min(0.2, 1 / len(columns) ** 0.5)
-        model = _canned(_linear(columns), None, label_dimension, None, optimizer, rate)
+        rule = _linear_rule(columns, optimizer)
+        model = _canned(_linear(columns), None, label_dimension, None, rule)
+        super().__init__(model, model_dir, config)
+
+
+class BaselineClassifier(Estimator):
+    """A classifier that ignores the features and learns how frequent classes are.
+
+    Args:
+        optimizer: a name or an optimizer; FTRL by default, with a rate of 0.3.
+        model_dir, config, n_classes, label_vocabulary: as in `DNNClassifier`.
+    """
+
+    def __init__(
+        self, model_dir: str | None = None, n_classes: int = 2, *, label_vocabulary: Any = None,
+        optimizer: Any = "Ftrl", config: Any = None,
+    ) -> None:  # fmt: skip
+        model = _canned(_bias, n_classes, 1, label_vocabulary, _Rule(optimizer, 0.3))
+        super().__init__(model, model_dir, config)
+
+
+class BaselineRegressor(Estimator):
+    """Numbers predicted by their mean.
+
+    Args:
+        label_dimension: how many numbers.
+        model_dir, config, optimizer: as in `BaselineClassifier`.
+    """
+
+    def __init__(
+        self, model_dir: str | None = None, label_dimension: int = 1, *, optimizer: Any = "Ftrl",
+        config: Any = None,
+    ) -> None:  # fmt: skip
+        model = _canned(_bias, None, label_dimension, None, _Rule(optimizer, 0.3))
+        super().__init__(model, model_dir, config)
+
+
+class DNNLinearCombinedClassifier(Estimator):
+    """A classifier by the sum of a linear model and a fully connected network ("wide and deep").
+
+    Args:
+        linear_feature_columns, dnn_feature_columns: of `tf.feature_column`.
+        linear_optimizer: a name or an optimizer; FTRL by default, with a rate of
+            min(0.005, 1 / sqrt(number of columns)).
+        dnn_optimizer: a name or an optimizer; Adagrad by default, with a rate of 0.001.
+        dnn_hidden_units, dnn_activation_fn, dnn_dropout: of the network.
+        model_dir, config, n_classes, label_vocabulary, batch_norm: as in `DNNClassifier`.
+    """
+
+    def __init__(
+        self, model_dir: str | None = None, linear_feature_columns: Sequence[Any] = (),
+        linear_optimizer: Any = "Ftrl", dnn_feature_columns: Sequence[Any] = (),
+        dnn_optimizer: Any = "Adagrad", dnn_hidden_units: Sequence[int] = (),
+        dnn_activation_fn: Any = tf.nn.relu, dnn_dropout: float | None = None, n_classes: int = 2,
+        *, label_vocabulary: Any = None, config: Any = None, batch_norm: bool = False,
+    ) -> None:  # fmt: skip
+        logits, rules = _combined(
+            linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm,
+        )  # fmt: skip
+        model = _canned(logits, n_classes, 1, label_vocabulary, *rules)
+        super().__init__(model, model_dir, config)
+
+
+class DNNLinearCombinedRegressor(Estimator):
+    """Numbers predicted by the sum of a linear model and a fully connected network.
+
+    Args:
+        label_dimension: how many numbers.
+        model_dir, linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, config, batch_norm: as in
+            `DNNLinearCombinedClassifier`.
+    """
+
+    def __init__(
+        self, model_dir: str | None = None, linear_feature_columns: Sequence[Any] = (),
+        linear_optimizer: Any = "Ftrl", dnn_feature_columns: Sequence[Any] = (),
+        dnn_optimizer: Any = "Adagrad", dnn_hidden_units: Sequence[int] = (),
+        dnn_activation_fn: Any = tf.nn.relu, dnn_dropout: float | None = None,
+        label_dimension: int = 1, *, config: Any = None, batch_norm: bool = False,
+    ) -> None:  # fmt: skip
+        logits, rules = _combined(
+            linear_feature_columns, linear_optimizer, dnn_feature_columns, dnn_optimizer,
+            dnn_hidden_units, dnn_activation_fn, dnn_dropout, batch_norm,
+        )  # fmt: skip
+        model = _canned(logits, None, label_dimension, None, *rules)
         super().__init__(model, model_dir, config)

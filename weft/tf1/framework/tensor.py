@@ -9,6 +9,7 @@ from weft.documentation import Reads
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Node, Value
 from weft.ir.shape import Shape, merge, show
+from weft.tf1.framework.assumed import truths
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.node_def import NodeDef, Output
 from weft.tf1.framework.overload import OPERATORS as OPERATORS
@@ -24,6 +25,7 @@ class Graph(Protocol):
 
     keys: dict[str, Any]
     at_once: Any
+    capture: Any
 
     def narrow(self, value: Value, shape: Shape) -> Value:
         """The same value with a more specific static shape."""
@@ -144,17 +146,19 @@ class Tensor(Overloads):
     def _as_graph_tensor(self) -> Tensor:
         return self
 
-    def __iter__(self) -> Iterator[Tensor]:
+    def __iter__(self) -> Iterator[Any]:
+        if truths() is not None:
+            return iter([OPERATORS["getitem"](self, 0)])
         raise OperatorNotAllowedInGraphError(
             f"{self.name}: a symbolic tensor cannot be iterated over; use tf.unstack"
         )
 
     def _compares(self, other: Any) -> bool:
-        """Whether `==` is by values: in TensorFlow 2, at once or in a traced function."""
-        at_once = self.graph.at_once
-        if not Behavior.is_2 or at_once is None or other is None or isinstance(other, str):
+        """Whether `==` is by values: in TensorFlow 2, but for graphs that programs make."""
+        graph = self.graph
+        if not Behavior.is_2 or (graph.at_once is None and graph.capture is None):
             return False
-        return self.has_value or at_once.effects is not None
+        return other is not None and (not isinstance(other, str) or self._dtype.name == "string")
 
     def __eq__(self, other: Any) -> Any:
         return OPERATORS["equal"](self, other) if self._compares(other) else self is other
@@ -166,6 +170,9 @@ class Tensor(Overloads):
         return id(self)
 
     def __bool__(self) -> bool:
+        assumed = truths()
+        if assumed is not None:
+            return assumed.next()
         raise OperatorNotAllowedInGraphError(
             f"{self.name}: a symbolic tensor has no truth value while the graph is built; "
             "use `if t is not None`, or run it in a session"

@@ -13,6 +13,7 @@ from weft.ops.loss import classification, regression
 from weft.tf1.framework.graph import emit, fail
 from weft.tf1.keras.engine.graph_state import snake
 from weft.tf1.keras.storage.serialization import Configured, getter, serialize, table_of
+from weft.tf1.version import Behavior
 
 __all__ = [
     "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy",
@@ -115,9 +116,16 @@ def logcosh(y_true: Any, y_pred: Any) -> Any:
     return _mean(_by(regression.log_cosh, p, t))
 
 
-def _logits_of(y_pred: Any, kind: str) -> Any:
-    """The logits behind predictions of a softmax or sigmoid, which give a more exact loss."""
-    return y_pred.op.inputs[0] if y_pred.op.type == kind else None
+def _logits_of(y_pred: Any, kind: str, from_logits: bool) -> Any:
+    """The logits: predictions, or those behind a softmax or sigmoid, which give a more exact loss.
+
+    TensorFlow 2 takes those behind, with a warning, also where predictions are told to be logits.
+    """
+    inputs = y_pred.op.inputs  # none of what was computed at once
+    behind = inputs[0] if inputs and y_pred.op.type == kind else None
+    if from_logits and (behind is None or not Behavior.is_2):
+        return y_pred
+    return behind
 
 
 def categorical_crossentropy(
@@ -128,7 +136,7 @@ def categorical_crossentropy(
     if label_smoothing:
         classes = tf.cast(tf.shape(t)[-1], p.dtype)
         t = classification.smoothed(t, label_smoothing, classes)
-    logits = p if from_logits else _logits_of(p, "Softmax")
+    logits = _logits_of(p, "Softmax", from_logits)
     if logits is not None:
         return tf.nn.softmax_cross_entropy_with_logits_v2(labels=t, logits=logits)
     return _by(partial(classification.class_log_loss, epsilon=EPSILON), p, t)
@@ -139,7 +147,7 @@ def sparse_categorical_crossentropy(
 ) -> Any:
     """-log(y_pred[class]), of class numbers, and of probabilities or logits."""
     p = tf.convert_to_tensor(y_pred)
-    logits = p if from_logits else _logits_of(p, "Softmax")
+    logits = _logits_of(p, "Softmax", from_logits)
     if logits is None:
         logits = tf.log(_clipped(p))
     rank = logits.shape.ndims or 2
@@ -160,7 +168,7 @@ def binary_crossentropy(
     t, p = _same(y_true, y_pred)
     if label_smoothing:
         t = classification.smoothed(t, label_smoothing, 2)
-    logits = p if from_logits else _logits_of(p, "Sigmoid")
+    logits = _logits_of(p, "Sigmoid", from_logits)
     if logits is not None:
         return _mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=t, logits=logits))
     return _mean(_by(partial(classification.log_loss, epsilon=EPSILON), _clipped(p), t))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,9 +39,13 @@ from weft.tf1.shaping.arrangement import concat, shape, stack, transpose
 
 __all__ = [
     "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",
+    "ctc_loss_v2",
 ]  # fmt: skip
 
 Array = np.ndarray[Any, Any]
+IMPOSSIBLE: Final = 707.0
+"""The loss of a sequence that is too short for its labels, in TensorFlow 2, which adds this for
+each step that is not allowed: a finite number, so that the mean of a batch is one."""
 
 
 def ctc_loss(
@@ -70,16 +74,11 @@ def ctc_loss(
     if not ctc_merge_repeated:
         raise fail(ArgumentError, "ctc_loss: expected ctc_merge_repeated=True")
     with name_scope(None, "CTCLoss", [inputs]):
-        logits = convert_to_tensor(inputs, name="inputs")
-        logits = logits if time_major else transpose(logits, [1, 0, 2])
-        steps = cast(convert_to_tensor(sequence_length, name="sequence_length"), dtypes.int64)
+        logits = _time_major(inputs, time_major)
         dims = cast(shape(logits), dtypes.int64)
-        fits = logical_and(steps >= 0, steps <= dims[0])
-        steps = _checked(steps, fits, "sequence_length: expected lengths up to those of inputs")
-        rows, lengths = _rows(labels, dims, preprocess_collapse_repeated)
-        repeated = cast(equal(rows[:, 1:], rows[:, :-1]), dtypes.int64)
-        pairs = cast(sequence_mask(lengths - 1, shape(repeated)[1]), dtypes.int64)
-        possible = lengths + reduce_sum(repeated * pairs, 1) <= steps
+        rows, lengths = _rows(labels, dims, dims[2] - 1, preprocess_collapse_repeated)
+        steps = _steps(sequence_length, dims)
+        possible = _possible(rows, lengths, steps)
         if not ignore_longer_outputs_than_inputs:
             text = (
                 "expected as many steps as there are labels, and one more between equal ones"
@@ -90,7 +89,67 @@ def ctc_loss(
         return where(logical_and(possible, steps > 0), -found, zeros_like(found))
 
 
-def _rows(labels: SparseTensor, dims: Tensor, collapse: bool) -> tuple[Tensor, Tensor]:
+def ctc_loss_v2(
+    labels: Any, logits: Any, label_length: Any, logit_length: Any, logits_time_major: bool = True,
+    unique: Any = None, blank_index: int | None = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The negative log probability of unaligned label sequences, as in TensorFlow 2: [batch].
+
+    Args:
+        labels: sparse, or [batch, labels].
+        logits: [time, batch, classes].
+        label_length: the number of labels in each row, [batch]; for sparse labels, anything.
+        logit_length: the number of valid steps, [batch].
+        logits_time_major: whether logits are [time, batch, ...] or [batch, time, ...].
+        unique: accepted: what `ctc_unique_labels` would give.
+        blank_index: the class of the blank, from the end if it is negative; 0 by default.
+        name: of the operations.
+
+    Raises:
+        ArgumentError: the labels are sparse, and there is no `blank_index`.
+        InvalidArgumentError: at execution, if lengths or labels do not fit.
+    """
+    del unique
+    sparse = isinstance(labels, SparseTensor)
+    if sparse and blank_index is None:
+        raise fail(ArgumentError, "ctc_loss: expected a blank_index with labels that are sparse")
+    with name_scope(name, "CTCLoss", [logits]):
+        x = _time_major(logits, logits_time_major)
+        dims = cast(shape(x), dtypes.int64)
+        blank = blank_index or 0
+        last = dims[2] if blank < 0 else 0
+        steps = _steps(logit_length, dims)
+        if sparse:
+            rows, lengths = _rows(labels, dims, last + blank, False)
+        else:
+            lengths = cast(convert_to_tensor(label_length), dtypes.int64)
+            given = cast(convert_to_tensor(labels), dtypes.int64)
+            rows = where(sequence_mask(lengths, shape(given)[1]), given, zeros_like(given))
+        possible = _possible(rows, lengths, steps)
+        found = _log_likelihood(log_softmax(x), rows, steps, lengths, blank)
+        return where(possible, -found, zeros_like(found) + IMPOSSIBLE)
+
+
+def _time_major(logits: Any, already: bool) -> Tensor:
+    x = convert_to_tensor(logits, name="inputs")
+    return x if already else transpose(x, [1, 0, 2])
+
+
+def _steps(lengths: Any, dims: Tensor) -> Tensor:
+    """The numbers of valid steps, which inputs of these dimensions have."""
+    steps = cast(convert_to_tensor(lengths, name="sequence_length"), dtypes.int64)
+    fits = logical_and(steps >= 0, steps <= dims[0])
+    return _checked(steps, fits, "sequence_length: expected lengths up to those of inputs")
+
+
+def _possible(rows: Tensor, lengths: Tensor, steps: Tensor) -> Tensor:
+    """Whether there are steps for the labels, and for blanks between equal ones."""
+    repeated = cast(equal(rows[:, 1:], rows[:, :-1]), dtypes.int64)
+    pairs = cast(sequence_mask(lengths - 1, shape(repeated)[1]), dtypes.int64)
+    return lengths + reduce_sum(repeated * pairs, 1) <= steps
+
+
+def _rows(labels: SparseTensor, dims: Tensor, blank: Any, collapse: bool) -> tuple[Tensor, Tensor]:
     """Labels [batch, labels] padded with zeros, and their numbers, [batch].
 
     If the longest row's number of labels is not known before the run, there is room for as many as
@@ -98,10 +157,11 @@ def _rows(labels: SparseTensor, dims: Tensor, collapse: bool) -> tuple[Tensor, T
 
     Args:
         dims: of the logits.
+        blank: its class.
     """
     values = cast(labels.values, dtypes.int64)
-    fits = logical_and(values >= 0, values < dims[2] - 1)
-    values = _checked(values, fits, "expected labels from 0 to classes - 2")
+    fits = logical_and(logical_and(values >= 0, values < dims[2]), not_equal(values, blank))
+    values = _checked(values, fits, "expected labels below classes, other than the blank")
     told = follows_from_feeds([labels.dense_shape.used])
     room = stack([dims[1], labels.dense_shape[1] if told else dims[0]])
     rows = scatter_nd(labels.indices, values + 1, room) - 1  # -1 where there is none
@@ -127,9 +187,14 @@ def _checked(x: Tensor, fits: Tensor, text: str) -> Tensor:
     return emit("Assert", [x, fits], build, name="Assert")
 
 
-def _log_likelihood(logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor) -> Tensor:
+def _log_likelihood(
+    logs: Tensor, rows: Tensor, steps: Tensor, lengths: Tensor, blank: int = -1
+) -> Tensor:
+    """The log probabilities of rows; a negative blank counts from the end."""
+
     def build(logs: Value, *others: Value) -> Value:
-        return ops.ctc_log_likelihood(logs, *others, blank=dimension(logs, 2) - 1)
+        last = dimension(logs, 2) if blank < 0 else 0
+        return ops.ctc_log_likelihood(logs, *others, blank=last + blank)
 
     inputs = [logs, rows, steps, lengths]
     return emit("CTCLoss", inputs, build, name="CTCLoss")

@@ -4,6 +4,7 @@ from weft import exports as _exports
 from weft.tf1.keras.activations import elu as elu
 from weft.tf1.keras.activations import hard_sigmoid as hard_sigmoid
 from weft.tf1.keras.activations import relu as relu
+from weft.tf1.keras.backend.ctc import *
 from weft.tf1.keras.backend.function import *
 from weft.tf1.keras.backend.state import *
 from weft.tf1.keras.engine.sessions import get_session as get_session

@@ -9,7 +9,9 @@ from typing import Any, ClassVar, Self
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError, StateError
+from weft.tf1.framework.assumed import outcomes
 from weft.tf1.framework.graph import acts_in_order, fail, is_symbolic, name_scope
+from weft.tf1.framework.tensor import OperatorNotAllowedInGraphError
 from weft.tf1.keras import constraints, initializers, regularizers
 from weft.tf1.keras.engine import call_context, nest, sessions
 from weft.tf1.keras.engine.calls import Called
@@ -59,6 +61,10 @@ class Layer(Called):
     """Arguments that configurations leave out."""
     _casts: ClassVar[bool] = True
     """Whether inputs get the layer's type, in TensorFlow 2; a network leaves that to its layers."""
+    needs_values: bool = False
+    """Whether `call` asks for values of tensors: it can then not be part of a graph."""
+    any_needs_values: ClassVar[bool] = False
+    """Whether there is such a layer: models look for one before each batch."""
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **options: Any
@@ -168,13 +174,31 @@ class Layer(Called):
             with call_context.inside(self, kwargs.get("training")):
                 if not self._takes_training:  # it is for the layers inside
                     kwargs.pop("training", None)
-                outputs = self.call(inputs, *args, **kwargs)
+                outputs = self._called(inputs, args, kwargs)
             outputs = _distinct(outputs, tensors)
             self._regularize_activity(outputs)
             self._set_masks(inputs, outputs, masks)
         if not call_context.is_inside() and any(history_of(x) for x in tensors):
             Node(self, inputs, args, kwargs, outputs)
         return outputs
+
+    def _called(self, inputs: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """What `call` returns; if its branches depend on tensors, the outputs of one branch."""
+        try:
+            return self.call(inputs, *args, **kwargs)
+        except OperatorNotAllowedInGraphError:
+            eager = tf.get_default_graph().at_once
+            if eager is None or eager.effects is not None:  # a traced function runs in Python then
+                raise
+            found = outcomes(lambda: self.call(inputs, *args, **kwargs))
+            if not found:
+                raise
+            self.ask_for_values()
+            return found[-1]
+
+    def ask_for_values(self) -> None:
+        """Let Python run the steps of models with this layer."""
+        self.needs_values = Layer.any_needs_values = True
 
     def _cast(self, x: Any) -> Any:
         """An input of a floating type in the layer's type."""

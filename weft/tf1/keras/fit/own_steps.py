@@ -1,9 +1,9 @@
-"""Steps that a model defines itself, by `train_step` and `test_step`, and what they may call."""
+"""Steps that a model defines itself, by `train_step` and its kin, and what they may call."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from weft.pipeline.structure import leaves, map_leaves
 from weft.tf1.eager.function import function
 from weft.tf1.framework.graph import acts_in_order
 from weft.tf1.keras.engine import nest
+from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.compiled import Output, outputs_of
 from weft.tf1.keras.fit.loading import parts_of
+from weft.tf1.keras.fit.row_weights import row_weights
 from weft.tf1.keras.fit.steps import loss_of, total_of
 from weft.tf1.keras.metrics import Mean, Metric
 
@@ -38,6 +40,13 @@ def packed(x: Any, y: Any, weights: Any) -> Any:
     parts = (x, y) if weights is None else (x, y, weights)
     nested = isinstance(x, tuple | list | Mapping)
     return parts if y is not None or weights is not None else (x,) if nested else x
+
+
+def weighed(batch: Any, factors: Mapping[Any, Any]) -> Any:
+    """A batch whose weights are times those of its rows' classes."""
+    x, y, weights = parts_of(batch)
+    found = row_weights(weights, factors, [np.asarray(y)], ["targets"])
+    return batch if found is None else (x, y, found[0])
 
 
 class Compiled:
@@ -89,7 +98,7 @@ class Compiled:
 
 
 class OwnSteps:
-    """Runs a model's own steps, each as one program.
+    """Runs a model's own steps, each as one program where it can be traced.
 
     Attributes:
         losses: how many results are means over a batch: what a step returns are results so far.
@@ -98,8 +107,9 @@ class OwnSteps:
     losses = 0
 
     def __init__(self, model: Any) -> None:
-        self._train = function(model.train_step)
-        self._test = function(model.test_step)
+        self._train = model.make_train_function()
+        self._test = model.make_test_function()
+        self._predict = model.make_predict_function()
 
     def train(self, batch: Given) -> dict[str, Any]:
         """The results of `train_step`."""
@@ -109,17 +119,36 @@ class OwnSteps:
         """The results of `test_step`."""
         return _figures(self._test, batch)
 
+    def predict(self, batch: Given) -> Any:
+        """The results of `predict_step`, as arrays."""
+        found = self._predict(iter([map_leaves(tf.convert_to_tensor, batch.data)]))
+        return nest.mapped(np.asarray, found)
 
-def _figures(step: Callable[..., Any], batch: Given) -> dict[str, Any]:
-    found = step(map_leaves(tf.convert_to_tensor, batch.data))
-    return {str(name): np.asarray(value)[()] for name, value in found.items()}
+
+def _figures(run: Callable[..., Any], batch: Given) -> dict[str, Any]:
+    found = run(iter([map_leaves(tf.convert_to_tensor, batch.data)]))
+    arrays = {str(name): np.asarray(value) for name, value in found.items()}
+    return {name: array if array.ndim else array.item() for name, array in arrays.items()}
+
+
+_METHODS: Final = {
+    "fit": ("train_step", "compute_loss", "compute_metrics", "make_train_function"),
+    "test": ("test_step", "compute_loss", "compute_metrics", "make_test_function"),
+    "predict": ("predict_step", "make_predict_function"),
+}
+"""What a stage calls, in TensorFlow 2."""
 
 
 class StepMethods:
-    """What a model's own `train_step` and `test_step` override and may call, as in TensorFlow 2."""
+    """What a model's own steps override and may call, as in TensorFlow 2.
+
+    Attributes:
+        run_eagerly: whether Python runs each step, so that it may read values.
+    """
 
     optimizer: Any
     submodules: Any
+    run_eagerly: bool = False
     _own: OwnSteps | None
     _compiled_parts: Compiled | None
 
@@ -171,6 +200,30 @@ class StepMethods:
         self.compute_loss(x, y, y_pred, weights)
         return self.compute_metrics(x, y, y_pred, weights)
 
+    def predict_step(self, data: Any) -> Any:
+        """The outputs for a batch."""
+        return cast(Any, self)(parts_of(data)[0], training=False)
+
+    def make_train_function(self, force: bool = False) -> Callable[..., Any]:
+        """What runs `train_step` on the next batch of an iterator.
+
+        Args:
+            force: accepted, the function is made anew each time.
+        """
+        return self._runs(self.train_step)
+
+    def make_test_function(self, force: bool = False) -> Callable[..., Any]:
+        """The same for `test_step`."""
+        return self._runs(self.test_step)
+
+    def make_predict_function(self, force: bool = False) -> Callable[..., Any]:
+        """The same for `predict_step`."""
+        return self._runs(self.predict_step)
+
+    def _runs(self, step: Callable[..., Any]) -> Callable[..., Any]:
+        run = step if self._reads_values() else function(step)
+        return lambda iterator: run(next(iterator))
+
     @property
     def own_steps(self) -> OwnSteps:
         """The steps that the model defines, each as one program."""
@@ -179,10 +232,16 @@ class StepMethods:
         return self._own
 
     def _has_own(self, stage: str) -> bool:
-        """Whether the model defines the step of a stage, in TensorFlow 2."""
-        name = "train_step" if stage == "fit" else "test_step"
-        defined = getattr(type(self), name) is not getattr(StepMethods, name)
-        return defined and acts_in_order()
+        """Whether the steps of a stage are not those of the model's graph, in TensorFlow 2."""
+        methods = [getattr(type(self), name) for name in _METHODS.get(stage, _METHODS["test"])]
+        own = any([method is not getattr(StepMethods, method.__name__, None) for method in methods])
+        return acts_in_order() and (own or self._reads_values())
+
+    def _reads_values(self) -> bool:
+        """Whether a program reads values in steps, so that they cannot be traced."""
+        return self.run_eagerly or (
+            Layer.any_needs_values and any([layer.needs_values for layer in self.submodules()])
+        )
 
     def _metrics_of_steps(self) -> list[Any]:
         """The metrics of `compile`, and those that layers have as attributes."""

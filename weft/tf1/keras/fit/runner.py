@@ -50,8 +50,10 @@ class Runner(Module):
         """The metrics of a batch."""
         return self._evaluated("test_", batch)
 
-    def predict_step(self, batch: Batch, batch_idx: int, dataloader_idx: int = 0) -> Any:
+    def predict_step(self, batch: Batch | Given, batch_idx: int, dataloader_idx: int = 0) -> Any:
         """The outputs."""
+        if isinstance(batch, Given):
+            return self._model.own_steps.predict(batch)
         return self._model.predict_arrays(batch.x)
 
     def _reset(self) -> None:

@@ -112,6 +112,12 @@ class Steps:
 
     # -- programs
 
+    def build(self, kind: str) -> None:
+        """Add loss and metrics to the graph, for `train` or `test` without weights of rows."""
+        if None not in self._parts:
+            with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(kind):
+                self._parts[None] = self._figures(None)
+
     def _made(self, kind: str, ranks: Ranks) -> Program:
         with self.graph.as_default(), tf.control_dependencies(None), tf.name_scope(kind):
             if ranks not in self._parts:

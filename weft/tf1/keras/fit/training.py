@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
+
 import weft.tf1 as tf
 from weft.documentation import Reads
 from weft.errors import ArgumentError, StateError
-from weft.tf1.framework.graph import fail
+from weft.tf1.framework.graph import acts_in_order, fail
+from weft.tf1.framework.tensor import OperatorNotAllowedInGraphError
 from weft.tf1.keras import optimizers
 from weft.tf1.keras.callbacks.callback import History
 from weft.tf1.keras.engine import nest, sessions
@@ -23,14 +26,15 @@ from weft.tf1.keras.fit.feeding import (
     require_equal_rows,
 )  # fmt: skip
 from weft.tf1.keras.fit.loading import Continued, Prepared, begun, is_loader, loader_of, parts_of
-from weft.tf1.keras.fit.own_steps import Given, StepMethods, packed
+from weft.tf1.keras.fit.own_steps import Given, StepMethods, packed, weighed
 from weft.tf1.keras.fit.row_weights import row_weights
 from weft.tf1.keras.fit.runner import KerasTrainer, Runner
 from weft.tf1.keras.fit.steps import Program, Steps, state_updates
+from weft.tf1.version import Behavior
 from weft.train.keras_methods import KerasMethods, expected_compile
 from weft.train.supervised import Arrays
 
-_SPEED: Final = {"jit_compile", "run_eagerly", "steps_per_execution"}
+_SPEED: Final = {"jit_compile", "steps_per_execution"}
 """Options of `compile` that change no result."""
 
 
@@ -66,6 +70,7 @@ class Training(Network, KerasMethods, StepMethods):
         weighted_metrics: Any = None,
         target_tensors: Any = None,
         distribute: Any = None,
+        run_eagerly: bool | None = None,
         **options: Any,
     ) -> None:
         """Configure training.
@@ -77,7 +82,8 @@ class Training(Network, KerasMethods, StepMethods):
             loss_weights: factors of the outputs' losses.
             sample_weight_mode: accepted; the weights' shape says whether steps have their own.
             weighted_metrics: metrics to which example weights apply.
-            options: `run_eagerly`, `steps_per_execution`, `jit_compile`: accepted.
+            run_eagerly: whether Python runs each step, in TensorFlow 2.
+            options: `steps_per_execution`, `jit_compile`: accepted.
 
         Raises:
             ArgumentError, UnknownKeyError: an unknown name or option.
@@ -96,7 +102,9 @@ class Training(Network, KerasMethods, StepMethods):
         }  # fmt: skip
         self.loss, self._steps = loss, None
         self._own = self._compiled_parts = None
-        if self.outputs is not None and loss is not None:
+        if run_eagerly is not None:
+            self.run_eagerly = run_eagerly
+        if self.outputs is not None and loss is not None and not self._has_own("fit"):
             _ = self.steps  # errors are raised here
 
     def get_learning_rate(self) -> float:
@@ -218,7 +226,7 @@ class Training(Network, KerasMethods, StepMethods):
         reset_metrics: bool = True,
     ) -> Any:  # fmt: skip
         """One update; returns the loss, with metrics if there are any."""
-        if self._has_own("fit"):
+        if self._own_for("fit", x):
             given = Given(packed(x, y, sample_weight))
             return self._told_of(self.own_steps.train, given, reset_metrics)
         batch = self._ready(x, y, sample_weight, class_weight)
@@ -228,7 +236,7 @@ class Training(Network, KerasMethods, StepMethods):
         self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
     ) -> Any:
         """The loss of a batch, with metrics if there are any."""
-        if self._has_own("test"):
+        if self._own_for("test", x):
             given = Given(packed(x, y, sample_weight))
             return self._told_of(self.own_steps.test, given, reset_metrics)
         batch = self._ready(x, y, sample_weight, None)
@@ -236,12 +244,17 @@ class Training(Network, KerasMethods, StepMethods):
 
     def predict_on_batch(self, x: Any) -> Any:
         """The outputs for a batch."""
+        if self._own_for("predict", x):
+            return self.own_steps.predict(Given(packed(x, None, None)))
         return self.predict_arrays(self._arranged_inputs(x))
 
     def _told_of(self, run: Callable[[Any], dict[str, Any]], batch: Any, reset: bool) -> Any:
         if reset:
             self.reset_metrics()
-        return nest.one_or_list(list(run(batch).values()))
+        figures = list(run(batch).values())
+        if Behavior.is_2:  # numbers of Python
+            figures = [float(x) if np.ndim(x) == 0 else x for x in figures]
+        return nest.one_or_list(figures)
 
     def predict_arrays(self, arrays: Sequence[Any]) -> Any:
         """The outputs for arrays of the inputs, in order."""
@@ -277,16 +290,12 @@ class Training(Network, KerasMethods, StepMethods):
     ) -> Any:
         if x is None:
             raise fail(ArgumentError, f"{stage}: expected data as x, got None")
-        if self._has_own(stage):
-            arrays = not is_loader(x)
-            given = Arrays(packed(x, y, weights), size, bool(shuffle)) if arrays else x
-            return Prepared(loader_of(given, shuffle, steps), Given)
         factors = self._class_weight if stage == "fit" else None
+        x, own = self._begun(stage, x)
+        if own:
+            return self._given(x, y, weights, size, shuffle, steps, factors)
         if is_loader(x):
             refuse_mixed(y, weights)
-            if self.inputs is None:
-                first, x = begun(x)
-                self._see(parts_of(first)[0])
             return Prepared(
                 loader_of(x, shuffle, steps), lambda b: self._ready(*parts_of(b), factors)
             )
@@ -297,13 +306,50 @@ class Training(Network, KerasMethods, StepMethods):
         loader = arrays if steps is None else Continued(arrays)
         return Prepared(loader, lambda parts: Batch(parts[0], parts[1], parts[2] or None))
 
+    def _begun(self, stage: str, x: Any) -> tuple[Any, bool]:
+        """The data, and whether own steps run a stage: its first batch tells a new model."""
+        first = x
+        if is_loader(x) and self.inputs is None and not self._has_own(stage):
+            batch, x = begun(x)
+            first = parts_of(batch)[0]
+        return x, self._own_for(stage, first)
+
+    def _own_for(self, stage: str, x: Any) -> bool:
+        """Whether own steps run a stage; a model that has seen no data is shown these."""
+        if self.inputs is None and not self._has_own(stage):
+            self._see(x)
+        self._try_steps(stage)
+        return self._has_own(stage)
+
+    def _try_steps(self, stage: str) -> None:
+        """Build the loss and the metrics, which may ask for values, as layers may."""
+        if stage == "predict" or self._told is None or not acts_in_order() or self._has_own(stage):
+            return
+        try:
+            self.steps.build("train" if stage == "fit" else "test")
+        except OperatorNotAllowedInGraphError:
+            self.ask_for_values()
+
+    def _given(
+        self, x: Any, y: Any, weights: Any, size: int, shuffle: bool, steps: Any, factors: Any
+    ) -> Any:
+        """Batches as steps of a model's own get them."""
+        data = x if is_loader(x) else Arrays(packed(x, y, weights), size, bool(shuffle))
+        return Prepared(
+            loader_of(data, shuffle, steps),
+            lambda batch: Given(batch if factors is None else weighed(batch, factors)),
+        )
+
     def _inputs(self, x: Any, size: int, steps: Any) -> Any:
+        x, own = self._begun("predict", x if is_loader(x) else self._nested(x))
+        if own:
+            return self._given(x, None, None, size, False, steps, None)
         if is_loader(x):
             loader = loader_of(x, False, steps)
             return Prepared(
                 loader, lambda b: Batch(self._arranged_inputs(parts_of(b)[0]), (), None)
             )
-        arrays = Arrays(tuple(self._arranged_inputs(self._nested(x))), size)
+        arrays = Arrays(tuple(self._arranged_inputs(x)), size)
         return Prepared(arrays, lambda parts: Batch(parts, (), None))
 
     def _ready(self, x: Any, y: Any, weights: Any, factors: Any) -> Batch:

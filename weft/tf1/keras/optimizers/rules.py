@@ -14,6 +14,7 @@ from weft.tf1.framework.graph import fail
 from weft.tf1.keras.optimizers.optimizer import Optimizer, WrappedOptimizer
 from weft.tf1.keras.storage.serialization import deserialized, serialize
 from weft.tf1.train.optimizer import Optimizer as Base
+from weft.tf1.version import Behavior
 
 __all__ = [
     "SGD", "Adadelta", "Adagrad", "Adam", "Adamax", "Nadam", "RMSprop", "deserialize", "get",
@@ -61,9 +62,9 @@ class RMSprop(Optimizer):
     Args:
         learning_rate: a number, or a `LearningRateSchedule`.
         rho: the factor of the running means.
-        momentum: the factor of the running sum of steps; 0 goes without one. With it, epsilon is
-            added before the root is taken.
-        epsilon: added to the denominator, so that it is not 0.
+        momentum: the factor of the running sum of steps; 0 goes without one.
+        epsilon: added to the denominator, so that it is not 0; with momentum, and in TensorFlow 2,
+            before the root is taken.
         centered: subtract the square of the gradients' running mean.
     """
 
@@ -80,7 +81,7 @@ class RMSprop(Optimizer):
     @staticmethod
     def _rule(g: Any, w: Any, *rest: Any, epsilon: float, centered: bool) -> Sequence[Any]:
         *slots, rate, rho, momentum = rest
-        inside = len(slots) > 1 + centered  # with a running sum of steps
+        inside = Behavior.is_2 or len(slots) > 1 + centered  # with a running sum of steps
         return rmsprop(
             w, g, *slots, lr=rate, rest=1.0 - rho, alpha=rho, mean_alpha=rho, eps=epsilon,
             momentum=momentum, centered=centered, rate_first=True, inside=inside,
@@ -216,16 +217,17 @@ class Nadam(_Moments):
     """Adam with Nesterov's momentum (Dozat, 2015), which grows along a schedule.
 
     Args:
-        schedule_decay: how fast it grows.
+        schedule_decay: how fast it grows: 0.004, and 1 in TensorFlow 2.
     """
 
     def __init__(
         self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
-        epsilon: float | None = 1e-7, schedule_decay: float = 0.004, name: str = "Nadam",
+        epsilon: float | None = 1e-7, schedule_decay: float | None = None, name: str = "Nadam",
         **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, beta_1, beta_2, epsilon, name, **options)
-        self._fixed["schedule_decay"] = schedule_decay
+        usual = 1.0 if Behavior.is_2 else 0.004
+        self._fixed["schedule_decay"] = usual if schedule_decay is None else schedule_decay
 
     def _cache(self) -> Any:
         """The variable that holds the product of all momenta so far."""
