@@ -152,7 +152,9 @@ def sums(n):
     total = tf.constant(0, tf.int64)
     for i in tf.range(n):
         total += i
-    while total > 3:
+    while total > 4:
+        total -= 1
+    while not total < 4:  # never ends as long as its truth is not known
         total -= 1
     return total
 

@@ -14,6 +14,12 @@ from typing import Any, Final
 
 MOST_TRUTHS: Final = 16
 """So many truth values are tried both ways: the types of results rarely depend on more."""
+MOST_ASKED: Final = 1_000
+"""A loop that asks more often would never end: `while not x > 1`, which is assumed to be false."""
+
+
+class EndlessLoopError(Exception):
+    """A loop does not end with assumed truth values."""
 
 
 class _Local(threading.local):
@@ -32,8 +38,14 @@ class Truths:
         self.true, self.asked = true, 0
 
     def next(self) -> bool:
-        """The next truth value."""
+        """The next truth value.
+
+        Raises:
+            EndlessLoopError: too many were asked for.
+        """
         self.asked += 1
+        if self.asked > MOST_ASKED:
+            raise EndlessLoopError
         return self.asked - 1 == self.true
 
 
