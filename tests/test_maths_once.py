@@ -19,6 +19,7 @@ FIGURE = "counts of one metric, added up over batches"
 LEFT = {
     "jax/at.py:inside": "walks a subscript, entry by entry, with a count of axes",
     "jax/at.py:_limited": "clamps one entry of a subscript: a Python number or an array",
+    "jax/at.py:_Place._outside": "walks a subscript, entry by entry, with a count of axes",
     "jax/at.py:_Place._updated": "cuts off the row that takes what lies outside",
     "jax/example_libraries/stax.py:BatchNorm": "scales and shifts, each only if asked for",
     "jax/example_libraries/stax.py:_pooling": "divides a sum over windows by their sizes",
@@ -158,7 +159,9 @@ LEFT = {
     "tf1/keras/regularizers.py:L1L2.__call__": NODES,
     "tf1/keras/storage/stored_model.py:lines_of": NUMBERS,
     "tf1/nn/ctc.py:_rows": FEEDS,
+    "tf1/nn/ctc.py:_possible": FEEDS,
     "tf1/nn/ctc.py:ctc_loss": FEEDS,
+    "tf1/nn/ctc.py:ctc_loss_v2": FEEDS,
     "tf1/nn/normalization.py:_unbiased": FEEDS,
     "tf1/nn/normalization.py:batch_normalization": NODES,
     "tf1/nn/raw_rnn.py:_iteration": NODES,

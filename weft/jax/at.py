@@ -16,11 +16,12 @@ from weft.jax.array import Array, as_array, shape_of, strong, taken
 from weft.jax.numpy.creation import asarray
 from weft.numpy.elementwise import clip
 from weft.numpy.searching import where
-from weft.ops.indexing.advanced_index import rows_or_end
+from weft.ops.indexing.advanced_index import lies_outside, rows_or_end
 
 __all__ = ["At"]
 
 _rows_or_end: Final = recorded(rows_or_end, differentiable=False)
+_lies_outside: Final = recorded(lies_outside, differentiable=False)
 _MODES: Final = (None, "clip", "drop", "fill", "wrap", "promise_in_bounds", "one_hot")
 
 
@@ -169,12 +170,11 @@ class _Place:
             at = next(i for i, e in enumerate(entries) if e is Ellipsis)
             entries[at : at + 1] = [slice(None)] * (len(shape) + 1 - len(entries))
         places = [i for i, e in enumerate(entries) if type(e) is int or _is_index(e)]
-        found: Any = None
-        for i in places:
-            index = asarray(entries[i])
-            beyond = (index < -shape[i]) | (index >= shape[i])
-            found = beyond if found is None else found | beyond
-        if not places or (all(_is_known(entries[i]) for i in places) and not found.any()):
+        if not places:
+            return None, 0
+        sizes = tuple([shape[i] for i in places])
+        found = _lies_outside(*[asarray(entries[i]) for i in places], sizes=sizes)
+        if all(_is_known(entries[i]) for i in places) and not found.any():
             return None, 0
         together = places == [*range(places[0], places[-1] + 1)]
         return found, places[0] if together else 0

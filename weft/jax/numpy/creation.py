@@ -190,8 +190,7 @@ def _spaced(make: Callable[..., Any]) -> Callable[..., Any]:
         if axis and found.ndim > 1:
             found = plain.moveaxis(found, 0, axis)
         if dtype is not None:
-            down = make is plain.linspace and canonical(dtype).is_integer  # as in NumPy
-            found = astype(plain.floor(found) if down else found, dtype)
+            found = _rounded_down(found, dtype) if make is plain.linspace else astype(found, dtype)
         if retstep:
             return found, (known[1] - known[0]) / max(num - 1 if endpoint else num, 1)
         return found
@@ -199,6 +198,11 @@ def _spaced(make: Callable[..., Any]) -> Callable[..., Any]:
     made.__name__ = made.__qualname__ = make.__name__
     made.__doc__ = make.__doc__
     return made
+
+
+def _rounded_down(x: Any, dtype: Any) -> Any:
+    """Numbers of a type, as `linspace` of NumPy gives integers."""
+    return astype(plain.floor(x) if canonical(dtype).is_integer else x, dtype)
 
 
 linspace: Final = _spaced(plain.linspace)

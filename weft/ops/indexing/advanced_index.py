@@ -60,6 +60,17 @@ def rows_or_end(indices: Value, *, size: int) -> Value:
     return catalogue.select(below, end, catalogue.minimum(rows, end))
 
 
+def lies_outside(*indices: Value, sizes: tuple[int, ...]) -> Value:
+    """Whether any of several indices, which broadcast, is not in [-size, size) of its axis."""
+    found: Value | None = None
+    for index, size in zip(indices, sizes, strict=True):
+        rows = rows_or_end(index, size=size)
+        beyond = catalogue.greater_equal(rows, constant_of(size, int64))
+        found = beyond if found is None else catalogue.logical_or(found, beyond)
+    assert found is not None
+    return found
+
+
 def take_nd(x: Value, indices: Sequence[Value | None], front: bool = False) -> Value:
     """`x[indices]` for integer arrays, which broadcast and may be negative; `None` keeps an axis.
 

@@ -23,6 +23,7 @@ from weft.ir.graph import Graph, current_graph
 from weft.ir.node import TensorType, Value, user_source
 from weft.ir.shape import known
 from weft.ir.signed_zero import told_apart
+from weft.ops.boundary.state import stop_gradient
 from weft.ops.declaration import NO_GRADIENT, REGISTRY, Op
 from weft.ops.declaration.attribute import freeze
 from weft.ops.declaration.memory_check import check_room, has_room, in_memory
@@ -221,7 +222,7 @@ def _op_plan(op: Op, types: Sequence[TensorType], attrs: Static) -> Plan:
     def derive(types: Sequence[TensorType], static: Static) -> tuple[TensorType, ...]:
         return op.types(tuple(types), static)
 
-    flows = op.vjp is not NO_GRADIENT and op.name != "stop_gradient"
+    flows = op.vjp is not NO_GRADIENT and op is not stop_gradient
     frozen = {k: freeze(v) for k, v in attrs.items()}
     return _checked(op.name, op, types, frozen, derive, expand, flows, op.facts.view)
 
