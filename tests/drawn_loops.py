@@ -12,6 +12,7 @@ from weft.ir.dtype import DType, float32, int32
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType, Value
 from weft.ops.call import trace
+from weft.ops.linalg.factorization import cholesky
 from weft.runtime.engine import Function, State
 from weft.transform.gradient import dense, gradients
 from weft.transform.interpreter import evaluate
@@ -30,7 +31,7 @@ class Loops:
     """
 
     def __init__(self, seed: int, depth: int = 3, dtype: DType = float32) -> None:
-        self.random = np.random.default_rng(seed)
+        self.seed, self.random = seed, np.random.default_rng(seed)
         self.graph = Graph()
         self.depth = depth
         self.dtype = dtype
@@ -83,7 +84,7 @@ class Loops:
         """A few operations."""
         x, row, n = carry
         for _ in range(self.random.integers(4)):
-            match self.random.integers(8):
+            match self.random.integers(9):
                 case 0:
                     x = ops.tanh(x * row)
                 case 1:
@@ -98,6 +99,10 @@ class Loops:
                     x = ops.flip(x, axes=(0,))
                 case 6:
                     row = ops.constant(np.array([0.5, -1.0, 2.0], self.dtype.numpy))
+                case 7:  # LAPACK, by Python
+                    square = ops.transpose(x, perm=(1, 0)) @ x
+                    eye = ops.constant(np.eye(3, dtype=self.dtype.numpy))
+                    x = ops.tanh(x @ cholesky(square + eye))
                 case _:
                     x = x * ops.cast(n, dtype=self.dtype) * 0.125
         return [x, row, n]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from weft.codegen.copy import copy
 from weft.codegen.lower import lower
+from weft.codegen.python_call import python_call
 from weft.codegen.serial_loop import serial_launch
 from weft.codegen.target import Target
-from weft.ops.declaration import is_hosted, writes_into
+from weft.ops.declaration import is_hosted
 from weft.passes.group import Group
-from weft.passes.launch import Argument, Kernel, Launch, SerialLoop
+from weft.passes.launch import Argument, Launch, SerialLoop
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,7 @@ class Generator:
         node = group.nodes[0]
         if not is_hosted(node):
             return lower(group, self.target)
-        count, total = len(node.inputs), len(node.inputs) + len(node.outputs)
-        args, kernel = (*node.inputs, *node.outputs), Kernel(node.op, "")
-        pairs = [(total - i, count - i) for i in range(1, min(count, total - count) + 1)]
-        inplace = tuple(pairs) if writes_into(node) is not None else ()
-        return (Launch(kernel, args, tuple(range(count, total)), inplace=inplace, check=True),)
+        return (python_call(node),)
 
     def serial(self, name: str, loop: SerialLoop) -> Launch | None:
         """Some iterations of a loop; `None` if its kernels cannot be called from one."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from weft.codegen.copy import copy
+from weft.codegen.python_call import python_call
 from weft.codegen.target import Target
 from weft.errors import CompileError
 from weft.library.collapse import collapsed
@@ -42,7 +43,7 @@ class LibraryGenerator:
         """
         node = group.nodes[0]
         if is_hosted(node):
-            raise CompileError(f"{node.op}: lists of kernels call Python, loops of them do not")
+            return (python_call(node),)
         group = without_constants(group)
         like = collapsed(group)
         try:

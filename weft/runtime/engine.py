@@ -30,7 +30,7 @@ from weft.ir.shape import compatible, show
 from weft.ops.boundary.state import variable
 from weft.ops.communication.exchange_log import ExchangeLog
 from weft.ops.communication.sequence import call_sequence
-from weft.ops.declaration import Boundary, is_hosted, op_of
+from weft.ops.declaration import Boundary, calls_python, op_of
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.passes.specialize import OnlyInterpretedError
 from weft.passes.step import Request, Step, needed
@@ -288,7 +288,7 @@ class Function:
 
 def _is_pure(node: Node) -> bool:
     """Whether a target has no effect: it is computed, but not returned."""
-    return not isinstance(op_of(node).lower, Boundary) and not is_hosted(node)
+    return not isinstance(op_of(node).lower, Boundary) and not calls_python(node)
 
 
 def _flexible_variables(request: Request) -> tuple[str, ...]:

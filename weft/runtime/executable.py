@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import count
 from typing import Any, Final, NamedTuple
@@ -23,11 +25,11 @@ from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variab
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution.call import Call, NativeCall
+from weft.runtime.execution.call import Call, MovingCall, NativeCall
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch
-from weft.runtime.host_call import host_function, native_call
+from weft.runtime.host_call import host_function, moving_function, native_call
 from weft.runtime.measurement.profile import Run, arena_map, measure, summarize, watchers, work_of
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.address import address_of
@@ -159,10 +161,23 @@ class Executable:
 
     # -- building
 
+    @functools.cached_property
+    def _moving(self) -> Mapping[int, AbstractSet[int]]:
+        """The arguments that advance with loops, by call."""
+        found: defaultdict[int, set[int]] = defaultdict(set)
+        for placed in self.blueprint.calls:
+            for cursor in placed.steer.cursors if placed.steer is not None else ():
+                found[cursor.call].add(cursor.slot)
+        return found
+
     def _bound_call(self, number: int, call: Call) -> Call:
         if not callable(call.function):
             return call
         placed = self.blueprint.calls[number]
+        moving = self._moving.get(number)
+        if moving:
+            function = MovingCall(moving_function(placed, self._memory, moving))
+            return replace(call, function=function)
         native = native_call(placed, self._memory)
         if native is None:
             return replace(call, function=host_function(placed, self._memory))

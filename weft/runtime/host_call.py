@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from weft.errors import UserOpError, WeftError
 from weft.host.deferred import Deferred
-from weft.ir.shape import compatible
+from weft.ir.node import TensorType
+from weft.ir.shape import compatible, known
 from weft.ops.declaration import Opaque, op_of, writes_into
 from weft.passes.blueprint import External, InArena, Place, Placed
 from weft.runtime.execution.call import NativeCall
+from weft.runtime.memory.address import array_at
 from weft.runtime.memory.views import ProgramMemory
 
 if TYPE_CHECKING:
     from weft.codegen import all_reduce
 else:
     all_reduce = Deferred("weft.codegen.all_reduce")
+
+
+Array = np.ndarray[Any, Any]
 
 
 def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:
@@ -44,42 +53,52 @@ def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:
     return NativeCall(kernel, call, found)
 
 
+Read = Callable[[int], Array]
+"""The memory of an argument, given where the call's addresses are."""
+
+
 def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:
-    """A function without arguments that reads a call's inputs, computes, and writes its outputs.
+    """A function that reads a call's inputs, computes, and writes its outputs.
 
     Its errors name the node and the user's line.
+    """
+    run = moving_function(placed, memory, frozenset())
+    return lambda: run(0)
+
+
+def moving_function(
+    placed: Placed, memory: ProgramMemory, moving: AbstractSet[int]
+) -> Callable[[int], None]:
+    """The same for a call in a loop.
+
+    Args:
+        moving: numbers of the arguments whose addresses change; the function is told where the
+            call's addresses are.
     """
     assert placed.group is not None
     node = placed.group.nodes[0]
     op, attrs = op_of(node), dict(node.attrs)
     compute = op.fast or op.reference
     count = len(node.inputs)
-    inputs = [
-        memory.reader(_place(a), v.type)
-        for a, v in zip(placed.args[:count], node.inputs, strict=True)
-    ]
+    types = [v.type for v in (*node.inputs, *node.outputs)]
+    arguments = list(zip(range(len(types)), placed.args, types, strict=True))
+    inputs = [_reader(memory, *each, moving) for each in arguments[:count]]
     into = writes_into(node)
     if into is not None:
-        places = [
-            memory.reader(_place(a), v.type)
-            for a, v in zip(placed.args[count:], node.outputs, strict=True)
-        ]
+        places = [_reader(memory, *each, moving) for each in arguments[count:]]
 
-        def fill() -> None:
+        def fill(at: int) -> None:
             try:
-                into([read() for read in inputs], [read() for read in places], **attrs)
+                into([read(at) for read in inputs], [read(at) for read in places], **attrs)
             except WeftError as error:
                 raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
 
         return fill
-    outputs = [
-        memory.writer(_place(a), v.type)
-        for a, v in zip(placed.args[count:], node.outputs, strict=True)
-    ]
+    outputs = [_writer(memory, *each, moving) for each in arguments[count:]]
 
-    def call() -> None:
+    def call(at: int) -> None:
         try:
-            results = compute(*[read() for read in inputs], **attrs)
+            results = compute(*[read(at) for read in inputs], **attrs)
         except WeftError as error:
             raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
         for write, array, value in zip(outputs, results, node.outputs, strict=True):
@@ -88,9 +107,37 @@ def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:
                     f"{node.op}: expected a result of shape {value.shape}, "
                     f"got {array.shape}: {node.describe()}"
                 )
-            write(array)
+            write(at, array)
 
     return call
+
+
+def _reader(
+    memory: ProgramMemory, slot: int, argument: object, kind: TensorType, moving: AbstractSet[int]
+) -> Read:
+    if slot not in moving:
+        read = memory.reader(_place(argument), kind)
+        return lambda _: read()
+    shape, dtype, offset = known(kind.shape), kind.dtype.numpy, 8 * slot
+
+    def read_moved(at: int) -> Array:
+        return array_at(ctypes.c_int64.from_address(at + offset).value, shape, dtype)
+
+    return read_moved
+
+
+def _writer(
+    memory: ProgramMemory, slot: int, argument: object, kind: TensorType, moving: AbstractSet[int]
+) -> Callable[[int, Array], None]:
+    if slot not in moving:
+        write = memory.writer(_place(argument), kind)
+        return lambda _, array: write(array)
+    read = _reader(memory, slot, argument, kind, moving)
+
+    def write_moved(at: int, array: Array) -> None:
+        read(at)[...] = array
+
+    return write_moved
 
 
 def _place(argument: object) -> Place:

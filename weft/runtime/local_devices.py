@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import TensorType
-from weft.ops.declaration import is_hosted
+from weft.ops.declaration import calls_python
 from weft.passes.partition import Partition
 from weft.passes.placement.cost import node_ns
 from weft.passes.placement.explanation import PlacementExplanation
@@ -101,7 +101,7 @@ WORTH_NS: Final = 100_000.0
 
 def _calls_python(partition: Partition) -> bool:
     """Whether Python is called, which is done by the caller's thread: it may run other steps."""
-    return any([is_hosted(n) for stage in partition.stages for n in stage.step.graph.nodes])
+    return any([calls_python(n) for stage in partition.stages for n in stage.step.graph.nodes])
 
 
 def gain_ns(partition: Partition) -> float:

@@ -8,12 +8,13 @@ from typing import Final
 from weft.errors import GraphError
 from weft.ir.function import functions
 from weft.ir.node import Node
+from weft.ir.shape import is_static
 from weft.ops.declaration.lowering import Opaque
 from weft.ops.declaration.op import REGISTRY, Op
 
 __all__ = [
-    "HOSTED", "REGION", "family_of", "fault_of", "inner_nodes", "is_hosted", "is_region", "op_of",
-    "writes_into",
+    "HOSTED", "REGION", "calls_python", "family_of", "fault_of", "inner_nodes", "is_hosted",
+    "is_region", "op_of", "writes_into",
 ]  # fmt: skip
 
 
@@ -31,6 +32,8 @@ def op_of(node: Node) -> Op:
 
 HOSTED: Final = "host_call"
 """The family of operations that call Python in the middle of a program."""
+HOST_CALL: Final = "host_call"
+"""The operation of that family that is a function of arrays alone."""
 
 
 REGION: Final = "region"
@@ -38,8 +41,29 @@ REGION: Final = "region"
 
 
 def is_hosted(node: Node) -> bool:
-    """Whether a node runs as its Python reference even inside compiled programs."""
-    return family_of(node).family == HOSTED or any(map(is_hosted, inner_nodes(node)))
+    """Whether a node runs as its Python reference even inside compiled programs.
+
+    A loop or branch does if a program cannot call, between the kernels of its body, what Python
+    computes there.
+    """
+    family = family_of(node).family
+    if family == HOSTED:
+        return True
+    inner = [n for n in inner_nodes(node) if is_hosted(n)]
+    return bool(inner) and not (family == REGION and all(map(_may_be_inside, inner)))
+
+
+def calls_python(node: Node) -> bool:
+    """Whether a node, or one inside it, runs as its Python reference."""
+    return family_of(node).family == HOSTED or any(map(calls_python, inner_nodes(node)))
+
+
+def _may_be_inside(node: Node) -> bool:
+    """Whether it is a function of arrays with known types that have kernels."""
+    types = (*[v.type for v in node.inputs], *node.types)
+    return node.op == HOST_CALL and all(
+        [is_static(t.shape) and not (t.dtype.is_complex or t.dtype.is_hosted) for t in types]
+    )
 
 
 def inner_nodes(node: Node) -> list[Node]:

@@ -13,7 +13,7 @@ from weft.ir.shape import is_stack
 from weft.ops.call import Subgraph
 from weft.ops.control.scan import parts, scan
 from weft.ops.control.while_loop import while_loop
-from weft.ops.declaration import fault_of, is_hosted, is_region, op_of
+from weft.ops.declaration import calls_python, fault_of, is_region, op_of
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def following(nodes: Iterable[Node], values: AbstractSet[Value]) -> set[Value]:
     for node in nodes:
         op = op_of(node)
         stacks = any([is_stack(t.shape) for t in node.types])
-        pure = not (stacks or op.stateful or is_hosted(node) or fault_of(node))
+        pure = not (stacks or op.stateful or calls_python(node) or fault_of(node))
         if pure and all([v in found for v in node.inputs]):
             found.update(node.outputs)
     return found

@@ -32,6 +32,13 @@ class NativeCall:
 
 
 @dataclass(frozen=True, eq=False)
+class MovingCall:
+    """A Python function in a loop, which is told where the addresses of its arguments are."""
+
+    python: Callable[[int], None]
+
+
+@dataclass(frozen=True, eq=False)
 class Call:
     """A call of a kernel or a Python function, or a control-flow record, with argument places.
 
@@ -44,7 +51,7 @@ class Call:
     or a kernel has set the error cell.
     """
 
-    function: Kernel | Callable[[], None] | Steer
+    function: Kernel | Callable[[], None] | MovingCall | Steer
     args: tuple[Argument, ...]
     writes: tuple[int, ...]
     chunks: int = 1

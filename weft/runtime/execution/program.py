@@ -30,6 +30,7 @@ from weft.runtime.execution.call import (
     Call,
     External,
     InArena,
+    MovingCall,
     NativeCall,
     estimate_ns,
     iterations,
@@ -56,6 +57,11 @@ class Fault(NamedTuple):
 
 
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+def _unmoved(function: Callable[[], None]) -> Callable[[int], None]:
+    """A function whose arguments are where they were when it was made."""
+    return lambda _: function()
 
 
 class Program:
@@ -137,8 +143,10 @@ class Program:
             elif isinstance(call.function, NativeCall):
                 function, flags = functions[call.function.kernel], flags | layout.HOST
                 self._bind(call.function)
+            elif isinstance(call.function, MovingCall):
+                function, flags = self._host(call.function.python), flags | layout.HOST
             else:
-                function, flags = self._host(call.function), flags | layout.HOST
+                function, flags = self._host(_unmoved(call.function)), flags | layout.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
         self._units = units
         self._patches = np.array(patches, driver.PATCH)
@@ -169,10 +177,10 @@ class Program:
     def _bind(self, native: NativeCall) -> None:
         """Tell a native call where its Python function is, and how to say that it did not fail."""
         table = native.shared.table
-        table.python, table.error = self._host(native.python), address(self._error)
+        table.python, table.error = self._host(_unmoved(native.python)), address(self._error)
         table.mark = ctypes.addressof(self._table) + layout.Program.unfinished.offset
 
-    def _host(self, function: Callable[[], None]) -> int:
+    def _host(self, function: Callable[[int], None]) -> int:
         table, raised, error = self._table, self._raised, memoryview(cast(Any, self._error))
 
         def call(args: int, begin: int, end: int, thread: int) -> None:
@@ -180,7 +188,7 @@ class Program:
                 table.unfinished = 0
                 return
             try:
-                function()
+                function(args)
                 table.unfinished = 0  # the last deed: see `driver.unit`
             except BaseException as found:
                 raised.append(found)

@@ -13,7 +13,7 @@ from weft.ir.node import TensorType, Value
 from weft.ir.shape import Shape, compatible, merge
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.control.agreement import lines
-from weft.ops.declaration import is_hosted
+from weft.ops.declaration import calls_python
 from weft.tf1.control.dependency import with_dependencies
 from weft.tf1.control.region import Join, Region, inside, of_any_shape
 from weft.tf1.elementwise.arithmetic import add_n, cast
@@ -193,7 +193,7 @@ def _switch(
         return join.after_assignments(run(values[0], [*now, *join.outer], branches), count)
 
     now = join.now()
-    selects = both and not any([is_hosted(n) for r in regions for n in r.nodes])
+    selects = both and not any([calls_python(n) for r in regions for n in r.nodes])
     selects = selects and all([[v.shape for v in r.outputs] == shapes for r in regions])
     op = graph.emit("If", [index], build, name="Merge")
     return _shown(results[0], op, unpack)
@@ -244,7 +244,7 @@ def _agree(what: str, results: Sequence[Any], regions: Sequence[Region]) -> list
             )
         _fit(what, kinds[0], types)
     columns = [[t.shape for t in column] for column in zip(*kinds, strict=True)]
-    hosted = any([is_hosted(n) for r in regions for n in r.nodes])
+    hosted = any([calls_python(n) for r in regions for n in r.nodes])
     return [functools.reduce(_merged if hosted else _common, column) for column in columns]
 
 

@@ -19,7 +19,7 @@ from weft.eager.record.recognition.structure import interpreted_seconds, needed
 from weft.host.interrupt import Uninterrupted
 from weft.ir.graph import Graph
 from weft.ir.node import Node
-from weft.ops.declaration import inner_nodes, is_hosted, op_of
+from weft.ops.declaration import calls_python, inner_nodes, op_of
 
 LONG: Final = 0.1
 """Seconds that a record may take, as estimated, without being set aside."""
@@ -53,7 +53,7 @@ def _is_lengthy(record: Record) -> bool:
 def _may_wait(node: Node) -> bool:
     """Whether it runs as long as values decide, calls Python, or waits for others."""
     facts = op_of(node).facts
-    if facts.unbounded or facts.ordered or is_hosted(node):
+    if facts.unbounded or facts.ordered or calls_python(node):
         return True
     return any(map(_may_wait, inner_nodes(node)))
 
