@@ -235,3 +235,8 @@ def test_a_check_lists_what_is_absent(folder, capsys, monkeypatch):
         "import torch\ntorch.ones(2).sum()\nprint(torch.nn.__name__, torch.__file__)\n"
     )
     assert main(["run", "--check", "program.py"]) == 0
+    (folder / "old.py").write_text("print 'Python 2'\n")
+    assert main(["run", "--check", "old.py", "beside.py"]) == 1
+    told = capsys.readouterr().out.splitlines()[-3:]
+    assert told[0].startswith("run: expected Python, got old.py: ")
+    assert told[1].startswith("beside.py:1: torch.nn.Foo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -49,25 +49,28 @@ def report(scripts: Sequence[str], packages: Sequence[str], is_module: bool, out
         out: where to.
 
     Returns:
-        The exit status: 1 if there are any.
+        The exit status: 1 if there are any, or if a file is not Python, which is told.
 
     Raises:
-        ConfigError: there is no such program or package, or it is not Python.
+        ConfigError: there is no such program or package.
     """
     sources = [_script(s, is_module and i == 0) for i, s in enumerate(scripts)]
     sources += [source for name in packages for source in _package(name)]
     found: list[tuple[Path, Use]] = []
+    refused: list[ConfigError] = []
     seen = files = 0
-    for source, tree in _walked(sources):
+    for source, tree in _walked(sources, refused.append):
         used = uses(tree)
         seen, files = seen + len(used), files + 1
         found += [(source.path, use) for use in used if use.missing]
+    for error in refused:
+        out.write(f"{error}\n")
     for path, use in found:
         out.write(f"{path}:{use.line}: {use.missing}\n")
     names = len({use.missing for _, use in found})
     what = "name that Weft lacks" if names == 1 else "names that Weft lacks"
     out.write(f"{names} {what}, of {seen} uses in {files} files\n")
-    return 1 if found else 0
+    return 1 if found or refused else 0
 
 
 def files_of(script: str, is_module: bool) -> Iterator[ast.Module]:
@@ -80,14 +83,26 @@ def files_of(script: str, is_module: bool) -> Iterator[ast.Module]:
         yield tree
 
 
-def _walked(pending: list[Source]) -> Iterator[tuple[Source, ast.Module]]:
-    """Files, and those beside them that they import, each once."""
+def _walked(
+    pending: list[Source], refused: Callable[[ConfigError], object] | None = None
+) -> Iterator[tuple[Source, ast.Module]]:
+    """Files, and those beside them that they import, each once.
+
+    Args:
+        refused: is told of files that are not Python; they raise if it is `None`.
+    """
     done: set[Path] = set()
     while pending:
         source = pending.pop(0)
         if source.path not in done:
             done.add(source.path)
-            tree = source.tree()
+            try:
+                tree = source.tree()
+            except ConfigError as error:
+                if refused is None:
+                    raise
+                refused(error)
+                continue
             pending += [local for local in _locals(tree, source) if local.path not in done]
             yield source, tree
 
