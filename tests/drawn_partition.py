@@ -33,13 +33,17 @@ class Drawn:
         log: what its calls of Python have been given, in order.
     """
 
+    PYTHON = True
+    """Whether Python computes something."""
+
     def __init__(self, seed: int, size: int = 8) -> None:
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.log: list[float] = []
         self.state: dict[str, Array] = {}
         self.targets: list[Node] = []
         if seed % 4 == 3:
-            loops = Loops(seed, depth=1)
+            # The gradient of a loop that calls Python has to be on the loop's device.
+            loops = Loops(seed, depth=1, python=self.PYTHON and seed % 8 != 7)
             self.graph: Graph = loops.graph
             self.feeds, self.arrays = loops.feeds, loops.arrays
             self.fetches = list(loops.results)

@@ -29,14 +29,16 @@ Time = Callable[[Node], float]
 
 
 def pieces(
-    layout: Layout, nodes: Collection[Node], variables: bool, time_of: Time
-) -> list[list[Node]]:
+    layout: Layout, nodes: Collection[Node], variables: bool, time_of: Time,
+    before: Mapping[Node, Node],
+) -> list[list[Node]]:  # fmt: skip
     """The nodes of a stage in pieces that run one after another.
 
     Args:
         nodes: of one device and one level, in order.
         variables: whether the stage sends variables as well, which are ready at once.
         time_of: the estimated time of a node in nanoseconds.
+        before: the node after which another one acts, in the order of the program.
 
     Returns:
         The pieces; the first one is empty if only variables are sent early.
@@ -47,7 +49,7 @@ def pieces(
     sent = [n for n in here if _is_sent(n, layout.device_of[n], layout)]
     if left < WORTH_NS or not (sent or variables):
         return [list(here)]
-    needs = {n: _ancestors(n, here) for n in sent}
+    needs = {n: _ancestors(n, here, before) for n in sent}
     sent.sort(key=lambda n: sum([time[x] for x in needs[n]]))  # stable: the order of the step
     found: list[set[Node]] = [set()] if variables else []
     taken: set[Node] = set()
@@ -99,8 +101,8 @@ def _is_sent(node: Node, device: str, layout: Layout) -> bool:
     return any([layout.device_of[reader] != device for reader in layout.readers(node)])
 
 
-def _ancestors(node: Node, here: Mapping[Node, object]) -> set[Node]:
-    """A node and what it needs of these nodes."""
+def _ancestors(node: Node, here: Mapping[Node, object], before: Mapping[Node, Node]) -> set[Node]:
+    """A node and what it needs of these nodes, or acts after."""
     found: set[Node] = set()
     waiting = [node]
     while waiting:
@@ -108,6 +110,7 @@ def _ancestors(node: Node, here: Mapping[Node, object]) -> set[Node]:
         if each in here and each not in found:
             found.add(each)
             waiting += [v.node for v in each.inputs]
+            waiting += [before[each]] if each in before else []
     return found
 
 
@@ -119,7 +122,7 @@ def positions(
     Args:
         early: whether to cut levels into pieces.
     """
-    layout = levels.layout
+    layout, before = levels.layout, {second: first for first, second in levels.ordered}
     stages: dict[tuple[int, str], list[Node]] = {}
     for node, level in levels.of.items():
         stages.setdefault((level, layout.device_of[node]), []).append(node)
@@ -132,7 +135,7 @@ def positions(
     last: dict[tuple[int, str], int] = {}
     for (level, device), nodes in stages.items():
         variables = level == 0 and device in sending
-        parts = pieces(layout, nodes, variables, time_of) if early else [nodes]
+        parts = pieces(layout, nodes, variables, time_of, before) if early else [nodes]
         if early:
             parts = [p for part in parts for p in received_late(layout, part, time_of, link_of)]
         last[level, device] = len(parts) - 1
