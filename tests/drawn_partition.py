@@ -28,22 +28,22 @@ Array = np.ndarray[Any, Any]
 class Drawn:
     """A step drawn from `seed`.
 
+    Args:
+        python: whether Python computes something in loops; by default where that can be placed
+            anywhere: the gradient of a loop that calls Python has to be on the loop's device.
+
     Attributes:
         fetches, targets, feeds, arrays: as a `Function` takes them.
         log: what its calls of Python have been given, in order.
     """
 
-    PYTHON = True
-    """Whether Python computes something."""
-
-    def __init__(self, seed: int, size: int = 8) -> None:
+    def __init__(self, seed: int, size: int = 8, python: bool | None = None) -> None:
         self.seed, self.rng = seed, np.random.default_rng(seed)
         self.log: list[float] = []
         self.state: dict[str, Array] = {}
         self.targets: list[Node] = []
         if seed % 4 == 3:
-            # The gradient of a loop that calls Python has to be on the loop's device.
-            loops = Loops(seed, depth=1, python=self.PYTHON and seed % 8 != 7)
+            loops = Loops(seed, depth=1, python=seed % 8 != 7 if python is None else python)
             self.graph: Graph = loops.graph
             self.feeds, self.arrays = loops.feeds, loops.arrays
             self.fetches = list(loops.results)

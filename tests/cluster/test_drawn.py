@@ -15,7 +15,8 @@ from weft.passes.step import Request
 class Sent(Drawn):
     """A drawn step without Python functions, which stay in their process."""
 
-    PYTHON = False
+    def __init__(self, seed):
+        super().__init__(seed, python=False)
 
     def _called(self, i, y):
         return ops.tanh(y - 0.5 * i)

@@ -260,11 +260,17 @@ def agree_unfused(seed: int, patch: pytest.MonkeyPatch) -> None:
             assert drawn.one() == drawn.several(count)
 
 
-@pytest.mark.parametrize("seed", [*range(31), 415])
+@pytest.mark.parametrize("seed", range(32))
 def test_drawn_steps_give_what_one_device_gives(seed: int, monkeypatch: pytest.MonkeyPatch):
     if seed % 2:  # each device in a thread of its own, though it does not pay
         monkeypatch.setattr(local_devices, "WORTH_NS", -1.0)
     agree(seed)
+
+
+def test_calls_of_python_keep_their_order_across_pieces(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(local_devices, "WORTH_NS", -1.0)
+    drawn = Drawn(415, python=True)
+    assert drawn.one(asked=3) == drawn.several(3)
 
 
 @pytest.mark.slow
