@@ -37,7 +37,7 @@ class Loops:
         self.seed, self.random = seed, np.random.default_rng(seed)
         self.graph = Graph()
         self.depth = depth
-        self.kinds = 9 if python else 8  # of operations
+        self.python = python
         self.dtype = dtype
         with self.graph.as_default():
             self.feeds = [ops.placeholder(dtype=dtype, shape=s) for s in SHAPES[:2]]
@@ -88,7 +88,7 @@ class Loops:
         """A few operations."""
         x, row, n = carry
         for _ in range(self.random.integers(4)):
-            match self.random.integers(self.kinds):
+            match self.random.integers(8 + self.python):
                 case 0:
                     x = ops.tanh(x * row)
                 case 1:
@@ -103,7 +103,7 @@ class Loops:
                     x = ops.flip(x, axes=(0,))
                 case 6:
                     row = ops.constant(np.array([0.5, -1.0, 2.0], self.dtype.numpy))
-                case 8:
+                case 7 if self.python:
                     square = ops.transpose(x, perm=(1, 0)) @ x
                     eye = ops.constant(np.eye(3, dtype=self.dtype.numpy))
                     x = ops.tanh(x @ cholesky(square + eye))
