@@ -18,6 +18,7 @@ from typing import Any
 
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 ROOT = SCRIPTS.parent.parent.parent
+PACKS = ROOT / "weft" / "library" / "packs"
 PAGE = ROOT / "docs" / "compat" / "packages.md"
 CASES = {
     **{f"transformers: Trainer, {name}, 200 steps": f"trainer.py {key} 200" for name, key in (
@@ -36,7 +37,7 @@ The scripts in [tools/packages/scripts](../../tools/packages/scripts) use {versi
 PyTorch 2.13, then by `weft run`, from the same initial values. "Apart" is the largest relative
 difference of all losses, norms and other numbers that a script reports; texts and generated tokens
 must be equal. Seconds are processor time of one thread, with other work on the machine: of the
-training loop where there is one, compiling included, else of the whole script.
+training loop where there is one, compiling included, else of the whole script. Weft had {pack}.
 """
 
 
@@ -98,7 +99,10 @@ def page(folder: Path) -> str:
         else:
             rows.append(f"| {name} | not run | | |")
     named = [f"{name} {version(name)}" for name in ("transformers", "peft", "accelerate")]
-    head = HEAD.format(versions=f"{named[0]}, {named[1]} and {named[2]}")
+    head = HEAD.format(
+        versions=f"{named[0]}, {named[1]} and {named[2]}",
+        pack="a pack of kernels, as a wheel has" if PACKS.exists() else "no pack of kernels",
+    )
     return "\n".join(
         [head, "| script | apart | PyTorch s | Weft s |", "|---|---|---:|---:|", *rows, ""]
     )
