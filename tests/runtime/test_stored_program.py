@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from interruption import interrupted_at
 
 from weft import config, ops
 from weft.codegen import generator
@@ -30,7 +31,7 @@ from weft.runtime.compilation import compiler as compiling
 from weft.runtime.compilation.compiler import Compiler
 from weft.runtime.compilation.fingerprint import fingerprint
 from weft.runtime.execution import driver
-from weft.runtime.finish import finish
+from weft.runtime.finish import begin, finish
 from weft.runtime.memory.state import State
 from weft.runtime.recipe import dump, load, recipe_of
 
@@ -101,6 +102,19 @@ def test_errors_and_profiles_of_a_loaded_program_tell_as_much(fresh):
     state = State()
     state["w"] = np.ones(3, np.float32)
     assert "gather" in loaded.profile([X, INDEX], state)
+
+
+def test_ctrl_c_while_evicted_kernels_are_planned_again_is_no_loss(fresh, tmp_path):
+    wanted, _ = run(finish(step_of(), 1))
+    kernels = [x for x in tmp_path.glob("*.o") if b"ELF" in x.read_bytes()]
+    fresh()
+    for kernel in kernels:
+        kernel.unlink()
+    begun = begin(step_of(), 1)
+    assert interrupted_at(5000, begun.executable)
+    assert not list(tmp_path.glob("*.tmp"))
+    found, _ = run(begun.executable())
+    assert all(np.array_equal(a, b) for a, b in zip(found, wanted, strict=True))
 
 
 def test_whatever_decides_a_program_is_in_its_name():
@@ -179,11 +193,12 @@ def test_plans_are_the_same_in_every_process(tmp_path):
     recipe = recipe_of(plan(optimize(step_of()), Generator(current()), 2))
     print(hashlib.sha256(dump(recipe, lambda k: key_of(k, current()))).hexdigest())
     """
-    here = str(Path(__file__).parent)
+    here = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": str(here.parent)}
     found = {
         subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True,
-            check=True, cwd=here, env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True, cwd=here, env={**environment, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2")
     }  # fmt: skip

@@ -288,8 +288,8 @@ class Begun:
         except CompileError:
             if not self._is_kept:
                 raise
-            self._is_kept = False  # a kernel was evicted
-            self._recipe, self._whole = self._planned()
+            self._recipe, self._whole = self._planned()  # a kernel was evicted
+            self._is_kept = False  # Ctrl-C may come before
             found = job.executable(self._recipe, self._whole)
         if not self._is_kept:
             self._keep()
