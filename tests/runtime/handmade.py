@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,12 +14,21 @@ from weft.codegen.target import current
 from weft.passes.launch import Kernel
 from weft.passes.memory import Step, plan
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution.call import Call, InArena
+from weft.runtime.execution.call import Call, InArena, PythonCall
 from weft.runtime.execution.program import Program
 from weft.runtime.memory.arena import Arena
 
 BLOCK = 64  # floats in one chunk
 LONG = 1e7  # flops: enough for a program to go to the team
+
+
+def python(function: Callable[[], object]) -> PythonCall:
+    """A call of a Python function without arguments."""
+
+    def call(_: int) -> None:
+        function()
+
+    return PythonCall(call)
 
 
 def affine(scale: float, shift: float, work: int = 0) -> Kernel:

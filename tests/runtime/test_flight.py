@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from handmade import affine, fails, increment, make, nothing, random_program, threads_seen
+from handmade import affine, fails, increment, make, nothing, python, random_program, threads_seen
 from patience import LIMIT
 
 from weft.passes.launch import ERROR
@@ -143,7 +143,8 @@ def test_programs_that_call_python_or_have_one_thread_are_not_left():
     cells = InArena(0, 64 * 8)
     count = Call(increment(), (cells,), (0,), 64)
     assert make([count], Arena(64 * 8), threads=1, long=True).ends is None
-    assert make([count, Call(lambda: None, (), ())], Arena(64 * 8), 2, long=True).ends is None
+    calls = [count, Call(python(lambda: None), (), ())]
+    assert make(calls, Arena(64 * 8), 2, long=True).ends is None
 
 
 @pytest.mark.parametrize("late", [False, True])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import rich.console
-from handmade import increment, make, random_program
+from handmade import increment, make, python, random_program
 
 from weft.passes.memory import Step, plan
 from weft.runtime.execution.call import Call, InArena
@@ -53,7 +53,7 @@ def test_what_comes_after_a_fault_is_not_timed():
     def host() -> None:
         raise ValueError
 
-    calls = [Call(host, (), ()), Call(increment(), (InArena(0, 64),), (0,), guard=True)]
+    calls = [Call(python(host), (), ()), Call(increment(), (InArena(0, 64),), (0,), guard=True)]
     program = make(calls, Arena(64))
     with pytest.raises(ValueError):
         program.record()

@@ -16,7 +16,17 @@ import weakref
 
 import numpy as np
 import pytest
-from handmade import BLOCK, affine, block_of, fails, increment, make, nothing, random_program
+from handmade import (
+    BLOCK,
+    affine,
+    block_of,
+    fails,
+    increment,
+    make,
+    nothing,
+    python,
+    random_program,
+)  # fmt: skip
 
 from weft.errors import ConfigError, WeftError
 from weft.passes.launch import ERROR, Scratch
@@ -111,7 +121,7 @@ def test_python_runs_in_order_on_the_callers_thread(threads):
         seen.append((sorted(set(values.tolist())), threading.get_ident()))
 
     work = Call(increment(), (cells,), (0,), 64)
-    calls = [work, Call(look, (cells,), ()), work, work, Call(look, (cells,), ())]
+    calls = [work, Call(python(look), (cells,), ()), work, work, Call(python(look), (cells,), ())]
     program = make(calls, arena, threads, long=True)
     for run in range(200):
         seen.clear()
@@ -132,7 +142,7 @@ def test_an_exception_in_python_keeps_variables_and_is_raised_after_the_step(thr
             raise error
 
     calls = [
-        Call(host, (), ()),
+        Call(python(host), (), ()),
         Call(increment(), (temporary,), (0,), 8),
         Call(increment(), (variable,), (0,), 8, guard=True),
     ]
@@ -148,7 +158,7 @@ def test_an_exception_in_python_keeps_variables_and_is_raised_after_the_step(thr
 
 def test_a_program_that_calls_itself_raises():
     programs: list[module.Program] = []
-    program = make([Call(lambda: programs[0].run() and None, (), ())], Arena(0))
+    program = make([Call(python(lambda: programs[0].run()), (), ())], Arena(0))
     programs.append(program)
     with pytest.raises(WeftError, match="runs the program that it is part of"):
         program.run()
@@ -157,7 +167,7 @@ def test_a_program_that_calls_itself_raises():
 def test_a_program_may_run_another():
     arena = Arena(64)
     inner = make([Call(increment(), (InArena(0, 64),), (0,), 8)], arena, threads=2, long=True)
-    outer = make([Call(lambda: inner.run() and None, (), ())], Arena(0), threads=2, long=True)
+    outer = make([Call(python(lambda: inner.run()), (), ())], Arena(0), threads=2, long=True)
     outer.run()
     assert arena.view(0, np.dtype(np.int64), (8,)).tolist() == [1] * 8
 
@@ -170,7 +180,7 @@ SIGNALS = """
     arena = Arena(64 * 8)
     calls = [Call(increment(), (InArena(0, 64 * 8),), (0,), 64) for _ in range(400)]
     if len(sys.argv) > 2:
-        calls.insert(200, Call(lambda: None, (), ()))
+        calls.insert(200, Call(python(lambda: None), (), ()))
     object.__setattr__(calls[201], "guard", True)
     program = make(calls, arena, threads=int(sys.argv[1]), long=True)
     values = arena.view(0, np.dtype(np.int64), (64,))
@@ -273,7 +283,7 @@ def test_a_signal_handler_in_a_step_with_python_keeps_the_result_whole():
     """A signal within the Python part ends the step before its guard."""
     arena = Arena(64)
     calls = [
-        Call(lambda: signal.raise_signal(signal.SIGINT), (), ()),
+        Call(python(lambda: signal.raise_signal(signal.SIGINT)), (), ()),
         Call(increment(), (InArena(0, 64),), (0,), 8, guard=True),
     ]
     program = make(calls, arena)
@@ -287,7 +297,7 @@ EXIT = """
     from handmade import *
     arena = Arena(64 * 8)
     calls = [Call(increment(), (InArena(0, 64 * 8),), (0,), 64) for _ in range(20)]
-    calls.insert(10, Call(lambda: None, (), ()))
+    calls.insert(10, Call(python(lambda: None), (), ()))
     program = make(calls, arena, threads=int(sys.argv[1]), long=True)
     def train():
         while True:

@@ -23,6 +23,9 @@ from weft.errors import CompileError, OutOfRangeError
 from weft.ir.dtype import float32, int64
 from weft.ir.graph import Graph
 from weft.ir.node import TensorType
+from weft.ops.call import trace
+from weft.ops.linalg.factorization import cholesky
+from weft.ops.linalg.matrix import T
 from weft.passes import pipeline
 from weft.passes.pipeline import optimize, plan
 from weft.passes.specialize import specialize
@@ -174,7 +177,29 @@ def test_a_recipe_survives_its_bytes():
     assert (again.arena, again.fetches) == (recipe.arena, recipe.fetches)
 
 
-def test_what_calls_python_is_not_kept(fresh, tmp_path):
+def test_what_lapack_computes_is_kept_also_in_loops(fresh, monkeypatch):
+    def step() -> Step:
+        with Graph().as_default() as graph:
+            x: Any = ops.placeholder(dtype="float32", shape=(3, 3))
+            body = trace(lambda x: cholesky(x @ T(x) + np.eye(3, dtype=np.float32)), [x.type])
+            y = ops.scan(x, body=body, length=4, carried=1, mapped=0)
+            y = cholesky(x) @ y
+        return specialize(Request(graph, (y,), (), (x,)), [x.type], {}, {})
+
+    x = np.eye(3, dtype=np.float32)
+    (wanted,) = finish(step(), 1).run([x], State())
+    fresh()
+    monkeypatch.setattr(pipeline, "plan", refuse)
+    loaded = finish(step(), 1)
+    (found,) = loaded.run([x], State())
+    np.testing.assert_array_equal(found, wanted)
+    monkeypatch.undo()
+    told = r"host_call: .*not positive definite: host_call.*test_stored_program"
+    with pytest.raises(np.linalg.LinAlgError, match=told):
+        loaded.run([-x], State())
+
+
+def test_what_calls_a_function_of_the_users_is_not_kept(fresh, tmp_path):
     with Graph().as_default() as graph:
         x = ops.placeholder(dtype="float32", shape=(3,))
         y = ops.host_call(x, function=np.negative, dtypes=("float32",), shapes=((3,),))

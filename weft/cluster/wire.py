@@ -7,18 +7,17 @@ that have no text, such as Python functions, are refused with the node's name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from weft.errors import GraphError
-from weft.ir.dtype import NAMED, DType
-from weft.ir.function import Function
+from weft.ir.dtype import NAMED
 from weft.ir.graph import Graph
-from weft.ir.node import Literal, Node, TensorType, Value
+from weft.ir.node import Node, TensorType, Value
 from weft.ir.parser import parse_graph
-from weft.ir.printer import format_graph
-from weft.ir.record import RECORDS
+from weft.ir.printer import format_graph, without_text
+from weft.ops.boundary.host import Host
 from weft.passes.partition import Partition, Stage
 from weft.passes.step import Request, Step, needed
 
@@ -126,31 +125,19 @@ def _value(graph: Graph, name: str) -> Value:
 
 
 def _graph_text(graph: Graph, aside: list[Array]) -> str:
-    for node in graph.nodes:
-        _refuse_opaque(node)
-    return format_graph(graph, aside=aside)
-
-
-def _refuse_opaque(node: Node) -> None:
-    for name, value in node.attrs.items():
-        if not _has_text(value):
+    for outer in graph.nodes:
+        if opaque := without_text(outer):
+            node, name = opaque
             raise GraphError(
-                f"{node.op}: {name} is {type(value).__name__!r} of this process, and cannot be "
+                f"{node.op}: {name} is {_kind(node.attrs[name])!r} of this process, and cannot be "
                 f"sent to another task; use a session of a server in this process, and place the "
                 f"operation on its task: {node.describe()}"
             )
+    return format_graph(graph, aside=aside)
 
 
-def _has_text(value: Any) -> bool:
-    if isinstance(value, Function):
-        for node in value.nodes:
-            _refuse_opaque(node)
-        details = value.details
-        return details is not None and all(map(_has_text, details.values()))
-    if isinstance(value, tuple):
-        return all(map(_has_text, cast("tuple[Any, ...]", value)))
-    plain = value is None or isinstance(value, bool | int | float | str | DType | Literal)
-    return plain or RECORDS.get(type(value).__name__) is type(value)
+def _kind(value: Any) -> str:
+    return type(value.function if isinstance(value, Host) else value).__name__
 
 
 class _Pruned:

@@ -23,12 +23,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
-from weft.ir.function import Function
+from weft.ir.function import Function, functions
+from weft.ir.gradient_rule import GradientRule
 from weft.ir.node import Literal, Node, Region
 from weft.ir.record import RECORDS
 
@@ -108,9 +109,29 @@ def format_attribute(value: Any, indent: str = "", aside: Aside | None = None) -
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
+    if isinstance(value, GradientRule):
+        return "None"
     if RECORDS.get(type(value).__name__) is type(value):
         return _format_record(value, indent, aside)
     return f"opaque({quote(type(value).__name__)})"
+
+
+def without_text(node: Node) -> tuple[Node, str] | None:
+    """The first attribute that is written as `opaque(...)`, of the node or one inside; its name."""
+    inner = [without_text(x) for function in functions(node) for x in function.nodes]
+    own = [(node, name) for name, value in node.attrs.items() if not _has_text(value)]
+    return next((found for found in (*inner, *own) if found is not None), None)
+
+
+def _has_text(value: Any) -> bool:
+    if isinstance(value, Function):
+        return value.details is not None and all(map(_has_text, value.details.values()))
+    if isinstance(value, tuple):
+        return all(map(_has_text, cast("tuple[Any, ...]", value)))
+    if RECORDS.get(type(value).__name__) is type(value):
+        return all([_has_text(getattr(value, field.name)) for field in fields(value)])
+    plain = bool | int | float | str | DType | Literal | GradientRule
+    return value is None or isinstance(value, plain)
 
 
 def _format_record(value: Any, indent: str, aside: Aside | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -25,11 +24,11 @@ from weft.passes.blueprint import Blueprint, Constant, Feed, Kept, Stack, Variab
 from weft.passes.launch import Kernel
 from weft.passes.step import Step
 from weft.runtime.compilation.compiler import compile_kernels
-from weft.runtime.execution.call import Call, MovingCall, NativeCall
+from weft.runtime.execution.call import Call, NativeCall, PythonCall, Unbound, moving_arguments
 from weft.runtime.execution.processor import FIRST, Processor
 from weft.runtime.execution.program import Fault, Program
 from weft.runtime.fetching import fetch
-from weft.runtime.host_call import host_function, moving_function, native_call
+from weft.runtime.host_call import native_call, python_function
 from weft.runtime.measurement.profile import Run, arena_map, measure, summarize, watchers, work_of
 from weft.runtime.measurement.stopwatch import Stopwatch
 from weft.runtime.memory.address import address_of
@@ -97,12 +96,15 @@ class Executable:
         functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
         kernels = dict.fromkeys(f for f in functions if isinstance(f, Kernel))
         # Python called in the middle of a step may run another program.
-        shared = not any([callable(call.function) for call in recipe.calls])
+        shared = not any([isinstance(call.function, Unbound) for call in recipe.calls])
         self.arena, lock = arena_of(recipe.arena, shared, pool)  # resident once made
         stacks = {i: x for i, x in enumerate(recipe.externals) if isinstance(x, Stack)}
         self._tapes = Tapes(stacks)
         self._memory = ProgramMemory(self.arena, recipe.externals, self._tapes)
-        calls = recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls))
+        moving = () if shared else moving_arguments(recipe.calls)
+        calls = (
+            recipe.calls if shared else tuple(map(self._bound_call, count(), recipe.calls, moving))
+        )
         native = [c.function.kernel for c in calls if isinstance(c.function, NativeCall)]
         made = {} if linked is None else linked
         missing = [kernel for kernel in (*kernels, *native) if kernel not in made]
@@ -161,29 +163,30 @@ class Executable:
 
     # -- building
 
-    @functools.cached_property
-    def _moving(self) -> Mapping[int, AbstractSet[int]]:
-        """The arguments that advance with loops, by call."""
-        found: defaultdict[int, set[int]] = defaultdict(set)
-        for placed in self.blueprint.calls:
-            for cursor in placed.steer.cursors if placed.steer is not None else ():
-                found[cursor.call].add(cursor.slot)
-        return found
+    def _bound_call(self, number: int, call: Call, moving: AbstractSet[int]) -> Call:
+        """A call with the memory of its arguments.
 
-    def _bound_call(self, number: int, call: Call) -> Call:
-        if not callable(call.function):
+        Args:
+            moving: the arguments that advance with a loop.
+        """
+        if not isinstance(call.function, Unbound):
             return call
-        placed = self.blueprint.calls[number]
-        moving = self._moving.get(number)
-        if moving:
-            function = MovingCall(moving_function(placed, self._memory, moving))
-            return replace(call, function=function)
-        native = native_call(placed, self._memory)
+        node = call.function.node
+        python = python_function(
+            node, call.args, self._memory, moving, lambda: self._described(number)
+        )
+        native = None if moving else native_call(node, python)
         if native is None:
-            return replace(call, function=host_function(placed, self._memory))
+            return replace(call, function=PythonCall(python))
         writes = tuple([i + 1 for i in call.writes])  # the table comes first
         args = (native.shared.place, *call.args)
         return replace(call, function=native, args=args, writes=writes)
+
+    def _described(self, number: int) -> str:
+        """The node of a call into Python, as this process knows it."""
+        group = self.blueprint.calls[number].group
+        assert group is not None
+        return group.nodes[0].describe()
 
     # -- running
 

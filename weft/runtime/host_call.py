@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,10 @@ import numpy as np
 
 from weft.errors import UserOpError, WeftError
 from weft.host.deferred import Deferred
-from weft.ir.node import TensorType
+from weft.ir.node import Node, TensorType
 from weft.ir.shape import compatible, known
 from weft.ops.declaration import Opaque, op_of, writes_into
-from weft.passes.blueprint import External, InArena, Place, Placed
+from weft.passes.blueprint import Argument, External, InArena, Place
 from weft.runtime.execution.call import NativeCall
 from weft.runtime.memory.address import array_at
 from weft.runtime.memory.views import ProgramMemory
@@ -28,10 +28,8 @@ else:
 Array = np.ndarray[Any, Any]
 
 
-def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:
+def native_call(node: Node, python: Callable[[int], None]) -> NativeCall | None:
     """A call that native code makes, and Python where that cannot; `None` for most."""
-    assert placed.group is not None
-    node = placed.group.nodes[0]
     lower = op_of(node).lower
     found = lower.native(node) if isinstance(lower, Opaque) and lower.native else None
     if found is None:
@@ -39,11 +37,10 @@ def native_call(placed: Placed, memory: ProgramMemory) -> NativeCall | None:
     kernel = all_reduce.kernel(found.name, found.dtype, found.members)
     if kernel is None:
         return None
-    whole = host_function(placed, memory)
 
-    def call() -> None:
+    def call(at: int) -> None:
         if not found.is_shown:
-            whole()
+            python(at)
             return
         try:
             found.wait()
@@ -57,31 +54,22 @@ Read = Callable[[int], Array]
 """The memory of an argument, given where the call's addresses are."""
 
 
-def host_function(placed: Placed, memory: ProgramMemory) -> Callable[[], None]:
+def python_function(
+    node: Node, args: Sequence[Argument], memory: ProgramMemory, moving: AbstractSet[int],
+    describe: Callable[[], str],
+) -> Callable[[int], None]:  # fmt: skip
     """A function that reads a call's inputs, computes, and writes its outputs.
 
-    Its errors name the node and the user's line.
-    """
-    run = moving_function(placed, memory, frozenset())
-    return lambda: run(0)
-
-
-def moving_function(
-    placed: Placed, memory: ProgramMemory, moving: AbstractSet[int]
-) -> Callable[[int], None]:
-    """The same for a call in a loop.
-
     Args:
-        moving: numbers of the arguments whose addresses change; the function is told where the
-            call's addresses are.
+        moving: numbers of the arguments whose addresses change, as in a loop; the function is told
+            where the call's addresses are.
+        describe: gives the node's name and the user's line, for errors.
     """
-    assert placed.group is not None
-    node = placed.group.nodes[0]
     op, attrs = op_of(node), dict(node.attrs)
     compute = op.fast or op.reference
     count = len(node.inputs)
     types = [v.type for v in (*node.inputs, *node.outputs)]
-    arguments = list(zip(range(len(types)), placed.args, types, strict=True))
+    arguments = list(zip(range(len(types)), args, types, strict=True))
     inputs = [_reader(memory, *each, moving) for each in arguments[:count]]
     into = writes_into(node)
     if into is not None:
@@ -91,7 +79,7 @@ def moving_function(
             try:
                 into([read(at) for read in inputs], [read(at) for read in places], **attrs)
             except WeftError as error:
-                raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+                raise type(error)(f"{node.op}: {error}: {describe()}") from error.__cause__
 
         return fill
     outputs = [_writer(memory, *each, moving) for each in arguments[count:]]
@@ -100,12 +88,12 @@ def moving_function(
         try:
             results = compute(*[read(at) for read in inputs], **attrs)
         except WeftError as error:
-            raise type(error)(f"{node.op}: {error}: {node.describe()}") from error.__cause__
+            raise type(error)(f"{node.op}: {error}: {describe()}") from error.__cause__
         for write, array, value in zip(outputs, results, node.outputs, strict=True):
             if not compatible(array.shape, value.shape):
                 raise UserOpError(
                     f"{node.op}: expected a result of shape {value.shape}, "
-                    f"got {array.shape}: {node.describe()}"
+                    f"got {array.shape}: {describe()}"
                 )
             write(at, array)
 

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from weft.errors import WeftError
 from weft.host.deferred import Deferred
 from weft.ir.dtype import as_dtype
-from weft.ir.node import TensorType
+from weft.ir.node import Node, TensorType
 from weft.ir.shape import Shape, known
 from weft.ops.boundary.state import variable
 from weft.ops.declaration import op_of
@@ -32,7 +31,8 @@ from weft.passes.blueprint import (
 )
 from weft.passes.control.record import Cursor, Kind, Steer
 from weft.passes.launch import ERROR, Kernel, Scratch
-from weft.runtime.execution.call import Argument, Call, External, InArena, Place
+from weft.runtime.execution.call import Argument, Call, External, InArena, Place, Unbound
+from weft.runtime.node_text import node_of, node_text
 
 if TYPE_CHECKING:
     import json
@@ -48,7 +48,7 @@ class Recipe:
     """Everything that a run needs.
 
     Attributes:
-        calls: in order; `unbound` stands for a call into Python.
+        calls: in order; those into Python are `Unbound`.
         prelude: calls that come before the first step, as in `Blueprint`.
         arena: size in bytes.
         kept: variables whose value before the step is used.
@@ -62,11 +62,6 @@ class Recipe:
     fetches: tuple[tuple[Place, TensorType], ...]
     kept: tuple[str, ...]
     counters: Mapping[str, int | None]
-
-
-def unbound() -> None:
-    """Stands for a call into Python until its memory is known."""
-    raise WeftError("program: a call into Python was not bound")
 
 
 def recipe_of(blueprint: Blueprint) -> Recipe:
@@ -84,15 +79,18 @@ def recipe_of(blueprint: Blueprint) -> Recipe:
 
 
 def _call(number: int, placed: Placed) -> Call:
-    launch, args, host = placed.launch, placed.args, is_host(placed)
+    launch, args = placed.launch, placed.args
+    host = placed.group.nodes[0] if placed.group is not None and is_host(placed) else None
     if placed.steer is not None:
         return Call(placed.steer, args, ())
-    if launch.check and not host:  # the integer after the cell tells which call reported a fault
+    if (
+        launch.check and host is None
+    ):  # the integer after the cell tells which call reported a fault
         tag = args.index(ERROR) + 1
         args = (*args[:tag], number, *args[tag + 1 :])
     return Call(
-        unbound if host else launch.kernel, args, launch.writes, launch.chunks, launch.flops,
-        launch.bytes, launch.check, placed.guard,
+        launch.kernel if host is None else Unbound(host), args, launch.writes, launch.chunks,
+        launch.flops, launch.bytes, launch.check, placed.guard,
     )  # fmt: skip
 
 
@@ -100,7 +98,7 @@ def _call(number: int, placed: Placed) -> Call:
 
 
 def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
-    """A recipe as bytes; `None` if it calls Python or is too large.
+    """A recipe as bytes; `None` if it is too large, or what Python computes in it has no text.
 
     Args:
         key_of: the cache key of a kernel's object code.
@@ -108,17 +106,21 @@ def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
     arrays = [source.array for source in recipe.externals if isinstance(source, Constant)]
     functions = [call.function for call in (*recipe.prelude, *recipe.calls)]
     number: dict[Kernel, int] = {}
+    nodes: dict[Node, str] = {}
     for function in functions:
         if isinstance(function, Kernel):
             number.setdefault(function, len(number))
-        elif not isinstance(function, Steer):
-            return None
+        elif isinstance(function, Unbound):
+            text = node_text(function.node)
+            if text is None:
+                return None
+            nodes[function.node] = text
     if sum([array.nbytes for array in arrays]) > MOST_CONSTANTS:
         return None
     head = {
         "kernels": [(kernel.name, key_of(kernel)) for kernel in number],
-        "calls": [_call_as_data(call, number) for call in recipe.calls],
-        "prelude": [_call_as_data(call, number) for call in recipe.prelude],
+        "calls": [_call_as_data(call, number, nodes) for call in recipe.calls],
+        "prelude": [_call_as_data(call, number, nodes) for call in recipe.prelude],
         "externals": [_source(source) for source in recipe.externals],
         "arena": recipe.arena,
         "fetches": [(_argument(place), _type(kind)) for place, kind in recipe.fetches],
@@ -130,10 +132,18 @@ def dump(recipe: Recipe, key_of: Callable[[Kernel], str]) -> bytes | None:
     return b"".join([len(text).to_bytes(_LENGTH, "little"), text, *contents])
 
 
-def _call_as_data(call: Call, number: dict[Kernel, int]) -> tuple[Any, ...]:
-    function = call.function
-    assert isinstance(function, Kernel | Steer)
-    which = number[function] if isinstance(function, Kernel) else _steer(function)
+def _call_as_data(
+    call: Call, number: Mapping[Kernel, int], nodes: Mapping[Node, str]
+) -> tuple[Any, ...]:
+    match call.function:
+        case Kernel() as kernel:
+            which: Any = number[kernel]
+        case Unbound(node):
+            which = nodes[node]
+        case Steer() as steer:
+            which = _steer(steer)
+        case bound:
+            raise TypeError(f"recipe: {bound} is of one program")
     return (
         which, [_argument(a) for a in call.args], call.writes, call.chunks, call.flops, call.bytes,
         call.check, call.guard,
@@ -199,7 +209,7 @@ def load(data: bytes, texts: Mapping[str, Kernel] | None = None) -> Recipe:
     calls, prelude = (
         tuple([
             Call(
-                kernels[which] if isinstance(which, int) else _read_steer(*which),
+                _read_function(which, kernels),
                 tuple([_read(a, places) for a in args]), tuple(writes), chunks, flops, bytes_,
                 check, guard,
             )
@@ -212,6 +222,16 @@ def load(data: bytes, texts: Mapping[str, Kernel] | None = None) -> Recipe:
         calls, prelude, _sources(head["externals"], data[_LENGTH + size :]), head["arena"],
         tuple(fetches), tuple(head["kept"]), head["counters"],
     )  # fmt: skip
+
+
+def _read_function(which: Any, kernels: Sequence[Kernel]) -> Kernel | Unbound | Steer:
+    match which:
+        case int():
+            return kernels[which]
+        case str():
+            return Unbound(node_of(which))
+        case _:
+            return _read_steer(*which)
 
 
 def _read(argument: Any, places: dict[tuple[int, int, int], Place]) -> Argument:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType
+from weft.ir.gradient_rule import GradientRule
 from weft.ir.node import Value
+from weft.ir.record import record
 from weft.ops.declaration import catalogue
 
 Type = tuple[DType, tuple[int, ...]]
 
 
+@record
 @dataclass(frozen=True)
 class Host:
     """A function of arrays with results of these types."""
@@ -61,6 +64,6 @@ def call(
         function=Host(function, types, wide),
         dtypes=tuple([dtype for dtype, _ in types]),
         shapes=tuple([shape for _, shape in types]),
-        gradient=gradient,
+        gradient=gradient and GradientRule(gradient),
         title=title,
     )

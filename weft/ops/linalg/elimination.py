@@ -15,6 +15,7 @@ import numpy as np
 
 from weft.ir.dtype import int32, int64
 from weft.ir.node import Value
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue
 from weft.ops.linalg.inversion import call, eliminated, solve
 from weft.ops.linalg.matrix import H, T, column, conj, constant, dims, eye, mm
@@ -33,12 +34,14 @@ def triangle(a: Value, upper: bool, unit: bool) -> Value:
 # Elimination
 
 
-def _order(swaps: Any, rows: int) -> Any:
-    """The row permutation of pivots counted from 0.
+@routine
+def _order(rows: int, pivots: Any) -> Any:
+    """The row permutation of pivots counted from 1.
 
     Raises:
         ValueError: a pivot is no row number.
     """
+    swaps = pivots.astype(np.int64) - 1
     if swaps.size and not 0 <= swaps.min() <= swaps.max() < rows:
         raise ValueError(f"expected pivots from 1 to {rows}, as lu_factor gives")
     flat = swaps.reshape(math.prod(swaps.shape[:-1]), swaps.shape[-1])
@@ -53,8 +56,7 @@ def _order(swaps: Any, rows: int) -> Any:
 def row_order(pivots: Value, rows: int) -> Value:
     """The row permutation of LAPACK's pivots, which count from 1."""
     kind = (int64, (*dims(pivots)[:-1], rows))
-    run: Any = lambda p: _order(p.astype(np.int64) - 1, rows)  # noqa: E731
-    return call(run, pivots, types_of=[kind], title="pivots")[0]
+    return call(_order.of(rows), pivots, types_of=[kind], title="pivots")[0]
 
 
 def _factors(a: Value) -> Value:
@@ -80,15 +82,27 @@ def _factors(a: Value) -> Value:
             found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)
         return [conj(found)]
 
-    run: Any = lambda x: eliminated(x, pivot=False)[0]  # noqa: E731
-    return call(run, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+    return call(_unpivoted, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+
+@routine
+def _unpivoted(a: Any) -> Any:
+    return eliminated(a, pivot=False)[0]
+
+
+@routine
+def _pivots(a: Any) -> Any:
+    return eliminated(a)[1] + 1
+
+
+_ARGSORT: Final = routine(np.argsort)
 
 
 def lu(a: Value) -> tuple[Value, Value]:
     """Both triangular factors in one matrix, and the pivots, counted from 1."""
     *lead, m, n = dims(a)
     k = min(m, n)
-    swaps = call(lambda x: eliminated(x)[1] + 1, a, types_of=[(int32, (*lead, k))])[0]
+    swaps = call(_pivots, a, types_of=[(int32, (*lead, k))])[0]
     return _factors(rows_in_order(a, row_order(swaps, m))), swaps
 
 
@@ -101,17 +115,18 @@ def rows_in_order(a: Value, order: Value) -> Value:
 def rows_put_back(a: Value, order: Value) -> Value:
     """The inverse permutation of `rows_in_order`."""
     kind = (int64, dims(order))
-    return rows_in_order(a, call(lambda p: np.argsort(p, -1), order, types_of=[kind])[0])
+    return rows_in_order(a, call(_ARGSORT, order, types_of=[kind])[0])
 
 
 def first_singular(a: Value) -> Value:
     """The first column without a pivot, counted from 1, as int32; 0 if none."""
+    return call(_first_singular, a, types_of=[(int32, dims(a)[:-2])])[0]
 
-    def run(x: Any) -> Any:
-        zero = np.diagonal(eliminated(x)[0], axis1=-2, axis2=-1) == 0
-        return np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.size else zero.sum(-1)
 
-    return call(run, a, types_of=[(int32, dims(a)[:-2])])[0]
+@routine
+def _first_singular(a: Any) -> Any:
+    zero = np.diagonal(eliminated(a)[0], axis1=-2, axis2=-1) == 0
+    return np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if zero.size else zero.sum(-1)
 
 
 # Exponentials
@@ -125,6 +140,7 @@ _PADE: Final = [
 _EXACT_UP_TO: Final = 5.37
 
 
+@routine
 def _exponential(a: Any) -> Any:
     norm = np.abs(a).sum(-2).max(initial=0)
     if not np.isfinite(norm):

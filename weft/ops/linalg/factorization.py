@@ -14,7 +14,6 @@ Gradients" (2017).
 
 from __future__ import annotations
 
-import functools
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from weft.errors import GraphError
 from weft.ir.dtype import complex64, complex128, float32, int32
 from weft.ir.node import Value
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue
 from weft.ops.linalg.fault import lower_nan
 from weft.ops.linalg.inversion import call, inv_where_possible, solve
@@ -45,11 +45,14 @@ from weft.ops.shape.diagonal import diag_embed
 # Symmetric matrices
 
 
+_CHOLESKY: Final = routine(np.linalg.cholesky)
+
+
 def cholesky(a: Value) -> Value:
     """The lower triangular `l` with `l @ l.T == a` for positive definite matrices."""
     kind = (a.dtype, dims(a))
     return call(
-        np.linalg.cholesky, a, types_of=[kind], gradient=_of_cholesky, title="cholesky",
+        _CHOLESKY, a, types_of=[kind], gradient=_of_cholesky, title="cholesky",
         instead=lower_nan,
     )[0]  # fmt: skip
 
@@ -68,6 +71,7 @@ def _of_cholesky(g: Any, y: Any, a: Value) -> list[Value]:
     return [conj(symmetric(mm(H(inverse), half, inverse)))]
 
 
+@routine
 def _cholesky_where_possible(a: Any) -> tuple[Any, Any]:
     factors, faults = np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
     for at in np.ndindex(*a.shape[:-2]):
@@ -107,7 +111,7 @@ def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
         return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
 
     kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
-    return call(lambda x: tuple(np.linalg.eigh(x, uplo)), a, types_of=kinds, gradient=gradient)
+    return call(_eigh.of(uplo), a, types_of=kinds, gradient=gradient)
 
 
 def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
@@ -118,8 +122,19 @@ def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
         found = mm(v * row(like(g[0], a)), H(v))
         return [conj(found) if whole else _triangle(found, uplo)]
 
-    run = functools.partial(np.linalg.eigvalsh, UPLO=uplo)
-    return call(run, a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[0]
+    return call(_eigvalsh.of(uplo), a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[
+        0
+    ]
+
+
+@routine
+def _eigh(uplo: Any, a: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.eigh(a, uplo))
+
+
+@routine
+def _eigvalsh(uplo: Any, a: Any) -> Any:
+    return np.linalg.eigvalsh(a, uplo)
 
 
 def _triangle(x: Value, uplo: str) -> Value:
@@ -138,21 +153,23 @@ def _of_phases(name: str, x: Value, found: Value) -> Value:
     if not x.dtype.is_complex:
         return found
 
-    def check(x: Any, found: Any) -> Any:
-        if x.size and np.abs(x.imag).max() > MOST_BY_PHASE:
-            raise ValueError(
-                "the result depends on the phases of vectors, which are arbitrary, so it has no "
-                "gradient"
-            )
-        return found
-
     again: Any = lambda g, *_: [None, g[0]]  # noqa: E731
     kind = (found.dtype, dims(found))
-    return call(check, x, found, types_of=[kind], gradient=again, title=name)[0]
+    return call(_checked, x, found, types_of=[kind], gradient=again, title=name)[0]
 
 
 MOST_BY_PHASE: Final = 1e-2
 """Gradients of phases up to this count as 0; PyTorch's limit."""
+
+
+@routine
+def _checked(x: Any, found: Any) -> Any:
+    if x.size and np.abs(x.imag).max() > MOST_BY_PHASE:
+        raise ValueError(
+            "the result depends on the phases of vectors, which are arbitrary, so it has no "
+            "gradient"
+        )
+    return found
 
 
 def _reciprocal(x: Value) -> Value:
@@ -183,7 +200,12 @@ def eig(a: Value) -> tuple[Value, ...]:
         ]
 
     kinds = [(dtype, dims(a)[:-1]), (dtype, dims(a))]
-    return call(lambda x: tuple(np.linalg.eig(x)), a, types_of=kinds, gradient=gradient)
+    return call(_eig, a, types_of=kinds, gradient=gradient)
+
+
+@routine
+def _eig(a: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.eig(a))
 
 
 def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
@@ -204,8 +226,12 @@ def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
         (a.dtype.real, (*lead, k)),
         (a.dtype, (*lead, wide[1], n)),
     ]
-    run = functools.partial(np.linalg.svd, full_matrices=full_matrices)
-    return call(lambda x: tuple(run(x)), a, types_of=kinds, gradient=gradient)
+    return call(_svd.of(full_matrices), a, types_of=kinds, gradient=gradient)
+
+
+@routine
+def _svd(full_matrices: bool, a: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.svd(a, full_matrices))
 
 
 def polar(a: Value, left: bool) -> tuple[Value, ...]:
@@ -243,8 +269,12 @@ def svdvals(a: Value) -> Value:
         return [conj(mm(u * row(like(g[0], a)), vh))]
 
     *lead, m, n = dims(a)
-    run = functools.partial(np.linalg.svd, compute_uv=False)
-    return call(run, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=gradient)[0]
+    return call(_svdvals, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=gradient)[0]
+
+
+@routine
+def _svdvals(a: Any) -> Any:
+    return np.linalg.svd(a, compute_uv=False)
 
 
 def qr(a: Value, mode: str) -> tuple[Value, ...]:
@@ -267,20 +297,25 @@ def qr(a: Value, mode: str) -> tuple[Value, ...]:
     *lead, m, n = dims(a)
     k = m if mode == "complete" else min(m, n)
     kinds = [(a.dtype, (*lead, m, k)), (a.dtype, (*lead, k, n))]
-    whole: Any = mode
-    return call(lambda x: tuple(np.linalg.qr(x, whole)), a, types_of=kinds, gradient=gradient)
+    return call(_qr.of(mode), a, types_of=kinds, gradient=gradient)
+
+
+@routine
+def _qr(mode: Any, a: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.qr(a, mode))
 
 
 def reflections(a: Value) -> tuple[Value, ...]:
     """Householder reflectors below the diagonal of an upper triangular matrix, and their scales."""
-
-    def run(x: Any) -> tuple[Any, Any]:
-        found, scale = np.linalg.qr(x, "raw")
-        return np.swapaxes(found, -1, -2), scale
-
     *lead, m, n = dims(a)
     kinds = [(a.dtype, (*lead, m, n)), (a.dtype, (*lead, min(m, n)))]
-    return call(run, a, types_of=kinds)
+    return call(_reflections, a, types_of=kinds)
+
+
+@routine
+def _reflections(a: Any) -> tuple[Any, Any]:
+    found, scale = np.linalg.qr(a, "raw")
+    return np.swapaxes(found, -1, -2), scale
 
 
 def _qr_vjp(q: Value, r: Value, to_q: Value, to_r: Value) -> Value:

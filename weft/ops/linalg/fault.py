@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.ir.record import record
 from weft.ops.boundary.host import Type
+from weft.ops.boundary.routine import routine
 
 
 class _Now(threading.local):
@@ -44,6 +46,7 @@ def as_data(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+@record
 @dataclass(frozen=True)
 class Filled:
     """A function of matrices that fails for none, whatever becomes of others beside it.
@@ -76,6 +79,7 @@ def _row(x: Any, i: int, matrices: Any) -> Any:
     return x[i] if np.ndim(x) >= matrices.ndim - 2 else x
 
 
+@routine
 def lower_nan(a: Any) -> Any:
     """The factor of a matrix that is not positive definite."""
     return np.tril(np.full_like(a, np.nan))

@@ -5,16 +5,16 @@ Conventions and sources of the gradients are those of `weft.ops.linalg.factoriza
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.ir.node import Value
 from weft.ops.boundary.host import Type
 from weft.ops.boundary.host import call as host_call
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue
 from weft.ops.linalg import fault
 from weft.ops.linalg.matrix import (
@@ -56,6 +56,7 @@ def inv(a: Value) -> Value:
     return _inverse(a, _inv)
 
 
+@routine
 def _inv(a: Any) -> Any:
     try:
         return np.linalg.inv(a)
@@ -64,6 +65,7 @@ def _inv(a: Any) -> Any:
         raise np.linalg.LinAlgError(text) from error
 
 
+@routine
 def _solve(a: Any, b: Any) -> Any:
     try:
         return np.linalg.solve(a, b)
@@ -85,10 +87,12 @@ def _inverse(a: Value, run: Any) -> Value:
     return call(run, a, types_of=kinds, gradient=gradient, title="inv", instead=_eliminated)[0]
 
 
+@routine
 def _eliminated(a: Any) -> Any:
     return _eliminated_solution(a, np.eye(len(a), dtype=a.dtype))
 
 
+@routine
 def _inv_where_possible(a: Any) -> Any:
     try:
         return np.linalg.inv(a)
@@ -116,7 +120,7 @@ def solve(a: Value, b: Value, upper: bool | None = None) -> Value:
         x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
         for x in (a, b)
     )
-    other = _eliminated_solution if upper is None else functools.partial(substituted, upper=upper)
+    other = _eliminated_solution if upper is None else substituted.of(upper)
     return call(
         _solve, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve",
         instead=other,
@@ -141,17 +145,19 @@ def eliminated(a: Any, pivot: bool = True) -> tuple[Any, Any]:
     return found, swaps.reshape(*found.shape[:-2], min(m, n))
 
 
+@routine
 def _eliminated_solution(a: Any, b: Any) -> Any:
     """Infinities and NaN where elimination divides by zero."""
     factors, swaps = eliminated(a)
     x = b.copy()
     for i, swap in enumerate(swaps):
         x[[i, swap]] = x[[swap, i]]
-    x = substituted(np.tril(factors, -1) + np.eye(len(a), dtype=a.dtype), x, upper=False)
-    return substituted(factors, x, upper=True)
+    x = substituted(False, np.tril(factors, -1) + np.eye(len(a), dtype=a.dtype), x)
+    return substituted(True, factors, x)
 
 
-def substituted(a: Any, b: Any, *, upper: bool) -> Any:
+@routine
+def substituted(upper: bool, a: Any, b: Any) -> Any:
     """The solution for a triangle, row after row: infinities and NaN where the diagonal is 0."""
     x, done = b.copy(), []
     with np.errstate(all="ignore"):
@@ -174,13 +180,15 @@ def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
         found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
         return [conj(found), None]
 
-    def run(a: Any, limit: Any) -> Any:
-        return _hermitian_pinv(a, limit) if hermitian else np.linalg.pinv(a, rcond=limit)
-
+    run = _hermitian_pinv if hermitian else _PINV
     *lead, m, n = dims(a)
     return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
 
 
+_PINV: Final = routine(np.linalg.pinv)
+
+
+@routine
 def _hermitian_pinv(a: Any, limit: Any) -> Any:
     w, v = np.linalg.eigh(a)
     size = np.abs(w)
@@ -192,6 +200,7 @@ def _hermitian_pinv(a: Any, limit: Any) -> Any:
 # Determinants
 
 
+@routine
 def _cofactors(a: Any) -> Any:
     """The gradient of the determinant, also where that is 0."""
     u, s, v = np.linalg.svd(a)
@@ -212,13 +221,16 @@ def _cofactor(a: Value) -> Value:
     return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
 
 
+_DET: Final = routine(np.linalg.det)
+
+
 def det(a: Value) -> Value:
     """Determinants."""
 
     def gradient(g: Any, y: Any, a: Value) -> list[Value]:
         return [column(column(g[0])) * _cofactor(a)]
 
-    return call(np.linalg.det, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
+    return call(_DET, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
 
 
 def slogdet(a: Value) -> tuple[Value, ...]:
@@ -233,4 +245,9 @@ def slogdet(a: Value) -> tuple[Value, ...]:
 
     lead = dims(a)[:-2]
     kinds = [(a.dtype, lead), (a.dtype.real, lead)]
-    return call(lambda x: tuple(np.linalg.slogdet(x)), a, types_of=kinds, gradient=gradient)
+    return call(_slogdet, a, types_of=kinds, gradient=gradient)
+
+
+@routine
+def _slogdet(a: Any) -> tuple[Any, ...]:
+    return tuple(np.linalg.slogdet(a))

@@ -6,7 +6,6 @@ Systems" (1977); pivots are those of LAPACK's `sytrf` and `hetrf` for lower tria
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ import numpy as np
 
 from weft.ir.dtype import int32
 from weft.ir.node import Value
+from weft.ops.boundary.routine import routine
 from weft.ops.linalg.inversion import call
 from weft.ops.linalg.matrix import conj, dims
 
@@ -24,9 +24,10 @@ def ldl(a: Value, hermitian: bool) -> tuple[Value, ...]:
     """`l` below the diagonal of `d`, pivots, and the first zero column (from 1)."""
     *lead, n, _ = dims(a)
     kinds = [(a.dtype, dims(a)), (int32, (*lead, n)), (int32, tuple(lead))]
-    return call(functools.partial(_ldl, hermitian), a, types_of=kinds)
+    return call(_ldl.of(hermitian), a, types_of=kinds)
 
 
+@routine
 def _ldl(hermitian: bool, a: Any) -> tuple[Any, ...]:
     lead, n = a.shape[:-2], a.shape[-1]
     factors, pivots = np.zeros_like(a), np.zeros((*lead, n), np.int32)
@@ -91,11 +92,14 @@ def ldl_solve(factors: Value, pivots: Value, b: Value, hermitian: bool) -> Value
         found = ldl_solve(factors, pivots, to_b, hermitian)
         return [None, None, conj(found) if hermitian else found]
 
-    run = functools.partial(_solve, hermitian)
     kind = (b.dtype, dims(b))
-    return call(run, factors, pivots, b, types_of=[kind], gradient=gradient, title="ldl_solve")[0]
+    return call(
+        _solve.of(hermitian), factors, pivots, b, types_of=[kind], gradient=gradient,
+        title="ldl_solve",
+    )[0]  # fmt: skip
 
 
+@routine
 def _solve(hermitian: bool, factors: Any, pivots: Any, b: Any) -> Any:
     found = np.array(b)
     for at in np.ndindex(*b.shape[:-2]):

@@ -17,6 +17,7 @@ from weft.ir.dtype import float64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import Routine, routine
 from weft.ops.declaration import Array, catalogue
 from weft.ops.random.counter_based import random_bits
 
@@ -38,18 +39,18 @@ def poisson(counter: Value, seed: Any, rate: Value, shape: Any) -> Value:
 
 
 def _drawn(
-    function: Callable[..., Array], counter: Value, seed: Any, given: tuple[Value, ...], shape: Any
+    function: Routine, counter: Value, seed: Any, given: tuple[Value, ...], shape: Any
 ) -> Value:
     bits = random_bits(counter, seed=seed, shape=shape)
     u = catalogue.cast(bits, dtype=float64) * 2.0**-32 + 2.0**-33
     xs = [catalogue.broadcast_to(x, shape=known(u.shape)) for x in given]
 
-    def run(*arrays: Array) -> Array:
-        return function(*[a.ravel() for a in arrays])
+    flat = [catalogue.reshape(x, shape=(-1,)) for x in (u, *xs)]
+    (found,) = call(function, *flat, types_of=[(float64, known(flat[0].shape))])
+    return catalogue.reshape(found, shape=known(u.shape))
 
-    return call(run, u, *xs, types_of=[(float64, known(u.shape))])[0]
 
-
+@routine
 def _binomial(u: Array, count: Array, p: Array) -> Array:
     wrong = ~((count >= 0) & (count == np.floor(count)) & (p >= 0) & (p <= 1))
     n, p = np.where(wrong, 0.0, count), np.where(wrong, 0.0, p)
@@ -63,6 +64,7 @@ def _binomial(u: Array, count: Array, p: Array) -> Array:
     return np.where(wrong, np.nan, np.where(p > 0.5, n - found, found))
 
 
+@routine
 def _poisson(u: Array, rate: Array) -> Array:
     wrong = ~(rate >= 0)
     mean = np.where(wrong, 0.0, rate)

@@ -16,6 +16,7 @@ from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary.host import call as host_call
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue, constant_of
 
 __all__ = ["fftn", "irfftn", "rfftn"]
@@ -25,13 +26,13 @@ _call = functools.partial(host_call, wide=True)
 
 def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Value:
     """The transform of complex numbers along axes."""
-    function = np.fft.ifftn if inverse else np.fft.fftn
-    run = functools.partial(function, axes=axes, norm=norm)
 
     def gradient(g: Any, *_: Any) -> list[Value]:
         return [_transform(g[0], axes, inverse, norm)]
 
-    return _call(run, x, types_of=[(x.dtype, known(x.shape))], gradient=gradient)[0]
+    return _call(
+        _fftn.of(inverse, axes, norm), x, types_of=[(x.dtype, known(x.shape))], gradient=gradient
+    )[0]
 
 
 def _forward(x: Value, axis: int, norm: Any) -> Value:
@@ -43,8 +44,7 @@ def _forward(x: Value, axis: int, norm: Any) -> Value:
     def gradient(g: Any, *_: Any) -> list[Value]:
         return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
 
-    run = functools.partial(np.fft.rfft, axis=axis, norm=norm)
-    return _call(run, x, types_of=[kind], gradient=gradient)[0]
+    return _call(_rfft.of(axis, norm), x, types_of=[kind], gradient=gradient)[0]
 
 
 def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
@@ -62,8 +62,22 @@ def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
         weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
         return [weights * catalogue.conj(_forward(g[0], axis, OTHER_NORM[norm]))]
 
-    run = functools.partial(np.fft.irfft, n=count, axis=axis, norm=norm)
-    return _call(run, y, types_of=[kind], gradient=gradient)[0]
+    return _call(_irfft.of(count, axis, norm), y, types_of=[kind], gradient=gradient)[0]
+
+
+@routine
+def _fftn(inverse: bool, axes: tuple[int, ...], norm: Any, x: Any) -> Any:
+    return (np.fft.ifftn if inverse else np.fft.fftn)(x, axes=axes, norm=norm)
+
+
+@routine
+def _rfft(axis: int, norm: Any, x: Any) -> Any:
+    return np.fft.rfft(x, axis=axis, norm=norm)
+
+
+@routine
+def _irfft(count: int, axis: int, norm: Any, y: Any) -> Any:
+    return np.fft.irfft(y, count, axis, norm)
 
 
 OTHER_NORM: Final = {"backward": "forward", "forward": "backward", "ortho": "ortho"}

@@ -10,6 +10,7 @@ from weft.ir.dtype import DType, int64
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.declaration.rule import concrete
@@ -102,6 +103,7 @@ def _as(x: Value, dtype: DType) -> Value:
     return x if x.dtype is dtype else catalogue.cast(x, dtype=dtype)
 
 
+@routine
 def _check_shares(shares: Any) -> Any:
     if shares.size and np.abs(shares).min() < LEAST_SHARE:
         raise ValueError(

@@ -12,6 +12,7 @@ import numpy as np
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import Face, catalogue, constant_of
 from weft.ops.random.gamma import log_gamma_slope
 from weft.ops.special.gamma import betaln
@@ -25,7 +26,7 @@ def _number(value: float, like: Value) -> Value:
 
 def hosted(name: str, *xs: Value) -> Value:
     """A function of `scipy.special` on graph values, which broadcast."""
-    function = getattr(importlib.import_module("scipy.special"), name)
+    _function(name)  # where SciPy is absent, it says so here
     shape = known(broadcast(*[known(x.shape) for x in xs]))
 
     def gradient(g: Any, y: Any, *xs: Value) -> list[Value | None]:
@@ -37,7 +38,18 @@ def hosted(name: str, *xs: Value) -> Value:
 
     wide = all([known(x.shape) == shape for x in xs])
     kind = (xs[0].dtype, shape)
-    return call(function, *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[0]
+    return call(_computed.of(name), *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[
+        0
+    ]
+
+
+def _function(name: str) -> Any:
+    return getattr(importlib.import_module("scipy.special"), name)
+
+
+@routine
+def _computed(name: str, *arrays: Any) -> Any:
+    return _function(name)(*arrays)
 
 
 def _adjacent_orders(name: str, sign: int) -> Slope:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from weft.ir.node import Node
 from weft.passes.blueprint import Argument as Argument
 from weft.passes.blueprint import External as External
 from weft.passes.blueprint import InArena as InArena
@@ -23,19 +24,22 @@ class NativeCall:
     """
 
     kernel: Kernel
-    python: Callable[[], None]
+    python: Callable[[int], None]
     shared: SharedCall
-
-    def __call__(self) -> None:
-        """Do it in Python."""
-        self.python()
 
 
 @dataclass(frozen=True, eq=False)
-class MovingCall:
-    """A Python function in a loop, which is told where the addresses of its arguments are."""
+class PythonCall:
+    """A Python function, which is told where the addresses of the call's arguments are."""
 
     python: Callable[[int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Unbound:
+    """A node that Python computes, until a program has memory for it."""
+
+    node: Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +50,12 @@ class Call:
     `check` may set the error cell; one with `guard` ends the program if it is set, so that what
     follows (assignments to variables) does not happen.
 
-    A Python function takes no arguments, runs on the thread that called `run`, and may raise:
-    kernels up to the next guard still run, then `run` raises. None runs once another has raised,
-    or a kernel has set the error cell.
+    A Python function runs on the thread that called `run`, and may raise: kernels up to the next
+    guard still run, then `run` raises. None runs once another has raised, or a kernel has set the
+    error cell.
     """
 
-    function: Kernel | Callable[[], None] | MovingCall | Steer
+    function: Kernel | NativeCall | PythonCall | Unbound | Steer
     args: tuple[Argument, ...]
     writes: tuple[int, ...]
     chunks: int = 1
@@ -69,7 +73,7 @@ class Call:
             return self.function.kernel.name
         if isinstance(self.function, Steer):
             return self.function.kind.name.lower()
-        return getattr(self.function, "__qualname__", "host call")
+        return "host call"
 
     @property
     def traffic(self) -> float:
@@ -98,4 +102,13 @@ def iterations(calls: Sequence[Call]) -> list[float]:
         if steer and steer.kind is Kind.BEGIN:
             known = steer.most if steer.most >= 0 else UNKNOWN_ITERATIONS
             times.append(times[-1] * known)
+    return found
+
+
+def moving_arguments(calls: Sequence[Call]) -> list[set[int]]:
+    """The positions of each call's arguments that advance with loops."""
+    found: list[set[int]] = [set() for _ in calls]
+    for call in calls:
+        for cursor in call.function.cursors if isinstance(call.function, Steer) else ():
+            found[cursor.call].add(cursor.slot)
     return found

@@ -30,8 +30,8 @@ from weft.runtime.execution.call import (
     Call,
     External,
     InArena,
-    MovingCall,
     NativeCall,
+    PythonCall,
     estimate_ns,
     iterations,
 )
@@ -57,11 +57,6 @@ class Fault(NamedTuple):
 
 
 _HOST = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-
-
-def _unmoved(function: Callable[[], None]) -> Callable[[int], None]:
-    """A function whose arguments are where they were when it was made."""
-    return lambda _: function()
 
 
 class Program:
@@ -143,10 +138,9 @@ class Program:
             elif isinstance(call.function, NativeCall):
                 function, flags = functions[call.function.kernel], flags | layout.HOST
                 self._bind(call.function)
-            elif isinstance(call.function, MovingCall):
-                function, flags = self._host(call.function.python), flags | layout.HOST
             else:
-                function, flags = self._host(_unmoved(call.function)), flags | layout.HOST
+                assert isinstance(call.function, PythonCall), "bound by `Executable`"
+                function, flags = self._host(call.function.python), flags | layout.HOST
             units[number] = (function, base + 8 * start, 0, int(call.chunks), flags, number)
         self._units = units
         self._patches = np.array(patches, driver.PATCH)
@@ -177,7 +171,7 @@ class Program:
     def _bind(self, native: NativeCall) -> None:
         """Tell a native call where its Python function is, and how to say that it did not fail."""
         table = native.shared.table
-        table.python, table.error = self._host(_unmoved(native.python)), address(self._error)
+        table.python, table.error = self._host(native.python), address(self._error)
         table.mark = ctypes.addressof(self._table) + layout.Program.unfinished.offset
 
     def _host(self, function: Callable[[int], None]) -> int:

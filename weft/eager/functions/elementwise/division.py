@@ -17,6 +17,7 @@ from weft.errors import DivisionError
 from weft.ir.node import Value
 from weft.ir.shape import known
 from weft.ops.boundary import host
+from weft.ops.boundary.routine import routine
 from weft.ops.elementwise import combination
 
 ZERO: Final = "expected integer divisors other than 0"
@@ -59,6 +60,7 @@ def _checked(y: Value) -> Value:
     return host.call(_nonzero, y, types_of=[(y.dtype, known(y.shape))], title="division")[0]
 
 
+@routine
 def _nonzero(y: Array) -> Array:
     if not y.all():
         raise DivisionError(f"{ZERO}, got 0 at {tuple(map(int, np.argwhere(y == 0)[0]))}")

@@ -23,6 +23,7 @@ from weft.ir.node import Value
 from weft.ir.shape import broadcast, known, show
 from weft.ops import exp2
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import routine
 from weft.ops.elementwise.convert import cast
 
 if TYPE_CHECKING:
@@ -44,7 +45,12 @@ class Frexp(NamedTuple):
 def _whole(x: Value, y: Value, *, name: str) -> Value:
     shape = known(broadcast(x.shape, y.shape))
     wide = x.shape == y.shape
-    return call(_WHOLE[name], x, y, types_of=[(x.dtype, shape)], title=name, wide=wide)[0]
+    return call(_computed.of(name), x, y, types_of=[(x.dtype, shape)], title=name, wide=wide)[0]
+
+
+@routine
+def _computed(name: str, x: Any, y: Any) -> Any:
+    return _WHOLE[name](x, y)
 
 
 def _of_integers(name: str, doc: str) -> Callable[[Any, Any], Tensor]:
@@ -88,10 +94,15 @@ def _frexp_gradient(g: Any, y: Any, x: Value) -> list[Value]:
     return [g[0] * exp2(-cast(y[1], dtype=x.dtype))]
 
 
+@routine
+def _parts(x: Any) -> tuple[Any, Any]:
+    return np.frexp(x)
+
+
 @recorded
 def _frexp(x: Value) -> tuple[Value, ...]:
     kinds = [(x.dtype, known(x.shape)), (types.int32, known(x.shape))]
-    return call(np.frexp, x, types_of=kinds, gradient=_frexp_gradient)
+    return call(_parts, x, types_of=kinds, gradient=_frexp_gradient)
 
 
 def frexp(x: Any) -> Frexp:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from weft.errors import OutOfRangeError
 from weft.ir.node import Value
 from weft.ir.shape import broadcast, known
 from weft.ops.boundary import host
+from weft.ops.boundary.routine import routine
 
 if TYPE_CHECKING:
     from weft.eager.tensor.tensor import Tensor
@@ -71,10 +71,10 @@ def polynomial(name: str, shifted: bool = False) -> Callable[[Any, Any], Tensor]
 @recorded(differentiable=False)
 def _evaluated(x: Value, n: Value, *, name: str, shifted: bool) -> Value:
     shape = known(broadcast(known(x.shape), known(n.shape)))
-    run = partial(_values, name, shifted)
-    return host.call(run, x, n, types_of=[(x.dtype, shape)], title=name)[0]
+    return host.call(_values.of(name, shifted), x, n, types_of=[(x.dtype, shape)], title=name)[0]
 
 
+@routine
 def _values(name: str, shifted: bool, x: Array, n: Array) -> Array:
     first, step = RECURRENCES[name]
     degrees = np.trunc(n).astype(np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,6 +31,7 @@ from weft.ir.node import Value
 from weft.ir.shape import known, show
 from weft.ops.boundary import probability
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import routine
 from weft.ops.declaration import REGISTRY
 from weft.ops.declaration.memory_check import check_table
 from weft.ops.reduction import covariance, numerical_gradient, order_statistic
@@ -223,12 +223,13 @@ def _histogram(
 ) -> tuple[Value, ...]:
     count = bins if limits is None else known(limits.shape)[0] - 1
     given = [v for v in (x, limits, weights) if v is not None]
-    counted = partial(_counted, bins, span, density, weights is not None)
+    counted = _counted.of(bins, span, density, weights is not None)
     return call(
         counted, *given, types_of=[(x.dtype, (count,)), (x.dtype, (count + 1,))], title="histogram"
     )
 
 
+@routine
 def _counted(bins: Any, span: Any, density: bool, weighted: bool, *arrays: Any) -> Any:
     """The histogram of elements, for given bin edges and weights."""
     x, *rest = arrays

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,6 +22,7 @@ from weft.ir import dtype as types
 from weft.ir.node import Value
 from weft.ir.shape import show
 from weft.ops.boundary.host import call
+from weft.ops.boundary.routine import routine
 from weft.ops.indexing import search
 from weft.ops.linalg.matrix import dims
 
@@ -82,10 +82,11 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
 
 @recorded(differentiable=False)
 def _histc(x: Value, *, bins: int, limits: tuple[float, float]) -> Value:
-    count = functools.partial(_fallen, bins, limits)
+    count = _fallen.of(bins, limits)
     return call(count, x, types_of=[(x.dtype, (bins,))], title="histc")[0]
 
 
+@routine
 def _fallen(bins: int, limits: tuple[float, float], array: Array) -> Array:
     """Counts for each bin between the limits, or those of the elements if both are 0."""
     low, high = limits
@@ -177,8 +178,12 @@ def isin(
 
 @recorded(differentiable=False)
 def _isin(x: Value, among: Value, *, invert: bool) -> Value:
-    run = functools.partial(np.isin, invert=invert)
-    return call(run, x, among, types_of=[(types.bool_, dims(x))], title="isin")[0]
+    return call(_among.of(invert), x, among, types_of=[(types.bool_, dims(x))], title="isin")[0]
+
+
+@routine
+def _among(invert: bool, x: Array, among: Array) -> Array:
+    return np.isin(x, among, invert=invert)
 
 
 places_in_order = recorded(search.places_in_order, differentiable=False)
