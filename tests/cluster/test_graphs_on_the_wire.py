@@ -15,6 +15,8 @@ from weft.ir.node import TensorType
 from weft.passes import pipeline
 from weft.passes.step import Request
 from weft.runtime.compilation.fingerprint import fingerprint
+from weft.runtime.engine import Function
+from weft.runtime.memory.state import State
 
 
 def model():
@@ -60,6 +62,19 @@ def test_values_inside_a_graph_are_fed():
     kinds = [TensorType(float32, (2,)), TensorType(float32, (1,))]
     steps = [pipeline.specialize(r, kinds, {}, {}, {}) for r in (request, received)]
     assert len({fingerprint(step, 2, current()) for step in steps}) == 1
+
+
+def test_what_lapack_computes_is_the_same_on_the_other_side():
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float64, [None, 3, 3])
+        y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, tf.cholesky(y)), (0, x))[1]
+        slope = tf.gradients(tf.cholesky(x), x)[0]
+        request = Request(x.graph.ir, (y.value, slope.value), (), (x.value,))
+    received = request_of(request_head(request, []), [])
+    matrices = 4 * np.eye(3) + np.ones((2, 3, 3))
+    both = [Function(r.graph, list(r.fetches), feeds=list(r.feeds)) for r in (request, received)]
+    for found, wanted in zip(*[f([matrices], State()) for f in both], strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_python_functions_stay_at_home():

@@ -29,7 +29,6 @@ import numpy as np
 
 from weft.ir.dtype import DType, as_dtype
 from weft.ir.function import Function, functions
-from weft.ir.gradient_rule import GradientRule
 from weft.ir.node import Literal, Node, Region
 from weft.ir.record import RECORDS
 
@@ -109,8 +108,6 @@ def format_attribute(value: Any, indent: str = "", aside: Aside | None = None) -
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     if value is None or isinstance(value, bool | int | float):
         return repr(value)
-    if isinstance(value, GradientRule):
-        return "None"
     if RECORDS.get(type(value).__name__) is type(value):
         return _format_record(value, indent, aside)
     return f"opaque({quote(type(value).__name__)})"
@@ -130,7 +127,7 @@ def _has_text(value: Any) -> bool:
         return all(map(_has_text, cast("tuple[Any, ...]", value)))
     if RECORDS.get(type(value).__name__) is type(value):
         return all([_has_text(getattr(value, field.name)) for field in fields(value)])
-    plain = bool | int | float | str | DType | Literal | GradientRule
+    plain = bool | int | float | str | DType | Literal
     return value is None or isinstance(value, plain)
 
 

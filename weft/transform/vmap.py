@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import GraphError, ShapeError
-from weft.ir.gradient_rule import GradientRule
 from weft.ir.graph import current_graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import known, normal_axis, show
@@ -203,7 +202,7 @@ def _host_call(job: Job) -> Sequence[Value]:
     several = _Examples(attrs["function"], attrs["dtypes"], job.mapped, job.size)
     if gradient is not None:
         back = _Backward(_FromGradient(gradient), job.mapped, (True,) * len(shapes), job.size)
-        gradient = GradientRule(_AsGradient(back))
+        gradient = _AsGradient(back)
     return job.again(*job.xs, function=several, shapes=tuple(shapes), gradient=gradient)
 
 

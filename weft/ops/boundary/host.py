@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from weft.ir.dtype import DType
-from weft.ir.gradient_rule import GradientRule
 from weft.ir.node import Value
 from weft.ir.record import record
+from weft.ops.boundary.state import NO_AXIS
 from weft.ops.declaration import catalogue
 
-Type = tuple[DType, tuple[int, ...]]
+Type = tuple[DType, tuple[Any, ...]]
 
 
 @record
@@ -31,7 +31,7 @@ class Host:
         found = self.function(*arrays)
         results = found if isinstance(found, tuple) else (found,)
         return [
-            np.ascontiguousarray(y, dtype.numpy).reshape(shape)
+            np.ascontiguousarray(y, dtype.numpy).reshape(np.shape(y) if None in shape else shape)
             for y, (dtype, shape) in zip(results, self.types, strict=True)
         ]
 
@@ -51,19 +51,24 @@ def call(
     """Call a function of arrays when the graph runs.
 
     Args:
-        types_of: dtype and shape of each result.
+        types_of: dtype and shape of each result; a dimension may be a value.
         gradient: maps (cotangents, results, *inputs) to a cotangent (or `None`) for each input;
             missing cotangents are zeros.
         title: the name in error messages.
         wide: arrays and results, also those of the gradient, may all have an additional leading
             batch axis.
     """
-    types = tuple([(dtype, tuple(shape)) for dtype, shape in types_of])
+    shapes = [tuple(shape) for _, shape in types_of]
+    told = [tuple([None if isinstance(d, Value) else d for d in shape]) for shape in shapes]
+    types = tuple([(dtype, shape) for (dtype, _), shape in zip(types_of, told, strict=True)])
+    if told != shapes:
+        rank = max(map(len, shapes))
+        shapes = [(*shape, *[NO_AXIS] * (rank - len(shape))) for shape in shapes]
     return catalogue.host_call.all(
         *xs,
         function=Host(function, types, wide),
         dtypes=tuple([dtype for dtype, _ in types]),
-        shapes=tuple([shape for _, shape in types]),
-        gradient=gradient and GradientRule(gradient),
+        shapes=tuple(shapes),
+        gradient=gradient,
         title=title,
     )

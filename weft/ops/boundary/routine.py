@@ -1,4 +1,4 @@
-"""Functions of arrays with names, by which programs on disk and on other tasks call them."""
+"""Functions with names, by which programs on disk and on other tasks call them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {}
 @record
 @dataclass(frozen=True)
 class Routine:
-    """A function of arrays by its name, whose first arguments may be given.
+    """A function by its name: of arrays, or of values whose gradient it builds.
 
     Attributes:
-        values: the first arguments: attributes that have text.
+        values: its first arguments, attributes that have text.
 
     Raises:
         GraphError: there is no function of this name.
@@ -34,14 +34,14 @@ class Routine:
             with contextlib.suppress(ImportError):  # its module declares it
                 importlib.import_module(self.name.rpartition(".")[0])
         if self.name not in _FUNCTIONS:
-            raise GraphError(f"host_call: this Weft has no function {self.name!r} of arrays")
+            raise GraphError(f"host_call: this Weft has no function {self.name!r}")
 
     def of(self, *values: Any) -> Routine:
         """The function with its next arguments given."""
         return Routine(self.name, (*self.values, *values))
 
     def __call__(self, *arrays: Any) -> Any:
-        """The results."""
+        """Its results."""
         return _FUNCTIONS[self.name](*self.values, *arrays)
 
 

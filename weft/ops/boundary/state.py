@@ -273,6 +273,14 @@ def call_vjp(g: Any, y: Any, *xs: Value, gradient: Any, **_: Any) -> Any:
     return (None,) * len(xs) if gradient is None else gradient(g, y, *xs)
 
 
+NO_AXIS: Final = -1
+"""Fills rows of `shapes` up to the length of the longest: as one array they are computed."""
+
+
+def _shapes(*_: Any, shapes: Any, **__: Any) -> Any:
+    return tuple([s and tuple([d for d in s if d != NO_AXIS]) for s in shapes])
+
+
 host_call = defop(
     "host_call",
     inputs="*xs",
@@ -284,7 +292,7 @@ host_call = defop(
         "title": "host_call",
     },
     dtype=lambda *_, dtypes, **__: tuple(map(as_dtype, dtypes)),
-    shape=lambda *_, shapes, **__: shapes,
+    shape=_shapes,
     reference=called,
     vjp=call_vjp,
     lower=Opaque(HOSTED),

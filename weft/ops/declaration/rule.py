@@ -220,6 +220,17 @@ def shape_argument(x: Value) -> Any:
     return x.shape if is_static(x.shape) else catalogue.shape_of(x)
 
 
+def dims_of(x: Value) -> tuple[Any, ...]:
+    """The dimensions of `x`: numbers if known, otherwise values that compute them.
+
+    Raises:
+        UnknownShapeError: its rank is unknown.
+    """
+    if x.shape is None or is_static(x.shape):
+        return known(x.shape)
+    return tuple([catalogue.shape_of(x)[i] if d is None else d for i, d in enumerate(x.shape)])
+
+
 def sum_like(g: Value, x: Value) -> Value:
     """Sum a cotangent over the axes along which `x` was broadcast, back to the shape of `x`."""
     if g.shape == x.shape and is_static(x.shape):

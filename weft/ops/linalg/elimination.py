@@ -61,28 +61,30 @@ def row_order(pivots: Value, rows: int) -> Value:
 
 def _factors(a: Value) -> Value:
     """Both factors in one matrix, without pivoting."""
+
+    return call(_unpivoted, a, types_of=[(a.dtype, dims(a))], gradient=_of_factors)[0]
+
+
+@routine
+def _of_factors(g: Any, y: Any, a: Value) -> list[Value]:
     m, n = dims(a)[-2:]
     k = min(m, n)
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        square = y[0][..., :k, :k]
-        left, right = triangle(square, False, True), triangle(square, True, False)
-        to_both = conj(g[0])
-        to_square = to_both[..., :k, :k]
-        rest: Value | None = None
-        if n > k:  # left @ y[:, k:] is a[:, k:]
-            rest = solve(H(left), to_both[..., :, k:])
-            to_square = to_square - tril(mm(rest, H(y[0][..., :, k:])), -1)
-        if m > k:  # y[k:] @ right is a[k:]
-            rest = H(solve(right, H(to_both[..., k:, :])))
-            to_square = to_square - triu(mm(H(y[0][..., k:, :]), rest))
-        inner = tril(mm(H(left), tril(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
-        found = H(solve(right, H(solve(H(left), inner))))
-        if rest is not None:
-            found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)
-        return [conj(found)]
-
-    return call(_unpivoted, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+    square = y[0][..., :k, :k]
+    left, right = triangle(square, False, True), triangle(square, True, False)
+    to_both = conj(g[0])
+    to_square = to_both[..., :k, :k]
+    rest: Value | None = None
+    if n > k:  # left @ y[:, k:] is a[:, k:]
+        rest = solve(H(left), to_both[..., :, k:])
+        to_square = to_square - tril(mm(rest, H(y[0][..., :, k:])), -1)
+    if m > k:  # y[k:] @ right is a[k:]
+        rest = H(solve(right, H(to_both[..., k:, :])))
+        to_square = to_square - triu(mm(H(y[0][..., k:, :]), rest))
+    inner = tril(mm(H(left), tril(to_square, -1)), -1) + triu(mm(triu(to_square), H(right)))
+    found = H(solve(right, H(solve(H(left), inner))))
+    if rest is not None:
+        found = catalogue.concatenate(found, rest, axis=-1 if n > k else -2)
+    return [conj(found)]
 
 
 @routine
@@ -163,14 +165,15 @@ def _exponential(a: Any) -> Any:
 
 def matrix_exp(a: Value) -> Value:
     """The matrix exponential: the sum of `a ** k / k!`."""
+    return call(_exponential, a, types_of=[(a.dtype, dims(a))], gradient=_of_exponential)[0]
 
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        n = dims(a)[-1]
-        upper = catalogue.concatenate(T(a), g[0], axis=-1)
-        below = catalogue.concatenate(zeros_like(a), T(a), axis=-1)
-        return [matrix_exp(catalogue.concatenate(upper, below, axis=-2))[..., :n, n:]]
 
-    return call(_exponential, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+@routine
+def _of_exponential(g: Any, y: Any, a: Value) -> list[Value]:
+    n = dims(a)[-1]
+    upper = catalogue.concatenate(T(a), g[0], axis=-1)
+    below = catalogue.concatenate(zeros_like(a), T(a), axis=-1)
+    return [matrix_exp(catalogue.concatenate(upper, below, axis=-2))[..., :n, n:]]
 
 
 # Householder reflectors

@@ -63,6 +63,7 @@ def cholesky_where_possible(a: Value) -> tuple[Value, ...]:
     return call(_cholesky_where_possible, a, types_of=kinds, gradient=_of_cholesky)
 
 
+@routine
 def _of_cholesky(g: Any, y: Any, a: Value) -> list[Value]:
     factor = y[0]
     inner = tril(mm(H(factor), conj(g[0])))
@@ -101,30 +102,31 @@ def eigh(a: Value, uplo: Any, whole: bool = False) -> tuple[Value, ...]:
         uplo: which triangle is read, `"L"` or `"U"`.
         whole: the gradient is symmetric instead of only in the triangle that is read.
     """
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        w, v = y
-        by_vectors = mm(H(v), conj(g[1]))
-        inner = by_vectors * like(_reciprocal(row(w) - column(w)), a)
-        found = mm(v, inner + diag_embed(like(g[0], a)), H(v))
-        found = _of_phases("eigh", diagonal(by_vectors), found)
-        return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
-
     kinds = [(a.dtype.real, dims(a)[:-1]), (a.dtype, dims(a))]
-    return call(_eigh.of(uplo), a, types_of=kinds, gradient=gradient)
+    return call(_eigh.of(uplo), a, types_of=kinds, gradient=_of_eigh.of(uplo, whole))
+
+
+@routine
+def _of_eigh(uplo: Any, whole: bool, g: Any, y: Any, a: Value) -> list[Value]:
+    w, v = y
+    by_vectors = mm(H(v), conj(g[1]))
+    inner = by_vectors * like(_reciprocal(row(w) - column(w)), a)
+    found = mm(v, inner + diag_embed(like(g[0], a)), H(v))
+    found = _of_phases("eigh", diagonal(by_vectors), found)
+    return [conj(symmetric(found)) if whole else _triangle(found, uplo)]
 
 
 def eigvalsh(a: Value, uplo: Any, whole: bool = False) -> Value:
     """Eigenvalues in ascending order; arguments as for `eigh`."""
+    kinds = [(a.dtype.real, dims(a)[:-1])]
+    return call(_eigvalsh.of(uplo), a, types_of=kinds, gradient=_of_eigvalsh.of(uplo, whole))[0]
 
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        v = eigh(a, uplo, whole)[1]
-        found = mm(v * row(like(g[0], a)), H(v))
-        return [conj(found) if whole else _triangle(found, uplo)]
 
-    return call(_eigvalsh.of(uplo), a, types_of=[(a.dtype.real, dims(a)[:-1])], gradient=gradient)[
-        0
-    ]
+@routine
+def _of_eigvalsh(uplo: Any, whole: bool, g: Any, y: Any, a: Value) -> list[Value]:
+    v = eigh(a, uplo, whole)[1]
+    found = mm(v * row(like(g[0], a)), H(v))
+    return [conj(found) if whole else _triangle(found, uplo)]
 
 
 @routine
@@ -153,13 +155,17 @@ def _of_phases(name: str, x: Value, found: Value) -> Value:
     if not x.dtype.is_complex:
         return found
 
-    again: Any = lambda g, *_: [None, g[0]]  # noqa: E731
     kind = (found.dtype, dims(found))
-    return call(_checked, x, found, types_of=[kind], gradient=again, title=name)[0]
+    return call(_checked, x, found, types_of=[kind], gradient=_second, title=name)[0]
 
 
 MOST_BY_PHASE: Final = 1e-2
 """Gradients of phases up to this count as 0; PyTorch's limit."""
+
+
+@routine
+def _second(g: Any, *_: Any) -> list[Any]:
+    return [None, g[0]]
 
 
 @routine
@@ -185,22 +191,22 @@ def eig(a: Value) -> tuple[Value, ...]:
     """Eigenvalues and eigenvectors of square matrices, complex."""
     dtype = complex64 if a.dtype in (float32, complex64) else complex128
 
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        w, v = y
-        to_w, to_v = conj(g[0]), conj(g[1])
-        inner = by_vectors = mm(H(v), to_v)
-        # Vectors have length 1, so only changes orthogonal to them count.
-        along = like(catalogue.real(diagonal(inner)), inner)
-        inner = inner - mm(H(v), v) * row(along)
-        inner = inner * conj(_reciprocal(row(w) - column(w))) + diag_embed(to_w)
-        found = conj(solve(H(v), mm(inner, H(v))))
-        found = _of_phases("eig", diagonal(by_vectors), found)
-        return [
-            found if a.dtype.is_complex else catalogue.cast(catalogue.real(found), dtype=a.dtype)
-        ]
-
     kinds = [(dtype, dims(a)[:-1]), (dtype, dims(a))]
-    return call(_eig, a, types_of=kinds, gradient=gradient)
+    return call(_eig, a, types_of=kinds, gradient=_of_eig)
+
+
+@routine
+def _of_eig(g: Any, y: Any, a: Value) -> list[Value]:
+    w, v = y
+    to_w, to_v = conj(g[0]), conj(g[1])
+    inner = by_vectors = mm(H(v), to_v)
+    # Vectors have length 1, so only changes orthogonal to them count.
+    along = like(catalogue.real(diagonal(inner)), inner)
+    inner = inner - mm(H(v), v) * row(along)
+    inner = inner * conj(_reciprocal(row(w) - column(w))) + diag_embed(to_w)
+    found = conj(solve(H(v), mm(inner, H(v))))
+    found = _of_phases("eig", diagonal(by_vectors), found)
+    return [found if a.dtype.is_complex else catalogue.cast(catalogue.real(found), dtype=a.dtype)]
 
 
 @routine
@@ -210,14 +216,6 @@ def _eig(a: Any) -> tuple[Any, ...]:
 
 def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
     """`u, s, vh` with `a == u * s @ vh`; gradients of `u` and `vh` need `full_matrices` false."""
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        u, s, vh = y
-        k = dims(s)[-1]
-        u, vh = u[..., :, :k], vh[..., :k, :]
-        to_u, to_s, to_v = conj(g[0])[..., :, :k], g[1], H(conj(g[2])[..., :k, :])
-        return [conj(_svd_vjp(u, s, H(vh), to_u, to_s, to_v))]
-
     *lead, m, n = dims(a)
     k = min(m, n)
     wide = (m, n) if full_matrices else (k, k)
@@ -226,7 +224,16 @@ def svd(a: Value, full_matrices: bool) -> tuple[Value, ...]:
         (a.dtype.real, (*lead, k)),
         (a.dtype, (*lead, wide[1], n)),
     ]
-    return call(_svd.of(full_matrices), a, types_of=kinds, gradient=gradient)
+    return call(_svd.of(full_matrices), a, types_of=kinds, gradient=_of_svd)
+
+
+@routine
+def _of_svd(g: Any, y: Any, a: Value) -> list[Value]:
+    u, s, vh = y
+    k = dims(s)[-1]
+    u, vh = u[..., :, :k], vh[..., :k, :]
+    to_u, to_s, to_v = conj(g[0])[..., :, :k], g[1], H(conj(g[2])[..., :k, :])
+    return [conj(_svd_vjp(u, s, H(vh), to_u, to_s, to_v))]
 
 
 @routine
@@ -263,13 +270,14 @@ def _svd_vjp(u: Value, s: Value, v: Value, to_u: Value, to_s: Value, to_v: Value
 
 def svdvals(a: Value) -> Value:
     """Singular values in descending order."""
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        u, _, vh = svd(a, False)
-        return [conj(mm(u * row(like(g[0], a)), vh))]
-
     *lead, m, n = dims(a)
-    return call(_svdvals, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=gradient)[0]
+    return call(_svdvals, a, types_of=[(a.dtype.real, (*lead, min(m, n)))], gradient=_of_svdvals)[0]
+
+
+@routine
+def _of_svdvals(g: Any, y: Any, a: Value) -> list[Value]:
+    u, _, vh = svd(a, False)
+    return [conj(mm(u * row(like(g[0], a)), vh))]
 
 
 @routine
@@ -279,25 +287,26 @@ def _svdvals(a: Any) -> Any:
 
 def qr(a: Value, mode: str) -> tuple[Value, ...]:
     """`q, r` with `a == q @ r`; for tall matrices, gradients need the mode `reduced`."""
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
-        m, n = dims(a)[-2:]
-        if m > n and mode == "complete":
-            raise GraphError(
-                "qr: no gradient of mode 'complete' for matrices of more rows than columns, got "
-                f"{m} rows and {n} columns; use mode 'reduced'"
-            )
-        if m >= n:
-            return [conj(_qr_vjp(q, r, to_q, to_r))]
-        rest = a[..., :, m:]
-        found = _qr_vjp(q, r[..., :, :m], to_q + mm(rest, H(to_r[..., :, m:])), to_r[..., :, :m])
-        return [conj(catalogue.concatenate(found, mm(q, to_r[..., :, m:]), axis=-1))]
-
     *lead, m, n = dims(a)
     k = m if mode == "complete" else min(m, n)
     kinds = [(a.dtype, (*lead, m, k)), (a.dtype, (*lead, k, n))]
-    return call(_qr.of(mode), a, types_of=kinds, gradient=gradient)
+    return call(_qr.of(mode), a, types_of=kinds, gradient=_of_qr.of(mode))
+
+
+@routine
+def _of_qr(mode: str, g: Any, y: Any, a: Value) -> list[Value]:
+    (q, r), to_q, to_r = y, conj(g[0]), conj(g[1])
+    m, n = dims(a)[-2:]
+    if m > n and mode == "complete":
+        raise GraphError(
+            "qr: no gradient of mode 'complete' for matrices of more rows than columns, got "
+            f"{m} rows and {n} columns; use mode 'reduced'"
+        )
+    if m >= n:
+        return [conj(_qr_vjp(q, r, to_q, to_r))]
+    rest = a[..., :, m:]
+    found = _qr_vjp(q, r[..., :, :m], to_q + mm(rest, H(to_r[..., :, m:])), to_r[..., :, :m])
+    return [conj(catalogue.concatenate(found, mm(q, to_r[..., :, m:]), axis=-1))]
 
 
 @routine

@@ -48,6 +48,18 @@ def as_data(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @record
 @dataclass(frozen=True)
+class GradientOfData:
+    """A gradient that is traced with failures as data."""
+
+    gradient: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        """The cotangents of the inputs."""
+        return as_data(self.gradient)(*args)
+
+
+@record
+@dataclass(frozen=True)
 class Filled:
     """A function of matrices that fails for none, whatever becomes of others beside it.
 

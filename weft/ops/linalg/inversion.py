@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.ir.node import Value
+from weft.ir.shape import compatible
 from weft.ops.boundary.host import Type
 from weft.ops.boundary.host import call as host_call
 from weft.ops.boundary.routine import routine
@@ -44,7 +45,7 @@ def call(
         axes = len(dims(xs[0])) - 2
         one = tuple([(dtype, tuple(shape[axes:])) for dtype, shape in types_of])
         function = fault.Filled(function, one, instead)
-        gradient = gradient and fault.as_data(gradient)
+        gradient = gradient and fault.GradientOfData(gradient)
     return host_call(function, *xs, types_of=types_of, gradient=gradient, title=title, wide=True)
 
 
@@ -80,11 +81,13 @@ def inv_where_possible(a: Value) -> Value:
 
 
 def _inverse(a: Value, run: Any) -> Value:
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        return [-mm(T(y[0]), g[0], T(y[0]))]
-
     kinds = [(a.dtype, dims(a))]
-    return call(run, a, types_of=kinds, gradient=gradient, title="inv", instead=_eliminated)[0]
+    return call(run, a, types_of=kinds, gradient=_of_inverse, title="inv", instead=_eliminated)[0]
+
+
+@routine
+def _of_inverse(g: Any, y: Any, a: Value) -> list[Value]:
+    return [-mm(T(y[0]), g[0], T(y[0]))]
 
 
 @routine
@@ -108,23 +111,29 @@ def solve(a: Value, b: Value, upper: bool | None = None) -> Value:
     Args:
         upper: of a triangle, whether it is the upper one.
     """
-
-    def gradient(g: Any, y: Any, a: Value, b: Value) -> list[Value]:
-        to_b = solve(T(a), g[0], None if upper is None else not upper)
-        return [-mm(to_b, T(y[0])), to_b]
-
     if fault.are_data() and dims(a)[-2:] == (1, 1) == (1, dims(b)[-2]):
         return b / a  # filters of one measurement solve this in loops
-    lead = np.broadcast_shapes(dims(a)[:-2], dims(b)[:-2])
-    a, b = (
-        x if dims(x)[:-2] == lead else catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:]))
-        for x in (a, b)
-    )
+    a, b = _of_one_batch(a, b)
     other = _eliminated_solution if upper is None else substituted.of(upper)
     return call(
-        _solve, a, b, types_of=[(a.dtype, dims(b))], gradient=gradient, title="solve",
+        _solve, a, b, types_of=[(a.dtype, dims(b))], gradient=_of_solve.of(upper), title="solve",
         instead=other,
     )[0]  # fmt: skip
+
+
+@routine
+def _of_solve(upper: bool | None, g: Any, y: Any, a: Value, b: Value) -> list[Value]:
+    to_b = solve(T(a), g[0], None if upper is None else not upper)
+    return [-mm(to_b, T(y[0])), to_b]
+
+
+def _of_one_batch(*xs: Value) -> tuple[Value, ...]:
+    """Matrices whose leading axes are broadcast; unknown ones are equal."""
+    leads = [x.shape[:-2] for x in xs if x.shape is not None]
+    if all([compatible(lead, leads[0]) for lead in leads]):
+        return xs
+    lead = np.broadcast_shapes(*[dims(x)[:-2] for x in xs])
+    return tuple([catalogue.broadcast_to(x, shape=(*lead, *dims(x)[-2:])) for x in xs])
 
 
 def eliminated(a: Any, pivot: bool = True) -> tuple[Any, Any]:
@@ -172,17 +181,18 @@ def pinv(a: Value, limit: Value, hermitian: bool) -> Value:
 
     (Golub and Pereyra, "The Differentiation of Pseudo-Inverses", 1973.)
     """
-
-    def gradient(g: Any, y: Any, a: Value, limit: Value) -> list[Value | None]:
-        p, to_p = y[0], conj(g[0])
-        m, n = dims(a)[-2:]
-        left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
-        found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
-        return [conj(found), None]
-
     run = _hermitian_pinv if hermitian else _PINV
     *lead, m, n = dims(a)
-    return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=gradient)[0]
+    return call(run, a, limit, types_of=[(a.dtype, (*lead, n, m))], gradient=_of_pinv)[0]
+
+
+@routine
+def _of_pinv(g: Any, y: Any, a: Value, limit: Value) -> list[Value | None]:
+    p, to_p = y[0], conj(g[0])
+    m, n = dims(a)[-2:]
+    left, right = eye(m, a.dtype) - mm(a, p), eye(n, a.dtype) - mm(p, a)
+    found = mm(left, H(to_p), p, H(p)) + mm(H(p), p, H(to_p), right) - mm(H(p), to_p, H(p))
+    return [conj(found), None]
 
 
 _PINV: Final = routine(np.linalg.pinv)
@@ -212,13 +222,15 @@ def _cofactors(a: Any) -> Any:
 
 
 def _cofactor(a: Value) -> Value:
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        # The derivative of det(a) * inv(a).T, for invertible matrices.
-        inverse = T(inv(a))
-        total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
-        return [total * inverse - mm(inverse, T(g[0]), y[0])]
+    return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=_of_cofactors)[0]
 
-    return call(_cofactors, a, types_of=[(a.dtype, dims(a))], gradient=gradient)[0]
+
+@routine
+def _of_cofactors(g: Any, y: Any, a: Value) -> list[Value]:
+    # The derivative of det(a) * inv(a).T, for invertible matrices.
+    inverse = T(inv(a))
+    total = catalogue.sum(g[0] * y[0], axes=(-2, -1), keepdims=True)
+    return [total * inverse - mm(inverse, T(g[0]), y[0])]
 
 
 _DET: Final = routine(np.linalg.det)
@@ -226,26 +238,28 @@ _DET: Final = routine(np.linalg.det)
 
 def det(a: Value) -> Value:
     """Determinants."""
+    return call(_DET, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=_of_det)[0]
 
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        return [column(column(g[0])) * _cofactor(a)]
 
-    return call(_DET, a, types_of=[(a.dtype, dims(a)[:-2])], gradient=gradient)[0]
+@routine
+def _of_det(g: Any, y: Any, a: Value) -> list[Value]:
+    return [column(column(g[0])) * _cofactor(a)]
 
 
 def slogdet(a: Value) -> tuple[Value, ...]:
     """Signs of determinants, and logarithms of their absolute values."""
-
-    def gradient(g: Any, y: Any, a: Value) -> list[Value]:
-        scale = like(g[1], a)
-        if a.dtype.is_complex:
-            turn = catalogue.real(g[0] * y[0] * constant(1j, a.dtype))
-            scale = scale - constant(1j, a.dtype) * like(turn, a)
-        return [column(column(scale)) * T(inv(a))]
-
     lead = dims(a)[:-2]
     kinds = [(a.dtype, lead), (a.dtype.real, lead)]
-    return call(_slogdet, a, types_of=kinds, gradient=gradient)
+    return call(_slogdet, a, types_of=kinds, gradient=_of_slogdet)
+
+
+@routine
+def _of_slogdet(g: Any, y: Any, a: Value) -> list[Value]:
+    scale = like(g[1], a)
+    if a.dtype.is_complex:
+        turn = catalogue.real(g[0] * y[0] * constant(1j, a.dtype))
+        scale = scale - constant(1j, a.dtype) * like(turn, a)
+    return [column(column(scale)) * T(inv(a))]
 
 
 @routine

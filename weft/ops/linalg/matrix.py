@@ -8,14 +8,9 @@ import numpy as np
 
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration.rule import dims_of as dims
 from weft.ops.shape import diagonal as places
-
-
-def dims(x: Value) -> tuple[int, ...]:
-    """The shape of a value."""
-    return known(x.shape)
 
 
 def mm(*xs: Value) -> Value:

@@ -7,8 +7,8 @@ import numpy as np
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
-from weft.ops.linalg import elimination, inversion
-from weft.ops.linalg.matrix import H, T, column, dims, eye
+from weft.ops.linalg import elimination, factorization, inversion
+from weft.ops.linalg.matrix import H, T, column, constant, diagonal, dims, eye, mm
 from weft.ops.shape.creation import zeros_like
 
 
@@ -32,6 +32,32 @@ def cholesky_solve(b: Value, factors: Value, *, upper: bool) -> Value:
     left = elimination.triangle(factors, upper, False)
     left = H(left) if upper else left
     return inversion.solve(H(left), inversion.solve(left, b, False), True)
+
+
+def least_squares(a: Value, b: Value, *, l2: float, fast: bool) -> Value:
+    """The x with the least sum of squares of `a @ x - b`, plus `l2` times that of x.
+
+    Where there are many, the shortest one. It is computed from the normal equations, which squares
+    the condition number, if `fast`; else by pseudo-inverses, without `l2`.
+    """
+    m, n = dims(a)[-2:]
+    if not fast:
+        limit = constant(np.finfo(a.dtype.numpy).eps * max(m, n), a.dtype.real)
+        return mm(inversion.pinv(a, limit, False), b)
+    added = constant(l2, a.dtype) * eye(min(m, n), a.dtype)
+    if m >= n:
+        return _from_gram(mm(H(a), a) + added, mm(H(a), b))
+    return mm(H(a), _from_gram(mm(a, H(a)) + added, b))
+
+
+def _from_gram(gram: Value, b: Value) -> Value:
+    return cholesky_solve(b, factorization.cholesky(gram), upper=False)
+
+
+def logdet(a: Value) -> Value:
+    """Logarithms of the determinants of positive definite matrices."""
+    logs = catalogue.log(diagonal(factorization.cholesky(a)))
+    return catalogue.sum(logs, axes=(-1,)) * constant(2, a.dtype)
 
 
 def cholesky_inverse(factors: Value, *, upper: bool) -> Value:

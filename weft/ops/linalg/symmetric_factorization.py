@@ -86,17 +86,20 @@ def _size(x: Any) -> Any:
 
 def ldl_solve(factors: Value, pivots: Value, b: Value, hermitian: bool) -> Value:
     """Solve equations, given a result of `ldl`; leading axes are equal."""
-
-    def gradient(g: Any, y: Any, factors: Value, pivots: Value, b: Value) -> list[Value | None]:
-        to_b = conj(g[0]) if hermitian else g[0]
-        found = ldl_solve(factors, pivots, to_b, hermitian)
-        return [None, None, conj(found) if hermitian else found]
-
     kind = (b.dtype, dims(b))
     return call(
-        _solve.of(hermitian), factors, pivots, b, types_of=[kind], gradient=gradient,
-        title="ldl_solve",
+        _solve.of(hermitian), factors, pivots, b, types_of=[kind],
+        gradient=_of_ldl_solve.of(hermitian), title="ldl_solve",
     )[0]  # fmt: skip
+
+
+@routine
+def _of_ldl_solve(
+    hermitian: bool, g: Any, y: Any, factors: Value, pivots: Value, b: Value
+) -> list[Value | None]:
+    to_b = conj(g[0]) if hermitian else g[0]
+    found = ldl_solve(factors, pivots, to_b, hermitian)
+    return [None, None, conj(found) if hermitian else found]
 
 
 @routine

@@ -6,9 +6,9 @@ from typing import Any
 
 from weft.errors import ShapeError
 from weft.ir.node import Value
-from weft.ir.shape import show
+from weft.ir.shape import known, show
 from weft.ops.declaration import catalogue
-from weft.ops.declaration.rule import concrete
+from weft.ops.declaration.rule import concrete, dims_of
 from weft.ops.indexing.slicing import slice_, slice_update, unslice
 from weft.ops.shape.reshape import axis_of
 
@@ -19,7 +19,7 @@ def diagonal(x: Value, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Value
     """The diagonal elements `i, i + offset` of two axes, as a new last axis, as in NumPy.
 
     Raises:
-        ShapeError: a rank below 2, or the same axis twice; the shape must be known.
+        ShapeError: a rank below 2, or the same axis twice; both sizes must be known.
     """
     flat, along, _ = _flattened("diagonal", x, offset, axis1, axis2)
     return slice_(flat, **along)
@@ -34,7 +34,7 @@ def diagonal_update(
         ShapeError: as for `diagonal`, or an update that does not fit.
     """
     flat, along, order = _flattened("diagonal_update", x, offset, axis1, axis2)
-    dims = concrete(x)
+    dims = dims_of(x)
     replaced = slice_update(flat, update, **along)
     moved = catalogue.reshape(replaced, shape=tuple(dims[i] for i in order))
     back = tuple(order.index(i) for i in range(len(dims)))
@@ -45,10 +45,10 @@ def _flattened(
     name: str, x: Value, offset: int, axis1: int, axis2: int
 ) -> tuple[Value, dict[str, Any], tuple[int, ...]]:
     """`x` with both axes flattened at the end, the slice of its diagonal, and the permutation."""
-    dims = concrete(x)
     a, b = _two_axes(name, x, axis1, axis2)
+    dims, shape = dims_of(x), x.shape or ()
     rest = [i for i in range(len(dims)) if i not in (a, b)]
-    rows, columns = dims[a], dims[b]
+    rows, columns = known((shape[a], shape[b]))
     order = (*rest, a, b)
     lead = tuple(dims[i] for i in rest)
     first, count = _span(rows, columns, offset)
@@ -63,7 +63,7 @@ def _flattened(
 
 
 def _two_axes(name: str, x: Value, axis1: int, axis2: int) -> tuple[int, int]:
-    if len(concrete(x)) < 2:
+    if len(dims_of(x)) < 2:
         raise ShapeError.here(f"{name}: expected x of rank at least 2, got shape {show(x.shape)}")
     a, b = axis_of(name, x, axis1), axis_of(name, x, axis2)
     if a == b:
@@ -82,12 +82,12 @@ def diag_embed(x: Value, offset: int = 0) -> Value:
     """Square matrices with the last axis of `x` on their diagonals.
 
     Raises:
-        ShapeError: a rank of 0; the shape must be known.
+        ShapeError: a rank of 0; the last axis must be known.
     """
-    dims = concrete(x)
+    dims = dims_of(x)
     if not dims:
         raise ShapeError.here("diag_embed: expected x of rank at least 1, got shape ()")
-    lead, count = dims[:-1], dims[-1]
+    lead, (count,) = dims[:-1], known(x.shape and x.shape[-1:])
     size = count + abs(offset)
     first, _ = _span(size, size, offset)
     flat = unslice(

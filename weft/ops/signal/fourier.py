@@ -14,10 +14,10 @@ import numpy as np
 from weft.ir import dtype as types
 from weft.ir.dtype import DType
 from weft.ir.node import Value
-from weft.ir.shape import known
 from weft.ops.boundary.host import call as host_call
 from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue, constant_of
+from weft.ops.declaration.rule import dims_of
 
 __all__ = ["fftn", "irfftn", "rfftn"]
 
@@ -26,43 +26,50 @@ _call = functools.partial(host_call, wide=True)
 
 def _transform(x: Value, axes: tuple[int, ...], inverse: bool, norm: Any) -> Value:
     """The transform of complex numbers along axes."""
+    run, gradient = _fftn.of(inverse, axes, norm), _of_transform.of(axes, inverse, norm)
+    return _call(run, x, types_of=[(x.dtype, dims_of(x))], gradient=gradient)[0]
 
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        return [_transform(g[0], axes, inverse, norm)]
 
-    return _call(
-        _fftn.of(inverse, axes, norm), x, types_of=[(x.dtype, known(x.shape))], gradient=gradient
-    )[0]
+@routine
+def _of_transform(axes: tuple[int, ...], inverse: bool, norm: Any, g: Any, *_: Any) -> list[Value]:
+    return [_transform(g[0], axes, inverse, norm)]
 
 
 def _forward(x: Value, axis: int, norm: Any) -> Value:
     """The nonredundant half of the transform of real numbers."""
-    dims = known(x.shape)
+    dims = dims_of(x)
     count = dims[axis]
     kind = (complex_of(x.dtype), _with(dims, axis, count // 2 + 1))
 
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
+    return _call(
+        _rfft.of(axis, norm), x, types_of=[kind], gradient=_of_forward.of(axis, count, norm)
+    )[0]
 
-    return _call(_rfft.of(axis, norm), x, types_of=[kind], gradient=gradient)[0]
+
+@routine
+def _of_forward(axis: int, count: int, norm: Any, g: Any, *_: Any) -> list[Value]:
+    return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
 
 
 def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
     """`count` real numbers from half of their transform."""
-    dims = known(y.shape)
+    dims = dims_of(y)
     kind = (y.dtype.real, _with(dims, axis, count))
 
-    def gradient(g: Any, *_: Any) -> list[Value]:
-        # Every element of the half except the first (and the middle one) stands for two.
-        twice = np.full(dims[axis], 2.0)
-        twice[0] = 1.0
-        if count % 2 == 0:
-            twice[-1] = 1.0
-        shape = [-1] + [1] * (-1 - axis)
-        weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
-        return [weights * catalogue.conj(_forward(g[0], axis, OTHER_NORM[norm]))]
+    run, gradient = _irfft.of(count, axis, norm), _of_backward.of(count, axis, norm)
+    return _call(run, y, types_of=[kind], gradient=gradient)[0]
 
-    return _call(_irfft.of(count, axis, norm), y, types_of=[kind], gradient=gradient)[0]
+
+@routine
+def _of_backward(count: int, axis: int, norm: Any, g: Any, _: Any, y: Value) -> list[Value]:
+    # Every element of the half except the first (and the middle one) stands for two.
+    twice = np.full(dims_of(y)[axis], 2.0)
+    twice[0] = 1.0
+    if count % 2 == 0:
+        twice[-1] = 1.0
+    shape = [-1] + [1] * (-1 - axis)
+    weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
+    return [weights * catalogue.conj(_forward(g[0], axis, OTHER_NORM[norm]))]
 
 
 @routine
@@ -95,7 +102,7 @@ def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 
 def _fit(x: Value, axis: int, size: int) -> Value:
     """`x` with an axis cropped or zero-padded to a size."""
-    dims = known(x.shape)
+    dims = dims_of(x)
     more = size - dims[axis]
     if more < 0:
         return catalogue.slice(x, begin=(0,) * len(dims), end=_with(dims, axis, size))

@@ -104,6 +104,11 @@ def _as(x: Value, dtype: DType) -> Value:
 
 
 @routine
+def _unchanged(g: Any, *_: Any) -> list[Value]:
+    return [g[0]]
+
+
+@routine
 def _check_shares(shares: Any) -> Any:
     if shares.size and np.abs(shares).min() < LEAST_SHARE:
         raise ValueError(
@@ -116,4 +121,4 @@ def _check_shares(shares: Any) -> Any:
 def _above_zero(shares: Value) -> Value:
     """The sums of squared weights of samples, which must not be 0."""
     kind = (shares.dtype, known(shares.shape))
-    return call(_check_shares, shares, types_of=[kind], gradient=lambda g, *_: [g[0]])[0]
+    return call(_check_shares, shares, types_of=[kind], gradient=_unchanged)[0]

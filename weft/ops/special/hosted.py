@@ -29,17 +29,20 @@ def hosted(name: str, *xs: Value) -> Value:
     _function(name)  # where SciPy is absent, it says so here
     shape = known(broadcast(*[known(x.shape) for x in xs]))
 
-    def gradient(g: Any, y: Any, *xs: Value) -> list[Value | None]:
-        found = [None if s is None else g[0] * s(y[0], *xs) for s in HOSTED[name].slopes]
-        return [
-            None if v is None else catalogue.sum_to(v, shape=known(x.shape))
-            for v, x in zip(found, xs, strict=True)
-        ]
-
     wide = all([known(x.shape) == shape for x in xs])
     kind = (xs[0].dtype, shape)
-    return call(_computed.of(name), *xs, types_of=[kind], gradient=gradient, title=name, wide=wide)[
-        0
+    return call(
+        _computed.of(name), *xs, types_of=[kind], gradient=_of_hosted.of(name), title=name,
+        wide=wide,
+    )[0]  # fmt: skip
+
+
+@routine
+def _of_hosted(name: str, g: Any, y: Any, *xs: Value) -> list[Value | None]:
+    found = [None if s is None else g[0] * s(y[0], *xs) for s in HOSTED[name].slopes]
+    return [
+        None if v is None else catalogue.sum_to(v, shape=known(x.shape))
+        for v, x in zip(found, xs, strict=True)
     ]
 
 

@@ -17,7 +17,6 @@ from weft.codegen.target import Target
 from weft.host.blake2 import blake2b, digest_of
 from weft.ir.dtype import DType
 from weft.ir.function import Function
-from weft.ir.gradient_rule import GradientRule
 from weft.ir.node import Literal, Node, Value
 from weft.ir.record import RECORDS
 from weft.passes.step import Step
@@ -98,8 +97,6 @@ def text_of(value: Any) -> str:
         return f"({','.join(texts)}){UNKNOWN if unknown else ''}"
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
-    if isinstance(value, GradientRule):
-        return "None"
     if RECORDS.get(type(value).__name__) is type(value):
         parts = tuple([getattr(value, field.name) for field in fields(value)])
         return type(value).__name__ + text_of(parts)

@@ -1,126 +1,210 @@
-"""Factorizations and inverses of matrices, by LAPACK through NumPy."""
+"""Factorizations, inverses and solutions of linear equations, by LAPACK."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from weft import ops
-from weft.errors import NotDifferentiableError, ShapeError
+from weft.errors import ShapeError
 from weft.ir.node import Value
+from weft.ops.linalg import elimination, factorization, inversion, solution
+from weft.ops.linalg.matrix import H, constant, dims
+from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, same_type
-from weft.tf1.framework.dynamic_shape import dimension
-from weft.tf1.framework.graph import emit, fail, name_scope
+from weft.tf1.framework.dtypes import as_dtype
+from weft.tf1.framework.graph import fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
 
-__all__ = ["cholesky", "matrix_determinant", "matrix_inverse", "matrix_solve"]
+__all__ = [
+    "cholesky", "cholesky_solve", "log_matrix_determinant", "matrix_determinant",
+    "matrix_inverse", "matrix_solve", "matrix_solve_ls", "matrix_triangular_solve", "qr",
+    "self_adjoint_eig", "self_adjoint_eigvals", "svd",
+]  # fmt: skip
 
 
-def _require_square(kind: str, tensor: Tensor) -> None:
-    dims = tensor.shape
-    if dims.ndims is None:
-        return
-    if dims.ndims < 2 or not dims[-1].is_compatible_with(dims[-2]):
-        raise fail(ShapeError, f"{kind}: expected square matrices, got shape {dims}")
+def _emitted(
+    kind: str, inputs: Sequence[Any], build: Callable[..., Any], name: str | None,
+    square: bool = True,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """The outputs of an operation on matrices.
+
+    Args:
+        square: whether the first ones must be square.
+    """
+    with name_scope(name, kind, inputs) as scope:
+        if len(inputs) > 1:
+            tensors = list(same_type(kind, *inputs))
+        else:
+            tensors = [convert_to_tensor(inputs[0], name="input")]
+        for tensor in tensors:
+            if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
+                raise fail(ShapeError, f"{kind}: expected matrices, got shape {tensor.shape}")
+        shape = tensors[0].shape
+        if square and shape.ndims is not None and not shape[-1].is_compatible_with(shape[-2]):
+            raise fail(ShapeError, f"{kind}: expected square matrices, got shape {shape}")
+        return tuple(get_default_graph().emit(kind, tensors, build, name=scope).outputs)
 
 
-def _shape(x: Value, drop: int = 0) -> Any:
-    """The shape of `x` without its last `drop` axes, which may be known only at execution."""
-    if x.shape is None:
-        return None
-    kept = range(len(x.shape) - drop)
-    return tuple(dimension(x, i) for i in kept)
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """The lower triangular L with L @ L.T equal to each positive definite matrix."""
+    return _emitted("Cholesky", [input], factorization.cholesky, name)[0]
 
 
-def _on_host(
-    function: Callable[..., Any], *xs: Value, shape: Any, gradient: Callable[..., Any]
-) -> Value:
-    kind = xs[0].dtype
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """x such that a @ x == rhs, given the Cholesky factor of a."""
 
-    def run(*arrays: Any) -> Any:
-        return np.asarray(function(*arrays)).astype(kind.numpy)
+    def build(factor: Value, b: Value) -> Value:
+        return solution.cholesky_solve(b, factor, upper=False)
 
-    def pulled(g: Any, y: Any, *inputs: Value) -> Any:
-        return gradient(g[0], y[0], *inputs)
-
-    return ops.host_call(*xs, function=run, dtypes=(kind,), shapes=(shape,), gradient=pulled)
-
-
-def _inverse(x: Value) -> Value:
-    return _on_host(np.linalg.inv, x, shape=_shape(x), gradient=_inverse_vjp)
-
-
-def _inverse_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
-    inner = ops.matmul(y, g, transpose_x=True)
-    return (-ops.matmul(inner, y, transpose_y=True),)
-
-
-def _transposed(x: Value) -> Value:
-    rank = x.rank or 2
-    return ops.transpose(x, perm=(*range(rank - 2), rank - 1, rank - 2))
-
-
-def _determinant_vjp(g: Value, y: Value, x: Value) -> tuple[Value]:
-    scale = ops.expand_dims(ops.expand_dims(g * y, axis=-1), axis=-1)
-    return (scale * _transposed(_inverse(x)),)
-
-
-def _solve(a: Value, b: Value) -> Value:
-    return _on_host(np.linalg.solve, a, b, shape=_shape(b), gradient=_solve_vjp)
-
-
-def _solve_vjp(g: Value, y: Value, a: Value, b: Value) -> tuple[Value, Value]:
-    to_b = _solve(_transposed(a), g)
-    return -ops.matmul(to_b, y, transpose_y=True), to_b
-
-
-def _cholesky_vjp(*_: Value) -> tuple[Value]:
-    raise NotDifferentiableError("cholesky: has no gradient")
-
-
-def _emit(kind: str, x: Any, name: str | None, build: Callable[[Value], Value]) -> Tensor:
-    with name_scope(name, kind, [x]) as scope:
-        tensor = convert_to_tensor(x, name="input")
-        _require_square(kind, tensor)
-        return emit(kind, [tensor], build, name=scope)
+    return _emitted("CholeskySolve", [chol, rhs], build, name)[0]
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of square matrices (`adjoint`: of their transposes)."""
+    """The inverses of square matrices (`adjoint`: of their adjoints)."""
 
     def build(x: Value) -> Value:
-        return _inverse(_transposed(x) if adjoint else x)
+        return inversion.inv(H(x) if adjoint else x)
 
-    return _emit("MatrixInverse", input, name, build)
+    return _emitted("MatrixInverse", [input], build, name)[0]
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinants of square matrices."""
-
-    def build(x: Value) -> Value:
-        return _on_host(np.linalg.det, x, shape=_shape(x, drop=2), gradient=_determinant_vjp)
-
-    return _emit("MatrixDeterminant", input, name, build)
+    return _emitted("MatrixDeterminant", [input], inversion.det, name)[0]
 
 
-def cholesky(input: Any, name: str | None = None) -> Tensor:
-    """Cholesky factors: lower triangular L with L @ L.T equal to each matrix; no gradient yet."""
+def log_matrix_determinant(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Signs of determinants, and logarithms of their absolute values."""
+    sign, log = _emitted("LogMatrixDeterminant", [input], inversion.slogdet, name)
+    return sign, log
 
-    def build(x: Value) -> Value:
-        return _on_host(np.linalg.cholesky, x, shape=_shape(x), gradient=_cholesky_vjp)
 
-    return _emit("Cholesky", input, name, build)
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """The logarithms of the determinants of positive definite matrices."""
+
+    return _emitted("logdet", [matrix], solution.logdet, name)[0]
+
+
+def matrix_exponential(input: Any, name: str | None = None) -> Tensor:
+    """The sum of `input ** k / k!`."""
+    return _emitted("matrix_exponential", [input], elimination.matrix_exp, name)[0]
+
+
+# Equations
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """x such that matrix @ x == rhs (`adjoint`: with the transposed matrix)."""
-    with name_scope(name, "MatrixSolve", [matrix, rhs]) as scope:
-        a, b = same_type("matrix_solve", matrix, rhs)
-        _require_square("MatrixSolve", a)
+    """x such that matrix @ x == rhs (`adjoint`: with the adjoint matrix)."""
 
-        def build(m: Value, r: Value) -> Value:
-            return _solve(_transposed(m) if adjoint else m, r)
+    def build(a: Value, b: Value) -> Value:
+        return inversion.solve(H(a) if adjoint else a, b)
 
-        return emit("MatrixSolve", [a, b], build, name=scope)
+    return _emitted("MatrixSolve", [matrix, rhs], build, name)[0]
+
+
+def matrix_triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """`matrix_solve` for a triangle; the other one is not read."""
+
+    def build(a: Value, b: Value) -> Value:
+        upper = lower if adjoint else not lower
+        return solution.solve_triangle(
+            H(a) if adjoint else a, b, upper=upper, left=True, unit=False
+        )
+
+    return _emitted("MatrixTriangularSolve", [matrix, rhs], build, name)[0]
+
+
+def matrix_solve_ls(
+    matrix: Any, rhs: Any, l2_regularizer: float = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """The x with the least sum of squares of matrix @ x - rhs, plus that of x times a factor.
+
+    Where there are many, the shortest one; it is computed by pseudo-inverses if not `fast`.
+    """
+
+    def build(a: Value, b: Value) -> Value:
+        return solution.least_squares(a, b, l2=l2_regularizer, fast=fast)
+
+    return _emitted("matrix_solve_ls", [matrix, rhs], build, name, square=False)[0]
+
+
+# Factorizations
+
+
+def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Eigenvalues in ascending order, and eigenvectors as columns, of the lower triangles."""
+
+    def build(x: Value) -> tuple[Value, ...]:
+        return factorization.eigh(x, "L")
+
+    values, vectors = _emitted("SelfAdjointEigV2", [tensor], build, name)
+    return values, vectors
+
+
+def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of `self_adjoint_eig`."""
+
+    def build(x: Value) -> Value:
+        return factorization.eigvalsh(x, "L")
+
+    return _emitted("SelfAdjointEigV2", [tensor], build, name)[0]
+
+
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """Singular values in descending order, and u, v with `tensor == u * s @ adjoint(v)`."""
+
+    def build(x: Value) -> tuple[Value, ...] | Value:
+        if not compute_uv:
+            return factorization.svdvals(x)
+        u, s, vh = factorization.svd(x, full_matrices)
+        return s, u, H(vh)
+
+    found = _emitted("Svd", [tensor], build, name, square=False)
+    return found if compute_uv else found[0]
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """q, r with `input == q @ r`."""
+
+    def build(x: Value) -> tuple[Value, ...]:
+        return factorization.qr(x, "complete" if full_matrices else "reduced")
+
+    q, r = _emitted("Qr", [input], build, name, square=False)
+    return q, r
+
+
+def lu(input: Any, output_idx_type: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Both triangular factors of permuted rows in one matrix, and which rows these are."""
+    kind = as_dtype(output_idx_type or dtypes.int32).ir
+
+    def build(x: Value) -> tuple[Value, ...]:
+        both, pivots = elimination.lu(x)
+        return both, ops.cast(elimination.row_order(pivots, dims(x)[-2]), dtype=kind)
+
+    both, order = _emitted("Lu", [input], build, name)
+    return both, order
+
+
+def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None) -> Tensor:
+    """The pseudo-inverses of matrices.
+
+    Args:
+        rcond: singular values up to this fraction of the largest count as 0; by default ten times
+            the larger size times the precision of the dtype.
+        validate_args: whether shapes are checked, which they always are.
+    """
+
+    def build(x: Value) -> Value:
+        limit = rcond
+        if limit is None:
+            limit = 10 * max(dims(x)[-2:]) * np.finfo(x.dtype.numpy).eps
+        return inversion.pinv(x, constant(limit, x.dtype.real), False)
+
+    return _emitted("pinv", [a], build, name, square=False)[0]

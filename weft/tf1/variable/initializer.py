@@ -12,6 +12,7 @@ import numpy as np
 from weft import ops
 from weft.documentation import named
 from weft.errors import DTypeError, GraphError, ShapeError
+from weft.ops.boundary.routine import routine
 from weft.ops.random import scaling
 from weft.tf1.creation import eye, ones, zeros
 from weft.tf1.framework import dtypes
@@ -274,6 +275,7 @@ class Orthogonal(Initializer):
         return emit("Mul", [normal], build, name="mul")
 
 
+@routine
 def _orthonormal(x: Any) -> Any:
     q, r = np.linalg.qr(x.astype(np.promote_types(x.dtype, np.float32)))
     return (q * np.where(np.diag(r) < 0, -1, 1)).astype(x.dtype)
