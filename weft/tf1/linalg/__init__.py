@@ -33,6 +33,7 @@ from weft.tf1.linalg.factorization import (
     svd,
 )
 from weft.tf1.linalg.operator import LinearOperatorLowerTriangular
+from weft.tf1.linalg.vector import adjoint, cross, matrix_rank, matvec, normalize
 from weft.tf1.nn.normalization import l2_normalize
 from weft.tf1.reduction import norm
 
@@ -54,8 +55,9 @@ transpose = matrix_transpose
 triangular_solve = matrix_triangular_solve
 
 __all__ = [
-    "LinearOperatorLowerTriangular", "band_part", "cholesky", "cholesky_solve", "det", "diag",
-    "diag_part", "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv", "l2_normalize",
-    "logdet", "lstsq", "lu", "matmul", "norm", "pinv", "qr", "set_diag", "slogdet", "solve", "svd",
-    "tensor_diag", "tensor_diag_part", "tensordot", "trace", "transpose", "triangular_solve",
+    "LinearOperatorLowerTriangular", "adjoint", "band_part", "cholesky", "cholesky_solve", "cross",
+    "det", "diag", "diag_part", "eigh", "eigvalsh", "einsum", "expm", "eye", "global_norm", "inv",
+    "l2_normalize", "logdet", "lstsq", "lu", "matmul", "matrix_rank", "matvec", "norm", "normalize",
+    "pinv", "qr", "set_diag", "slogdet", "solve", "svd", "tensor_diag", "tensor_diag_part",
+    "tensordot", "trace", "transpose", "triangular_solve",
 ]  # fmt: skip
