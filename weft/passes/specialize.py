@@ -40,6 +40,7 @@ from weft.ops.declaration import (
 )
 from weft.ops.declaration.attribute import is_complete, known_value
 from weft.ops.effect import has_effect, is_host
+from weft.passes.complex_number import is_complex, without_complex
 from weft.passes.composite import expand_composites
 from weft.passes.step import Request, Step, needed, predecessors
 from weft.passes.taken_branch import TakenBranches
@@ -300,6 +301,9 @@ class _Walk:
             node.source,
             node.regions,
         )
+        if op is call and is_complex(new):
+            return self._inlined(node, attrs["function"], node.inputs)
+        new = without_complex(new)
         _require_compiled_inside(new)
         self.out.append(new)
         if has_effect(new):
@@ -415,11 +419,6 @@ def _require_compiled(node: Node, types: tuple[TensorType, ...]) -> None:
         if kind.dtype.is_hosted:
             raise CompileError(
                 f"{node.op}: no program has values of type {kind}: {node.describe()}"
-            )
-        if kind.dtype.is_complex:
-            raise CompileError(
-                f"{node.op}: complex numbers are interpreted, not compiled: expected real numbers,"
-                f" got {kind}: {node.describe()}"
             )
         stack = family_of(node).family == REGION and is_stack(kind.shape)
         if not (is_static(kind.shape) or stack):

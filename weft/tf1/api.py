@@ -84,10 +84,6 @@ for _part in (bitwise, initializers, linalg, losses, math, metrics, nn, random, 
     _guard(vars(_part))
 _guard(globals())
 
-_ABSENT = {
-    "complex numbers": ("complex", "complex64", "complex128", "fft", "signal"),
-}
-
 
 def _declared(name: str) -> Any:
     """An operation that a program declares.
@@ -95,9 +91,6 @@ def _declared(name: str) -> Any:
     Raises:
         AttributeError: none has this name.
     """
-    for what, names in _ABSENT.items():
-        if name in names:
-            raise AttributeError(f"weft.tf1 has no {name!r}: {what} is not supported yet")
     op = _declaration.source_of("tf1", name)
     if op is not None:
         return _of_op(op)
@@ -117,7 +110,7 @@ _exports.lazy(
         "weft.tf1": [
             "config", "contrib", "data", "distribute", "distributions", "estimator",
             "feature_column", "graph_util", "image", "keras", "layers", "lookup", "python_io",
-            "queue", "saved_model", "sparse", "summary", "test", "train",
+            "queue", "saved_model", "signal", "sparse", "spectral", "summary", "test", "train",
         ],
         "weft.tf1.control.tape": ["GradientTape", "custom_gradient", "make_template"],
         "weft.tf1.data.decode": [
@@ -152,6 +145,7 @@ _exports.lazy(
         "weft.tf1.session.base": ["get_default_session"],
         "weft.tf1.session.session": ["InteractiveSession", "Session"],
         "weft.tf1.session.tracing": ["RunMetadata", "RunOptions"],
+        "weft.tf1.signal": ["fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d"],
         "weft.tf1.sparse": [
             "sparse_add", "sparse_concat", "sparse_reduce_sum", "sparse_reorder", "sparse_reshape",
             "sparse_retain", "sparse_slice", "sparse_softmax", "sparse_tensor_dense_matmul",

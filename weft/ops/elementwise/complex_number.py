@@ -40,17 +40,19 @@ def _imag_vjp(g: Any, y: Any, x: Any) -> tuple[Any, ...]:
     return (complex_of(zeros_like(g), -g) if x.dtype.is_complex else None,)
 
 
-real = elementwise("real", lambda b, x: x, np.real, _real_vjp, kinds="iufc", dtype=_part_dtype)
-"""The real part; real numbers are returned as they are."""
+real = elementwise(
+    "real", lambda b, x: x, np.real, _real_vjp, kinds="iufc", dtype=_part_dtype,
+    face=Face("The real parts; real numbers are returned as they are.", torch="", tf1="Real"),
+)  # fmt: skip
 imag = elementwise(
-    "imag", lambda b, x: b.const(0, x.dtype), np.imag, _imag_vjp, kinds="iufc", dtype=_part_dtype
-)
-"""The imaginary part; 0 for real numbers."""
+    "imag", lambda b, x: b.const(0, x.dtype), np.imag, _imag_vjp, kinds="iufc", dtype=_part_dtype,
+    face=Face("The imaginary parts; 0 for real numbers.", torch="", tf1="Imag"),
+)  # fmt: skip
 conj = elementwise(
     "conj", lower=lambda b, x: x, reference=np.conjugate, vjp=lambda g, y, x: (conj(g),),
     kinds="iufc",
     face=Face("The complex conjugates; real numbers are returned as they are.",
-              torch="", numpy="conj conjugate"),
+              torch="", numpy="conj conjugate", tf1="Conj"),
 )  # fmt: skip
 
 
@@ -90,7 +92,7 @@ complex_of = defop(
 """The complex numbers with these real and imaginary parts; complex64 for half precision."""
 
 
-@Face(torch="angle")
+@Face(torch="angle", tf1="Angle")
 def angle(x: Value) -> Value:
     """The angle from the positive real axis, in (-pi, pi]."""
     if x.dtype.is_complex:

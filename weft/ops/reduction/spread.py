@@ -25,7 +25,7 @@ def mean_of_kept(x: Value, kept: Value, *, axes: tuple[int, ...]) -> Value:
 
 def mean_of_any(x: Value, axes: tuple[int, ...] | None, keepdims: bool) -> Value:
     """The mean; that of integers is rounded down, as in TensorFlow."""
-    if x.dtype.is_floating:
+    if x.dtype.is_floating or x.dtype.is_complex:
         return catalogue.mean(x, axes=axes, keepdims=keepdims)
     count = catalogue.sum(ones_like(x), axes=axes, keepdims=keepdims)
     return catalogue.floor_divide(catalogue.sum(x, axes=axes, keepdims=keepdims), count)

@@ -40,32 +40,31 @@ def _forward(x: Value, axis: int, norm: Any) -> Value:
     dims = dims_of(x)
     count = dims[axis]
     kind = (complex_of(x.dtype), _with(dims, axis, count // 2 + 1))
-
-    return _call(
-        _rfft.of(axis, norm), x, types_of=[kind], gradient=_of_forward.of(axis, count, norm)
-    )[0]
+    run, gradient = _rfft.of(axis, norm), _of_forward.of(axis, norm)
+    return _call(run, x, types_of=[kind], gradient=gradient)[0]
 
 
 @routine
-def _of_forward(axis: int, count: int, norm: Any, g: Any, *_: Any) -> list[Value]:
-    return [catalogue.real(_transform(_fit(g[0], axis, count), (axis,), False, norm))]
+def _of_forward(axis: int, norm: Any, g: Any, _: Any, x: Value) -> list[Value]:
+    wide = _fit(g[0], axis, dims_of(x)[axis])
+    return [catalogue.real(_transform(wide, (axis,), False, norm))]
 
 
-def _backward(y: Value, axis: int, count: int, norm: Any) -> Value:
-    """`count` real numbers from half of their transform."""
+def _backward(y: Value, axis: int, count: Any, norm: Any) -> Value:
+    """`count` real numbers from half of their transform; an even number if it is unknown."""
     dims = dims_of(y)
     kind = (y.dtype.real, _with(dims, axis, count))
-
-    run, gradient = _irfft.of(count, axis, norm), _of_backward.of(count, axis, norm)
+    told = None if isinstance(count, Value) else count
+    run, gradient = _irfft.of(told, axis, norm), _of_backward.of(told, axis, norm)
     return _call(run, y, types_of=[kind], gradient=gradient)[0]
 
 
 @routine
-def _of_backward(count: int, axis: int, norm: Any, g: Any, _: Any, y: Value) -> list[Value]:
+def _of_backward(count: int | None, axis: int, norm: Any, g: Any, _: Any, y: Value) -> list[Value]:
     # Every element of the half except the first (and the middle one) stands for two.
     twice = np.full(dims_of(y)[axis], 2.0)
     twice[0] = 1.0
-    if count % 2 == 0:
+    if count is None or count % 2 == 0:
         twice[-1] = 1.0
     shape = [-1] + [1] * (-1 - axis)
     weights = constant_of(twice.reshape(shape).astype(y.dtype.numpy))
@@ -83,7 +82,7 @@ def _rfft(axis: int, norm: Any, x: Any) -> Any:
 
 
 @routine
-def _irfft(count: int, axis: int, norm: Any, y: Any) -> Any:
+def _irfft(count: int | None, axis: int, norm: Any, y: Any) -> Any:
     return np.fft.irfft(y, count, axis, norm)
 
 
@@ -96,20 +95,22 @@ def complex_of(dtype: DType) -> DType:
     return types.complex64 if dtype is types.float32 else types.complex128
 
 
-def _with(dims: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+def _with(dims: tuple[Any, ...], axis: int, size: Any) -> tuple[Any, ...]:
     return tuple([size if i == axis + len(dims) else d for i, d in enumerate(dims)])
 
 
-def _fit(x: Value, axis: int, size: int) -> Value:
-    """`x` with an axis cropped or zero-padded to a size."""
+def _fit(x: Value, axis: int, size: Any) -> Value:
+    """`x` with an axis cropped or zero-padded to a size, which is its own if that is unknown."""
     dims = dims_of(x)
-    more = size - dims[axis]
-    if more < 0:
-        return catalogue.slice(x, begin=(0,) * len(dims), end=_with(dims, axis, size))
-    if more:
-        ends = tuple([(0, more if i == axis + len(dims) else 0) for i in range(len(dims))])
-        return catalogue.pad(x, paddings=ends)
-    return x
+    if isinstance(size, Value) or size == dims[axis]:
+        return x
+    known = isinstance(dims[axis], int)
+    more = max(0, size - dims[axis]) if known else size
+    ends = tuple([(0, more if i == axis + len(dims) else 0) for i in range(len(dims))])
+    wide = catalogue.pad(x, paddings=ends) if more else x
+    if known and size > dims[axis]:
+        return wide
+    return catalogue.slice(wide, begin=(0,) * len(dims), end=_with(dims, axis, size))
 
 
 def fftn(x: Value, *, sizes: Any, axes: tuple[int, ...], inverse: bool, norm: str) -> Value:

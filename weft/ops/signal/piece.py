@@ -13,7 +13,7 @@ from weft.ops.boundary.host import call
 from weft.ops.boundary.routine import routine
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.declaration.memory_check import check_table
-from weft.ops.declaration.rule import concrete
+from weft.ops.declaration.rule import concrete, dims_of
 from weft.ops.indexing.advanced_index import take_nd
 from weft.ops.shape.movement import moveaxis
 from weft.ops.shape.padding import padded
@@ -27,16 +27,25 @@ def pieces_of(x: Value, *, axis: int, size: int, step: int) -> Value:
     """Frames of `size` along an axis, `step` apart, as a new last axis."""
     if not x.shape:
         return catalogue.reshape(x, shape=(1,))[:size]
-    first = np.arange(0, concrete(x)[axis] - size + 1, step)
-    check_table("unfold", (len(first), size), int64)
-    places = constant_of(first[:, None] + np.arange(size))
+    count = (dims_of(x)[axis] - size) // step + 1
+    if isinstance(count, int):
+        check_table("unfold", (max(count, 0), size), int64)
+    places = _places(count, size, step)
     return moveaxis(take_nd(x, [*[None] * axis, places]), axis + 1, -1)
+
+
+def _places(count: Any, size: Any, step: int) -> Value:
+    """The positions of elements in frames."""
+    if isinstance(count, int) and isinstance(size, int):
+        return constant_of(step * np.arange(count)[:, None] + np.arange(size))
+    first, inner = (catalogue.arange(stop=n, dtype=int64) for n in (count, size))
+    return catalogue.expand_dims(first, axis=-1) * step + inner
 
 
 def overlapped(pieces: Value, *, hop: int) -> Value:
     """Overlap-add of frames, shape (..., frames, samples), `hop` apart."""
-    *lead, count, size = concrete(pieces)
-    places = constant_of((np.arange(count)[:, None] * hop + np.arange(size)).reshape(-1))
+    *lead, count, size = dims_of(pieces)
+    places = catalogue.reshape(_places(count, size, hop), shape=(-1,))
     flat = catalogue.reshape(pieces, shape=(*lead, count * size))
     rows = moveaxis(flat, -1, 0)
     shape = ((count - 1) * hop + size, *lead)

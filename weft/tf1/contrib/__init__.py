@@ -7,6 +7,7 @@ from weft import exports as _exports
 if TYPE_CHECKING:
     from weft.tf1 import distributions as distributions
     from weft.tf1 import keras as keras
+    from weft.tf1 import signal as signal
     from weft.tf1.contrib import crf as crf
     from weft.tf1.contrib import framework as framework
     from weft.tf1.contrib import layers as layers
@@ -33,6 +34,6 @@ _exports.lazy(
             "opt", "rnn", "seq2seq", "slim", "staging", "tpu", "training",
         ],
         "weft.tf1.distribute": ["cluster_resolver"],
-        "weft.tf1": ["distributions", "keras"],
+        "weft.tf1": ["distributions", "keras", "signal"],
     },
 )  # fmt: skip

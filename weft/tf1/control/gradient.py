@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 from weft import ops
@@ -82,7 +83,7 @@ def gradients(
     with graph.as_default(), name_scope(name, "gradients", [*outputs, *inputs]) as scope:
         y_tensors = [convert_to_tensor(y) for y in outputs]
         for y in y_tensors:
-            if not y.dtype.is_floating:
+            if not (y.dtype.is_floating or y.dtype.is_complex):
                 return [None] * len(inputs)
         edges = [edge_of(x) for x in inputs]
         stops = [edge_of(s) for s in _listed(stop_gradients)] if stop_gradients is not None else []
@@ -138,7 +139,19 @@ def _backward(
 ) -> list[Any]:  # fmt: skip
     outer = scope[:-1].rpartition("/")[0]  # the transformation itself opens a scope `gradients`
     with graph.building(outer, graph.control):
-        return list(gradient.gradients([y.used for y in ys], xs, starts, stops))
+        given = [None if g is None else conjugated(g) for g in starts]
+        found = gradient.gradients([y.used for y in ys], xs, given, stops)
+        return [None if g is None else conjugated(g) for g in found]
+
+
+def conjugated(g: Any) -> Any:
+    """TensorFlow's gradient of complex numbers from the graph's, or back: the conjugate.
+
+    Real ones are the same (see `weft.ops.elementwise.complex_number`).
+    """
+    if not g.dtype.is_complex:
+        return g
+    return replace(g, values=ops.conj(g.values)) if isinstance(g, RowSparse) else ops.conj(g)
 
 
 def _wrapped(graph: Graph, g: Any) -> Any:

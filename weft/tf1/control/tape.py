@@ -11,7 +11,7 @@ from weft import ops
 from weft.errors import ArgumentError, StateError
 from weft.ir.node import Value
 from weft.tf1.control.dependency import stop_gradient
-from weft.tf1.control.gradient import UnconnectedGradients, gradients
+from weft.tf1.control.gradient import UnconnectedGradients, conjugated, gradients
 from weft.tf1.framework.convert import convert_to_tensor
 from weft.tf1.framework.graph import computes_at_once, emit, fail, get_default_graph
 from weft.tf1.framework.structure import flatten, pack
@@ -170,12 +170,12 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
             if computes_at_once(graph):
                 inside = graph.at_once.embedded(xs, given[1:])
             with inside as now:
-                found = rule(now.wrap(g[0] if isinstance(g, tuple) else g))
+                found = rule(now.wrap(conjugated(g[0] if isinstance(g, tuple) else g)))
                 each = list(found) if isinstance(found, list | tuple) else [found]
                 if len(each) != len(xs):
                     text = f"expected {len(xs)} gradients, got {len(each)}"
                     raise fail(ArgumentError, f"custom_gradient: {text}")
-                used = [None if d is None else convert_to_tensor(d).used for d in each]
+                used = [d if d is None else conjugated(convert_to_tensor(d).used) for d in each]
             return (None, *used, *[None] * (len(given) - 1 - len(xs)))
 
         def build(result: Value, *inputs: Value) -> Value:

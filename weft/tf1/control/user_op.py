@@ -28,6 +28,7 @@ import numpy as np
 from weft import ops
 from weft.errors import GraphError, UserOpError
 from weft.ir.node import Value
+from weft.tf1.control.gradient import conjugated
 from weft.tf1.control.py_func import host_function
 from weft.tf1.framework.convert import constant, convert_to_tensor
 from weft.tf1.framework.dtypes import as_dtype, float32
@@ -162,9 +163,9 @@ class _Run:
         Running `forward` again ensures that `backward` finds on `self` what it stored for these
         very inputs, whatever else ran in between.
         """
-        gs = list(g) if isinstance(g, tuple) else [g]
+        gs = [conjugated(part) for part in (g if isinstance(g, tuple) else (g,))]
         count = len(gs)
-        wanted = [i for i, x in enumerate(xs) if x.dtype.is_floating]
+        wanted = [i for i, x in enumerate(xs) if x.dtype.is_floating or x.dtype.is_complex]
 
         def backward(*arrays: Array) -> Any:
             ups, inputs = arrays[:count], arrays[count:]
@@ -186,7 +187,7 @@ class _Run:
                 "gradient": None,
             },
         )
-        made = dict(zip(wanted, node.outputs, strict=True))
+        made = dict(zip(wanted, map(conjugated, node.outputs), strict=True))
         return [made.get(i) for i in range(len(xs))]
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from weft import ops
 from weft.errors import DTypeError, GraphError, ShapeError
 from weft.ops.elementwise.combination import floored, real_power
+from weft.ops.elementwise.complex_number import complex_of
 from weft.tf1.elementwise import declared
 from weft.tf1.elementwise.declared import *  # noqa: F403
 from weft.tf1.elementwise.declared import abs as magnitude
 from weft.tf1.elementwise.declared import (
+    conj,
     equal,
     floor_div,
     floordiv,
@@ -23,6 +25,7 @@ from weft.tf1.elementwise.declared import (
     logical_not,
     negative,
     not_equal,
+    real,
     truncatediv,
     truncatemod,
 )  # fmt: skip
@@ -42,9 +45,10 @@ from weft.tf1.framework.tensor import OPERATORS, Tensor
 from weft.tf1.strings.text import string_join
 
 __all__ = [
-    "accumulate_n", "add_n", "bitcast", "cast", "div", "divide", "floor_div", "logical_xor",
-    "matmul", "pow", "realdiv", "round", "saturate_cast", "scalar_mul", "to_bfloat16",
-    "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod",
+    "accumulate_n", "add_n", "bitcast", "cast", "complex", "div", "divide", "floor_div",
+    "logical_xor", "matmul", "pow", "realdiv", "round", "saturate_cast", "scalar_mul",
+    "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv",
+    "truncatemod",
 ]  # fmt: skip
 __all__ += declared.__all__
 
@@ -76,6 +80,15 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Logical exclusive or."""
     return binary("LogicalAnd", "logical_xor", x, y, name)
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """The complex numbers with these real and imaginary parts, float32 or float64."""
+    with name_scope(name, "Complex", [real, imag]) as scope:
+        x, y = same_type("Complex", real, imag)
+        wide = (dtypes.float32, dtypes.float64)
+        require_kind("Complex", x, lambda d: d.base_dtype in wide, "float32 or float64")
+        return emit("Complex", [x, y], complex_of, name=scope)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -122,7 +135,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y for floating types, x // y for integers."""
     with name_scope(name, "div", [x, y]) as scope:
         a, b = same_type("div", x, y)
-        if a.dtype.is_floating:
+        if not a.dtype.is_integer:
             return emit("RealDiv", [a, b], "divide", name=scope)
         return emit("FloorDiv", [a, b], floored, name=scope)
 
@@ -193,6 +206,8 @@ def _cast(x: Any, wanted: DType, name: str | None, default: str) -> Tensor:
         if wanted is string or tensor.dtype.base_dtype is string:
             text = f"cast: expected numbers, got {tensor!r}, to {wanted.name}; tf.as_string and"
             raise fail(DTypeError, f"{text} tf.string_to_number convert texts")
+        if tensor.dtype.is_complex and not (wanted.is_complex or wanted.is_bool):
+            tensor = real(tensor)
         return emit("Cast", [tensor], "cast", dtype=wanted.ir, name=scope)
 
 
@@ -243,6 +258,7 @@ def matmul(
                     ShapeError,
                     f"matmul: expected {role} of rank 2 or more, got shape {tensor.shape}",
                 )
+        x, w = conj(x) if adjoint_a else x, conj(w) if adjoint_b else w
         flags = {"transpose_a": transpose_a or adjoint_a, "transpose_b": transpose_b or adjoint_b}
         batched = (x.shape.ndims or 2) > 2 or (w.shape.ndims or 2) > 2
         return _matmul("BatchMatMulV2" if batched else "MatMul", x, w, flags, scope)

@@ -20,8 +20,8 @@ from weft.tf1.framework.convert import (
 from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
 
-_OF_QUOTIENTS: Final = ("Atan2",)
-"""Their arguments are y, then x."""
+_ARGUMENTS: Final = {"Atan2": "y x", "Real": "input", "Imag": "input", "Angle": "input"}
+"""Names of arguments other than x, then y, by the type of the operation."""
 
 
 def built(source: Any) -> Any:
@@ -35,6 +35,9 @@ def built(source: Any) -> Any:
 
     def activation(features: Any, name: str | None = None) -> Tensor:
         return unary(kind, build, features, name, default or None)
+
+    def part(input: Any, name: str | None = None) -> Tensor:
+        return unary(kind, build, input, name, default or None)
 
     def double(x: Any, y: Any, name: str | None = None) -> Tensor:
         return binary(kind, build, x, y, name, default or None)
@@ -55,8 +58,7 @@ def built(source: Any) -> Any:
 
     function = single if arity(source) == 1 else double
     place, _, first = face.names("tf1")[0].rpartition(".")
-    if kind in _OF_QUOTIENTS:
-        function = quotient
+    function = {"y x": quotient, "input": part}.get(_ARGUMENTS.get(kind, ""), function)
     if place == "nn":
         function = activation
     if face.takes is Takes.ALONG:

@@ -210,6 +210,18 @@ def squared_difference(x: Any, y: Any, name: str | None = ...) -> Tensor:
 def multiply_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """`x * y`, and 0 where `y` is 0, even if `x` is NaN or infinite."""
 
+def real(input: Any, name: str | None = ...) -> Tensor:
+    """The real parts; real numbers are returned as they are."""
+
+def imag(input: Any, name: str | None = ...) -> Tensor:
+    """The imaginary parts; 0 for real numbers."""
+
+def conj(x: Any, name: str | None = ...) -> Tensor:
+    """The complex conjugates; real numbers are returned as they are."""
+
+def angle(input: Any, name: str | None = ...) -> Tensor:
+    """The angle from the positive real axis, in (-pi, pi]."""
+
 def softsign(features: Any, name: str | None = ...) -> Tensor:
     """`x / (1 + |x|)`."""
 
@@ -281,6 +293,10 @@ __all__ = [
     "floordiv",
     "div_no_nan",
     "squared_difference",
+    "real",
+    "imag",
+    "conj",
+    "angle",
     "log_sigmoid",
     "lgamma",
     "digamma",

@@ -183,7 +183,7 @@ def as_array(value: Any, dtype: DType | None) -> Array:
     array = _numeric(value, dtype)
     if dtype is None:
         return _narrowed(array) if plain and _is_python(value) else _supported(array, value)
-    if plain:
+    if plain or array.dtype.kind == "c":
         _refuse_lossy(array, dtype, value)
     with np.errstate(all="ignore"):
         return np.asarray(array, order="C").astype(dtype.ir.numpy, copy=False)
@@ -204,7 +204,7 @@ def _numeric(value: Any, dtype: DType | None) -> Array:
         ) from None
     except OverflowError:
         raise fail(DTypeError, f"constant: {value!r} is too large") from None
-    if array.dtype.kind not in "biufV" or (array.dtype.kind == "V" and array.dtype.fields):
+    if array.dtype.kind not in "biufcV" or (array.dtype.kind == "V" and array.dtype.fields):
         raise fail(DTypeError, f"constant: expected numbers, got {value!r}")
     return array
 
@@ -243,7 +243,7 @@ def _is_python(value: Any) -> bool:
         if not value:
             return True
         value = value[0]
-    return isinstance(value, bool | int | float) and not isinstance(value, np.generic)
+    return isinstance(value, bool | int | float | complex) and not isinstance(value, np.generic)
 
 
 def _narrowed(array: Array) -> Array:
@@ -265,7 +265,7 @@ def _refuse_lossy(array: Array, dtype: DType, value: Any) -> None:
     lossy = (
         (dtype.is_integer and kind not in "iu")
         or (dtype.is_bool and kind != "b")
-        or (dtype.is_floating and kind == "b")
+        or (dtype.is_floating and kind in "bc")
     )
     if lossy:
         shown = value if np.ndim(value) == 0 else array.ravel()[0].item()

@@ -11,8 +11,9 @@ from weft.errors import DTypeError
 from weft.ir import dtype as ir
 
 __all__ = [
-    "DType", "as_dtype", "bfloat16", "double", "float16", "float32", "float64", "half", "int8",
-    "int16", "int32", "int64", "string", "uint8", "uint16", "uint32", "uint64", "variant",
+    "DType", "as_dtype", "bfloat16", "complex64", "complex128", "double", "float16", "float32",
+    "float64", "half", "int8", "int16", "int32", "int64", "string", "uint8", "uint16", "uint32",
+    "uint64", "variant",
 ]  # fmt: skip
 
 
@@ -39,9 +40,10 @@ class DType:
         """The type itself, without `_ref`."""
         return _BASE[self.ir.name]
 
-    real_dtype = Reads["DType"](
-        "base_dtype", "The real part's type: itself, as there are no complex types."
-    )
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the real part; itself for real numbers."""
+        return _BASE[self.ir.real.name] if self.is_complex else self.base_dtype
 
     @property
     def _as_ref(self) -> DType:
@@ -65,8 +67,8 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Always false: there are no complex types."""
-        return False
+        """Whether the type holds complex numbers."""
+        return self.ir.is_complex
 
     @property
     def is_numpy_compatible(self) -> bool:
@@ -145,7 +147,7 @@ class _Limits:
         self.max = high
 
 
-_ELEMENTS: Final = {**ir.DTYPES, **ir.HOSTED}
+_ELEMENTS: Final = {**ir.NAMED, **ir.HOSTED}
 _BASE: Final = {name: DType(element) for name, element in _ELEMENTS.items()}
 _REFS: Final = {name: DType(element, is_ref=True) for name, element in _ELEMENTS.items()}
 _BY_NAME: Final = {d.name: d for d in (*_BASE.values(), *_REFS.values())} | {
@@ -169,11 +171,14 @@ bfloat16: Final = _BASE["bfloat16"]
 float32: Final = _BASE["float32"]
 float64: Final = _BASE["float64"]
 double: Final = float64
+complex64: Final = _BASE["complex64"]
+complex128: Final = _BASE["complex128"]
 string: Final = _BASE["string"]
 variant: Final = _BASE["variant"]
 
 _PYTHON: Final[dict[object, DType]] = {
-    float: float32, bool: bool_, int: int32, str: string, bytes: string, np.object_: string,
+    float: float32, bool: bool_, int: int32, complex: complex128, str: string, bytes: string,
+    np.object_: string,
 }  # fmt: skip
 
 

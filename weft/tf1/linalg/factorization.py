@@ -43,7 +43,8 @@ def _emitted(
             if tensor.shape.ndims is not None and tensor.shape.ndims < 2:
                 raise fail(ShapeError, f"{kind}: expected matrices, got shape {tensor.shape}")
         shape = tensors[0].shape
-        if square and shape.ndims is not None and not shape[-1].is_compatible_with(shape[-2]):
+        sizes = {d for d in (shape.as_list()[-2:] if shape.ndims else ()) if d is not None}
+        if square and len(sizes) > 1:
             raise fail(ShapeError, f"{kind}: expected square matrices, got shape {shape}")
         return tuple(get_default_graph().emit(kind, tensors, build, name=scope).outputs)
 

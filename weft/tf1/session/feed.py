@@ -67,7 +67,7 @@ class Feed:
             array = np.asarray(value)
             if array.dtype == self.numpy:
                 return array if array.flags.c_contiguous else np.ascontiguousarray(array)
-            if array.dtype.kind not in "biufV":
+            if array.dtype.kind not in ("biufcV" if self.numpy.kind == "c" else "biufV"):
                 raise TypeError
         except (TypeError, ValueError, OverflowError):
             raise self._error(

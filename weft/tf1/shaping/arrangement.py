@@ -113,14 +113,19 @@ def squeeze(
 
 
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Tensor:
-    """The axes permuted: reversed, or as `perm` says."""
-    del conjugate
+    """The axes permuted: reversed, or as `perm` says; complex numbers are conjugated on request."""
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         order = static_axes(perm, "transpose")
         if order is not None:
             emit_constant(np.array(order, np.int32), "perm")
+        if conjugate and tensor.dtype.is_complex:
+            return emit("ConjugateTranspose", [tensor], _adjoint, perm=order, name=scope)
         return emit("Transpose", [tensor], "transpose", perm=order, name=scope)
+
+
+def _adjoint(x: Value, perm: Any) -> Value:
+    return ops.transpose(ops.conj(x), perm=perm)
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
@@ -270,20 +275,8 @@ reverse_v2 = reverse
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """The elements rotated along `axis`."""
-    shifts = static_axes(shift, "roll") or ()
-    axes = static_axes(axis, "roll") or ()
-
-    def build(x: Value) -> Value:
-        for count, at in zip(shifts, axes, strict=True):
-            size_ = None if x.shape is None else x.shape[at]
-            if size_ is None:
-                raise fail(ShapeError, "roll: expected a known dimension")
-            cut = size_ - count % size_ if size_ else 0
-            parts = ops.split.all(x, sizes=(cut, size_ - cut), axis=at)
-            x = ops.concatenate(parts[1], parts[0], axis=at)
-        return x
-
-    return unary("Roll", build, input, name)
+    shifts, axes = static_axes(shift, "roll") or (), static_axes(axis, "roll") or ()
+    return unary("Roll", "roll", input, name, shifts=shifts, axes=axes)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
