@@ -171,7 +171,6 @@ LEFT = {
     "tf1/session/tracing.py:_times": NUMBERS,
     "tf1/control/py_func.py:host_function": NUMBERS,
     "tf1/session/tracing.py:RunMetadata.take": NUMBERS,
-    "tf1/shaping/arrangement.py:roll": NUMBERS,
     "tf1/train/monitored/session_manager.py:SessionManager._restored": NUMBERS,
     "tf1/train/monitored/session_manager.py:SessionManager.wait_for_session": NUMBERS,
     "tf1/summary/operation.py:_scaled": NUMBERS,

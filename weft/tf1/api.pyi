@@ -86,7 +86,9 @@ from weft.tf1 import lookup as lookup
 from weft.tf1 import python_io as python_io
 from weft.tf1 import queue as queue
 from weft.tf1 import saved_model as saved_model
+from weft.tf1 import signal as signal
 from weft.tf1 import sparse as sparse
+from weft.tf1 import spectral as spectral
 from weft.tf1 import summary as summary
 from weft.tf1 import test as test
 from weft.tf1 import train as train
@@ -134,6 +136,12 @@ from weft.tf1.session.session import InteractiveSession as InteractiveSession
 from weft.tf1.session.session import Session as Session
 from weft.tf1.session.tracing import RunMetadata as RunMetadata
 from weft.tf1.session.tracing import RunOptions as RunOptions
+from weft.tf1.signal import fft as fft
+from weft.tf1.signal import fft2d as fft2d
+from weft.tf1.signal import fft3d as fft3d
+from weft.tf1.signal import ifft as ifft
+from weft.tf1.signal import ifft2d as ifft2d
+from weft.tf1.signal import ifft3d as ifft3d
 from weft.tf1.sparse import sparse_add as sparse_add
 from weft.tf1.sparse import sparse_concat as sparse_concat
 from weft.tf1.sparse import sparse_reduce_sum as sparse_reduce_sum

@@ -15,8 +15,8 @@ from weft.ops.declaration.rule import dims_of, reshape_like
 from weft.ops.shape.movement import moveaxis
 from weft.ops.signal.cosine import cosine_transform, mel_filters
 from weft.ops.signal.fourier import fftn, irfftn, rfftn
-from weft.ops.signal.piece import overlapped, pieces_of
-from weft.ops.signal.window import cosines
+from weft.ops.signal.piece import end_padded, inverse_window, overlapped, pieces_of
+from weft.ops.signal.window import raised_cosine
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     constant,
@@ -202,15 +202,9 @@ def frame(
         x = convert_to_tensor(signal, name="signal")
 
         def build(v: Value) -> Value:
-            rank = v.rank or 1
-            at = axis % rank
+            at = axis % (v.rank or 1)
             if pad_end:
-                count = dims_of(v)[at]
-                more = (-(-count // step) - 1) * step + size - count
-                more = max(0, more) if isinstance(more, int) else ops.maximum(more, 0)
-                shape = tuple([more if i == at else d for i, d in enumerate(dims_of(v))])
-                end = ops.full(shape, pad_value, v.dtype)
-                v = ops.concatenate(v, end, axis=at)
+                v = end_padded(v, axis=at, size=size, step=step, value=pad_value)
             return moveaxis(pieces_of(v, axis=at, size=size, step=step), -1, at + 1)
 
         return emit("Frame", [x], build, name=scope)
@@ -238,14 +232,9 @@ def _raised_cosine(name: str, first: float) -> Callable[..., Tensor]:
         size, kind = _number("window_length", window_length), as_dtype(dtype)
         if not kind.is_floating:
             raise fail(DTypeError, f"window: expected a floating-point dtype, got {kind.name}")
-        count = size + int(bool(periodic)) * (1 - size % 2) - 1
-
-        def build(i: Value) -> Value:
-            return cosines(i, n=count if size > 1 else 0, weights=(first, 1.0 - first))
-
-        steps = constant(np.arange(size, dtype=kind.as_numpy_dtype))
+        options: dict[str, Any] = {"size": size, "periodic": bool(periodic), "first": first}
         with name_scope(name, function.__name__) as scope:
-            return emit("Window", [steps], build, name=scope)
+            return emit("Window", [], raised_cosine, dtype=kind.ir, name=scope, **options)
 
     return function
 
@@ -308,16 +297,8 @@ def inverse_stft_window_fn(
     def window(frame_length: Any, dtype: Any) -> Tensor:
         with name_scope(name, "inverse_stft_window_fn"):
             size, step = _number("frame_length", frame_length), _number("frame_step", frame_step)
-            forward = forward_window_fn(size, dtype=dtype)
-
-            def build(w: Value) -> Value:
-                overlaps = -(-size // step)
-                wide = ops.pad(ops.square(w), paddings=((0, overlaps * step - size),))
-                total = ops.sum(ops.reshape(wide, shape=(overlaps, step)), axes=(0,), keepdims=True)
-                whole = ops.broadcast_to(total, shape=(overlaps, step))
-                return w / ops.reshape(whole, shape=(overlaps * step,))[:size]
-
-            return emit("Window", [convert_to_tensor(forward)], build, name="window")
+            forward = convert_to_tensor(forward_window_fn(size, dtype=dtype))
+            return emit("Window", [forward], inverse_window, hop=step, name="window")
 
     return window
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from weft.ir.dtype import int32
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
 from weft.ops.declaration.fact import Autocast, autocasting
@@ -42,8 +45,7 @@ def least_squares(a: Value, b: Value, *, l2: float, fast: bool) -> Value:
     """
     m, n = dims(a)[-2:]
     if not fast:
-        limit = constant(np.finfo(a.dtype.numpy).eps * max(m, n), a.dtype.real)
-        return mm(inversion.pinv(a, limit, False), b)
+        return mm(pinv(a, _precision(a)), b)
     added = constant(l2, a.dtype) * eye(min(m, n), a.dtype)
     if m >= n:
         return _from_gram(mm(H(a), a) + added, mm(H(a), b))
@@ -52,6 +54,36 @@ def least_squares(a: Value, b: Value, *, l2: float, fast: bool) -> Value:
 
 def _from_gram(gram: Value, b: Value) -> Value:
     return cholesky_solve(b, factorization.cholesky(gram), upper=False)
+
+
+def pinv(a: Value, limit: Any = None) -> Value:
+    """Pseudo-inverses; singular values up to a fraction of the largest count as 0.
+
+    Args:
+        limit: the fraction; by default ten times the larger size times the dtype's precision.
+    """
+    if limit is None:
+        limit = 10 * _precision(a)
+    return inversion.pinv(a, constant(limit, a.dtype.real), False)
+
+
+def matrix_rank(a: Value, limit: Any = None) -> Value:
+    """How many singular values are above a limit, as int32.
+
+    Args:
+        limit: by default the largest one times the larger size times the dtype's precision.
+    """
+    s = factorization.svdvals(a)
+    if limit is None:
+        least = catalogue.max(s, axes=(-1,), keepdims=True) * constant(_precision(a), s.dtype)
+    else:
+        least = constant(limit, s.dtype)
+    return catalogue.sum(catalogue.cast(catalogue.greater(s, least), dtype=int32), axes=(-1,))
+
+
+def _precision(a: Value) -> float:
+    """The larger size times the precision of the dtype."""
+    return max(dims(a)[-2:]) * float(np.finfo(a.dtype.numpy).eps)
 
 
 def logdet(a: Value) -> Value:

@@ -34,6 +34,26 @@ def pieces_of(x: Value, *, axis: int, size: int, step: int) -> Value:
     return moveaxis(take_nd(x, [*[None] * axis, places]), axis + 1, -1)
 
 
+def end_padded(x: Value, *, axis: int, size: int, step: int, value: Any) -> Value:
+    """`x`, padded at its end so that a frame begins at every `step` of its elements."""
+    dims = dims_of(x)
+    more = (-(-dims[axis] // step) - 1) * step + size - dims[axis]
+    more = max(0, more) if isinstance(more, int) else catalogue.maximum(more, 0)
+    shape = tuple([more if i == axis else d for i, d in enumerate(dims)])
+    end = catalogue.broadcast_to(constant_of(value, x.dtype), shape=shape)
+    return catalogue.concatenate(x, end, axis=axis)
+
+
+def inverse_window(window: Value, *, hop: int) -> Value:
+    """The window that with `window` before the transform weighs all samples by 1."""
+    (size,) = concrete(window)
+    overlaps = -(-size // hop)
+    wide = catalogue.pad(catalogue.square(window), paddings=((0, overlaps * hop - size),))
+    total = catalogue.sum(catalogue.reshape(wide, shape=(overlaps, hop)), axes=(0,), keepdims=True)
+    whole = catalogue.broadcast_to(total, shape=(overlaps, hop))
+    return window / catalogue.reshape(whole, shape=(overlaps * hop,))[:size]
+
+
 def _places(count: Any, size: Any, step: int) -> Value:
     """The positions of elements in frames."""
     if isinstance(count, int) and isinstance(size, int):

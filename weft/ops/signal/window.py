@@ -10,6 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
+from weft.ir.dtype import DType
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue, constant_of
 from weft.ops.special.bessel import i0
@@ -25,6 +28,17 @@ def cosines(i: Value, *, n: float, weights: Sequence[float]) -> Value:
         catalogue.cos(i * (_TURN * k / n)) * ((-1) ** k * float(w)) for k, w in enumerate(weights)
     ]
     return functools.reduce(lambda a, b: a + b, parts)
+
+
+def raised_cosine(*, size: int, periodic: bool, first: float, dtype: DType) -> Value:
+    """A window of two cosines, of which the first has this weight.
+
+    Args:
+        periodic: of even sizes: the first weight follows the last one.
+    """
+    i = constant_of(np.arange(size).astype(dtype.numpy))
+    last = size - 1 + int(periodic and size % 2 == 0)
+    return cosines(i, n=last if size > 1 else 0, weights=(first, 1.0 - first))
 
 
 def triangle(i: Value, *, n: float) -> Value:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from weft import ops
 from weft.errors import ShapeError
 from weft.ir.node import Value
 from weft.ops.linalg import elimination, factorization, inversion, solution
-from weft.ops.linalg.matrix import H, constant, dims
+from weft.ops.linalg.matrix import H, dims
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, same_type
 from weft.tf1.framework.dtypes import as_dtype
@@ -203,9 +201,6 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
     """
 
     def build(x: Value) -> Value:
-        limit = rcond
-        if limit is None:
-            limit = 10 * max(dims(x)[-2:]) * np.finfo(x.dtype.numpy).eps
-        return inversion.pinv(x, constant(limit, x.dtype.real), False)
+        return solution.pinv(x, rcond)
 
     return _emitted("pinv", [a], build, name, square=False)[0]

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from weft import ops
-from weft.ir.node import Value
-from weft.ops.linalg.factorization import svdvals
-from weft.ops.linalg.matrix import constant, dims
+from weft.ops.linalg import solution
 from weft.tf1.elementwise.arithmetic import divide, matmul
-from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import convert_to_tensor, same_type
 from weft.tf1.framework.graph import emit, name_scope
 from weft.tf1.framework.tensor import Tensor
@@ -56,15 +51,9 @@ def matrix_rank(
         validate_args: whether shapes are checked, which they always are.
     """
 
-    def build(x: Value) -> Value:
-        s = svdvals(x)
-        limit = constant(np.finfo(x.dtype.numpy).eps * max(dims(x)[-2:]), s.dtype)
-        above = ops.max(s, axes=(-1,), keepdims=True) * limit
-        above = above if tol is None else constant(tol, s.dtype)
-        return ops.sum(ops.cast(ops.greater(s, above), dtype=dtypes.int32.ir), axes=(-1,))
-
     with name_scope(name, "matrix_rank", [a]) as scope:
-        return emit("MatrixRank", [convert_to_tensor(a)], build, name=scope)
+        x = convert_to_tensor(a)
+        return emit("MatrixRank", [x], solution.matrix_rank, limit=tol, name=scope)
 
 
 def normalize(
