@@ -31,6 +31,8 @@ CASES: dict[str, tuple[Callable[..., Any], Any, Any]] = {
     "quotient": (lambda z: (z + 1j) / tf.conj(z), Z, (Z + 1j) / Z.conj()),
     "cast": (lambda z: tf.cast(z, tf.float64), Z, Z.real),
     "adjoint": (lambda z: tf.matmul(z, z, adjoint_b=True), Z, Z @ Z.conj().transpose(0, 2, 1)),
+    "norm": (tf.norm, Z, np.linalg.norm(Z) + 0j),
+    "distance": (lambda z: tf.squared_difference(z, 1j), Z, np.abs(Z - 1j) ** 2 + 0j),
     "mean": (lambda z: tf.reduce_mean(tf.exp(z), 1), Z, np.exp(Z).mean(1)),
     "fft": (signal.fft, Z, np.fft.fft(Z)),
     "ifft2d": (tf.spectral.ifft2d, Z, np.fft.ifft2(Z)),
@@ -59,7 +61,7 @@ def test_values_and_gradients(name: str, known: bool) -> None:
         weights = np.cos(np.arange(wanted.size)).reshape(wanted.shape)
         total = tf.reduce_sum(tf.real(y) * weights)
         if y.dtype.is_complex:
-            total += tf.reduce_sum(tf.imag(y) * weights[::-1])
+            total += tf.reduce_sum(tf.imag(y) * np.flip(weights))
         found, gradient = session.run([y, tf.gradients(total, x)[0]], {x: array})
         np.testing.assert_allclose(found, wanted, 1e-9, 1e-9)
         change = np.cos(3.0 * np.arange(array.size)).reshape(array.shape).astype(array.dtype)
@@ -101,6 +103,11 @@ def test_wrong_types() -> None:
         signal.fft(tf.constant(X))
     with pytest.raises(DTypeError, match=r"expected float32, got .*complex"):
         tf.constant(1j, tf.float32)
+    with tf.Graph().as_default():
+        v = tf.Variable([1j])
+        loss = tf.abs(v[0])
+        with pytest.raises(DTypeError, match=r"expected variables of floating types, got .*complex"):
+            tf.train.AdamOptimizer().minimize(loss, var_list=[v])
 
 
 def test_kernels_compute_what_is_real_around_complex_numbers() -> None:

@@ -70,8 +70,9 @@ def safe_quotient(x: Value, y: Value) -> Value:
 
 @Face(torch="", tf1="SquaredDifference squared_difference")
 def squared_difference(x: Value, y: Value) -> Value:
-    """`(x - y) * (x - y)`."""
-    return catalogue.square(x - y)
+    """`(x - y) * (x - y)`; of complex numbers the square of the absolute value, as they are."""
+    change = x - y
+    return catalogue.conj(change) * change if change.dtype.is_complex else catalogue.square(change)
 
 
 @Face(torch="", tf1="MulNoNan/multiply_no_nan math.multiply_no_nan")

@@ -40,7 +40,13 @@ def vector_norm(x: Value, *, ord: float, axes: tuple[int, ...], keepdims: bool) 
 def stepwise_norm(
     x: Value, *, order: float, axes: tuple[int, ...] | None, keepdims: bool
 ) -> Value:  # fmt: skip
-    """The norm of positive order in single steps: its gradient at 0 is NaN, as in TensorFlow."""
+    """The norm of positive order in single steps: its gradient at 0 is NaN, as in TensorFlow.
+
+    That of complex numbers is complex, too.
+    """
+    if x.dtype.is_complex:
+        found = stepwise_norm(catalogue.abs(x), order=order, axes=axes, keepdims=keepdims)
+        return catalogue.cast(found, dtype=x.dtype)
     how: dict[str, Any] = {"axes": axes, "keepdims": keepdims}
     if order == 2:
         return catalogue.sqrt(catalogue.sum(catalogue.square(x), **how))

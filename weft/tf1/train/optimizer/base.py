@@ -189,6 +189,7 @@ class Optimizer:
 
         Raises:
             GraphError: all gradients are `None`.
+            DTypeError: a variable is not of a floating type: update its real and imaginary parts.
         """
         pairs = [(_gradient(g, v), v) for g, v in tuple(grads_and_vars)]
         if not pairs:
@@ -198,6 +199,10 @@ class Optimizer:
             raise fail(
                 GraphError, f"apply_gradients: expected gradients for {[v for _, v in pairs]}"
             )
+        for _, variable in present:
+            if not variable.dtype.is_floating:
+                text = f"expected variables of floating types, got {variable}"
+                raise fail(DTypeError, f"apply_gradients: {text}")
         graph = present[0][1].graph
         with within(graph):
             with control_dependencies(None):
