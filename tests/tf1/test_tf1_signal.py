@@ -106,7 +106,8 @@ def test_wrong_types() -> None:
     with tf.Graph().as_default():
         v = tf.Variable([1j])
         loss = tf.abs(v[0])
-        with pytest.raises(DTypeError, match=r"expected variables of floating types, got .*complex"):
+        told = r"expected variables of floating types, got .*complex"
+        with pytest.raises(DTypeError, match=told):
             tf.train.AdamOptimizer().minimize(loss, var_list=[v])
 
 
