@@ -113,7 +113,7 @@ KNOBS = {
              "where compiled kernels and programs are kept between processes"),
         _flag("warm", True,
               "once a library kernel is missing, have the whole library made in the background"),
-        _flag("compile", False, "compile eager programs before their first run"),
+        _flag("compile", False, "compile programs before their first run"),
         _flag("deterministic", False,
               "equal bits also where that costs speed: `use_deterministic_algorithms`"),
         _flag("keep_freed", True,

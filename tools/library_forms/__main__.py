@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 
 import weft as wf
 from bench import once
-from tools.library_forms import declared
+from tools.library_forms import declared, graphs
 from tools.library_forms.calls import PROGRAMS
-from tools.library_forms.recorder import Forms, nothing_runs, recorded
+from tools.library_forms.recorder import Forms, fused, nothing_runs, recorded
 from weft.cli.main import main as cli
 from weft.errors import WeftError
 from weft.library.making import listed
@@ -66,6 +66,11 @@ def main(names: Sequence[str]) -> None:
                         with contextlib.suppress(WeftError):  # of values that are not there
                             if isinstance(y, wf.Tensor):
                                 y.detach().numpy()
+        for program in [x for x in graphs.PROGRAMS if not names or x.__name__ in names]:
+            with told(program.__name__, forms):
+                program()
+            with told(f"{program.__name__}, fused", forms), fused():
+                program()
         if not names or "declared" in names:
             with told("declared", forms), nothing_runs():
                 declared.write([*kept, *forms])

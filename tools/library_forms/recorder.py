@@ -7,12 +7,15 @@ from collections.abc import Iterator
 from unittest import mock
 
 from weft.eager.record.run import stitched_tier
+from weft.library import first_runs
 from weft.library.entry import Entry
 from weft.library.form import form_of
 from weft.library.form_text import NoTextError, as_text
+from weft.library.generator import LibraryGenerator
 from weft.library.kernel_list import KernelList
 from weft.library.making import same_group
 from weft.library.workspace import Workspace
+from weft.ops.declaration import Opaque, is_region, op_of
 
 Forms = dict[str, list[tuple[int, ...]]]
 
@@ -39,8 +42,22 @@ def recorded() -> Iterator[Forms]:
     with (
         mock.patch.object(Entry, "_written", written),
         mock.patch.object(stitched_tier, "STITCHED_RUNS", 1 << 30),
+        mock.patch.object(first_runs, "pack_of", lambda target: True),
     ):
         yield found
+
+
+@contextlib.contextmanager
+def fused() -> Iterator[None]:
+    """Programs of library kernels have kernels for several nodes, but for products."""
+
+    def has(self, group):
+        node = group.nodes[0]
+        products = isinstance(op_of(node).lower, Opaque)
+        return not is_region(node) and (len(group.all_nodes) == 1 or not products)
+
+    with mock.patch.object(LibraryGenerator, "has", has):
+        yield
 
 
 @contextlib.contextmanager

@@ -167,15 +167,16 @@ class Entry:
             CompileError: there is no kernel for it.
         """
         sizes = tuple(places)
-        return self._at(sizes) or self._made_at(group, sizes)
+        return self.found(sizes) or self._made_at(group, sizes)
 
     def _made_at(self, group: Group, sizes: tuple[int, ...]) -> Variant:
         self.add(group, sizes, sizes)
-        found = self._at(sizes)
+        found = self.found(sizes)
         assert found is not None
         return found
 
-    def _at(self, sizes: tuple[int, ...]) -> Variant | None:
+    def found(self, sizes: tuple[int, ...]) -> Variant | None:
+        """The variant for these sizes alone, if it is there."""
         many = (v.at(sizes) for v in self._candidates(sizes))
         return next((v for v in many if v is not None), self._own.get(sizes))
 
@@ -364,6 +365,16 @@ def entry_of(group: Group, target: Target) -> tuple[Entry, tuple[int, ...]]:
     """
     entry, form = entry_for(form_of(group), target)
     return entry, form.sizes
+
+
+def there(group: Group, target: Target) -> Variant | None:
+    """The kernels of a group in the pack for its sizes alone; `None` if it has none for them.
+
+    Raises:
+        UnsizedError: as `entry_of`.
+    """
+    form, _, lines = _listed(form_of(group), target)
+    return None if lines is None else entry_for(form, target)[0].found(form.sizes)
 
 
 def entry_for(form: Form, target: Target) -> tuple[Entry, Form]:

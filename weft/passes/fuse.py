@@ -8,6 +8,7 @@ are stored only if something needs them in memory.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from weft.ir.node import Node, Value
@@ -58,18 +59,18 @@ class _Open:
         return kept, tuple(d for a, d in enumerate(domain) if a not in self.axes)
 
 
-def fuse(step: Step, enabled: bool = True) -> Fused:
-    """Groups of a simplified step; one node a group where `enabled` is false."""
-    fuser = _Fuser(step, enabled)
+def fuse(step: Step, apart: Collection[Node] = ()) -> Fused:
+    """Groups of a simplified step; nodes `apart` have one each."""
+    fuser = _Fuser(step, apart)
     for position, node in enumerate(step.graph.nodes):
         fuser.visit(position, node)
     return fuser.finish()
 
 
 class _Fuser:
-    def __init__(self, step: Step, enabled: bool) -> None:
+    def __init__(self, step: Step, apart: Collection[Node]) -> None:
         self.step = step
-        self.enabled = enabled
+        self.apart = apart
         self.group_of: dict[Node, _Open] = {}
         self.floating: dict[Node, int] = {}  # -> depth
         self.sources: dict[Node, int] = {}  # how many arrays a floating value reads
@@ -107,7 +108,7 @@ class _Fuser:
                 self._opaque(node)
 
     def _floats(self, node: Node) -> bool:
-        if not self.enabled or op_of(node).facts.cost is Cost.EXPENSIVE:
+        if node in self.apart or op_of(node).facts.cost is Cost.EXPENSIVE:
             return False
         depth = max((self.floating.get(v.node, 0) for v in node.inputs), default=0)
         return depth < MOST_FLOATING
@@ -135,6 +136,7 @@ class _Fuser:
         group = _Open(domain, opaque=opaque, device=node.device)
         self.groups.append(group)
         self._add(group, node)
+        group.open = node not in self.apart
         return group
 
     def _add(self, group: _Open, node: Node) -> None:
@@ -189,6 +191,8 @@ class _Fuser:
 
     def _elementwise_hosts(self, node: Node) -> list[_Open]:
         """Open groups that `node` reads and could join, each once."""
+        if node in self.apart:
+            return []
         shape = node.types[0].shape
         hosts: dict[_Open, None] = {}
         for value in node.inputs:
@@ -198,7 +202,7 @@ class _Fuser:
         return list(hosts)
 
     def _fits(self, host: _Open) -> bool:
-        return self.enabled and len(host.nodes) < MOST_NODES and len(host.inputs) < MOST_INPUTS
+        return len(host.nodes) < MOST_NODES and len(host.inputs) < MOST_INPUTS
 
     def _accepts(self, host: _Open, node: Node, shape: Shape) -> bool:
         if not self._fits(host) or host.device != node.device:
@@ -259,6 +263,7 @@ class _Fuser:
         if (
             host is not None
             and host.open
+            and node not in self.apart
             and not host.opaque
             and host.device == node.device
             and axes

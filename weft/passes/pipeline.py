@@ -18,9 +18,10 @@ from weft import config
 from weft.errors import GraphError
 from weft.host.deferred import Deferred
 from weft.ir.graph import Graph
+from weft.ir.node import Node
 from weft.ir.printer import format_graph
 from weft.ir.verify import verify
-from weft.ops.declaration import Boundary, is_region, op_of
+from weft.ops.declaration import Boundary, Opaque, is_region, op_of
 from weft.passes import memory
 from weft.passes.blueprint import Blueprint
 from weft.passes.control.body import Planner
@@ -82,6 +83,8 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
+Has = Callable[[Group], bool]
+"""Whether there are kernels of a group."""
 Watch = Callable[[str, float, Step], None]
 """Is told a pass, how many seconds it took, and the step after it."""
 
@@ -113,10 +116,14 @@ JOINS: tuple[Pass, ...] = (
 )
 
 
-def grouped(step: Step, fusing: bool = True) -> Fused:
-    """The groups of a simplified step; one node per group if `fusing` is false."""
-    found = FUSE.run(step, fusing)
-    for join, _ in JOINS if fusing else ():
+def grouped(step: Step, has: Has | None = None) -> Fused:
+    """The groups of a simplified step.
+
+    Args:
+        has: which groups of several nodes there may be; the nodes of others have one each.
+    """
+    found = FUSE.run(step) if has is None else _of_those(step, has)
+    for join, _ in JOINS if has is None else ():
         found = join(found)
     if not (step.lasting or step.repeated):
         return found
@@ -126,8 +133,25 @@ def grouped(step: Step, fusing: bool = True) -> Fused:
     ])  # fmt: skip
 
 
+def _of_those(step: Step, has: Has) -> Fused:
+    apart: set[Node] = set()
+    while True:
+        found = FUSE.run(step, apart)
+        lacking = {n for g in found.groups if not has(g) for n in _first_part(g)} - apart
+        if not lacking:
+            return found
+        apart |= lacking  # what was open for them may form other groups now
+
+
+def _first_part(group: Group) -> tuple[Node, ...]:
+    """The opaque node of a group with an epilogue; else all nodes."""
+    node = group.nodes[0]
+    opaque = isinstance(op_of(node).lower, Opaque)
+    return (node,) if opaque and len(group.all_nodes) > 1 else group.all_nodes
+
+
 def plan(
-    step: Step, generator: Generator, threads: int, fusing: bool = True,
+    step: Step, generator: Generator, threads: int, has: Has | None = None,
     announce: Callable[[Kernel], None] | None = None,
 ) -> Blueprint:  # fmt: skip
     """Plans the launches of a simplified step and its memory.
@@ -136,10 +160,10 @@ def plan(
         step: what `optimize` returned.
         generator: makes the launches of a group.
         threads: how many copies of per-thread scratch memory to plan.
-        fusing: whether nodes may share a kernel.
+        has: as for `grouped`.
         announce: called with each kernel once its text is known.
     """
-    fused, lowered = _lowered(step, generator, fusing, announce)  # makes each group's launches
+    fused, lowered = _lowered(step, generator, has, announce)  # makes each group's launches
     placing = Placing(step, threads, fused, lowered, generator.copy)
     placing.order(schedule(fused, *placing.wishes()))  # orders the launches
     placing.add_copies()  # copies what cannot be updated in place
@@ -148,11 +172,11 @@ def plan(
 
 
 def _lowered(
-    step: Step, generator: Generator, fusing: bool, announce: Callable[[Kernel], None] | None
+    step: Step, generator: Generator, has: Has | None, announce: Callable[[Kernel], None] | None
 ) -> tuple[Fused, dict[Group, tuple[Launch, ...]]]:
-    fused = grouped(step, fusing)
-    inner = functools.partial(_lowered, generator=generator, fusing=fusing, announce=None)
-    planner = Planner(inner, generator.copy, generator.serial if fusing else None)
+    fused = grouped(step, has)
+    inner = functools.partial(_lowered, generator=generator, has=has, announce=None)
+    planner = Planner(inner, generator.copy, generator.serial if has is None else None)
     lowered: dict[Group, tuple[Launch, ...]] = {}
     told: set[int] = set()
     for group in fused.groups:

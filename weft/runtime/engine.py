@@ -80,6 +80,7 @@ class Placed(Protocol):
 
 
 Finish = Callable[[Step, int, int], Runnable]
+First = Callable[[Step, int, int], Runnable | None]
 _NOWHERE: Final[Mapping[Node, str]] = {}
 MOST_PROGRAMS: Final = 256
 """Per function; beyond it the least recently used is dropped, and reloaded from disk."""
@@ -96,6 +97,8 @@ class Function:
         threads: how many threads run a step; `WEFT_THREADS` by default.
         finish: makes the program of a specialized step: one that runs on several devices, say.
         done, placed: as in `weft.passes.step.Request`.
+        first: makes what runs at first in place of such a program, and gives way to it; `None`
+            where the program is to be there from the first run on.
 
     It may be called from several threads, which then take turns. It keeps the programs of its last
     `MOST_PROGRAMS` signatures.
@@ -105,9 +108,10 @@ class Function:
         self, graph: Graph, fetches: Sequence[Value], targets: Sequence[Node] = (),
         feeds: Sequence[Value] = (), threads: int | None = None, finish: Finish = on_state,
         done: Iterable[Node] = (), placed: Mapping[Node, str] = _NOWHERE,
+        first: First = lambda step, threads, count: None,
     ) -> None:  # fmt: skip
         self._count = len(fetches)
-        self._finish = finish
+        self._finish, self._first = finish, first
         computed = (v for node in targets if _is_pure(node) for v in node.outputs)
         self.request = Request(
             graph, (*fetches, *computed), tuple(targets), tuple(feeds), frozenset(done), placed
@@ -265,7 +269,8 @@ class Function:
             if self._finish is on_state and is_initial(step):
                 program = InitialStep(step, self.threads)
             else:
-                program = self._finish(step, self.threads, self._count)
+                asked = step, self.threads, self._count
+                program = self._first(*asked) or self._finish(*asked)
             self._programs[signature] = program
             if len(self._programs) > MOST_PROGRAMS:
                 _, gone = self._programs.popitem(last=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from weft.ir.dtype import as_dtype
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.printer import format_graph
 from weft.passes.blueprint import Blueprint
+from weft.passes.group import Group
 from weft.passes.launch import Generator, Kernel
 from weft.passes.specialize import ValuesNeededError
 from weft.passes.step import Request, Step
@@ -133,21 +133,29 @@ def as_it_is(step: Step, threads: int) -> Executable:
 
 
 def unfused(
-    step: Step, threads: int, kernels: Generator, linked: Callable[[], Mapping[Kernel, int]],
-    target: Target,
+    step: Step, threads: int, kernels: Generator, has: Callable[[Group], bool],
+    linked: Callable[[], Mapping[Kernel, int]], target: Target, fetches: int | None = None,
 ) -> Callable[[], Executable]:  # fmt: skip
-    """The program of a simplified step whose kernels are there already, each for one node.
+    """The program of a simplified step whose kernels are there already.
 
     Args:
+        has: which groups of several nodes they compute.
         linked: gives the addresses of the kernels that were asked for.
         target: that they are for; no other is looked for, which would load LLVM.
+        fetches: how many of the step's fetches are returned, if not all.
 
     Raises:
         CompileError: there is no kernel for something.
     """
-    blueprint = pipeline.plan(step, kernels, threads, fusing=False)
-    recipe = recipe_of(blueprint)
+    blueprint = pipeline.plan(step, kernels, threads, has)
+    recipe = recipe_of(blueprint).returning(fetches)
     return lambda: Executable(recipe, lambda: blueprint, threads, target, linked=linked())
+
+
+def is_kept(step: Step, threads: int) -> bool:
+    """Whether the program of a specialized step is on disk."""
+    key = _Job(step, threads, None, FIRST, False).key()
+    return key is not None and compiler.cache().holds(key)
 
 
 def partitioned(
@@ -220,8 +228,7 @@ class _Job:
 
     def executable(self, recipe: Recipe, whole: Callable[[], Blueprint]) -> Executable:
         """The program of a recipe."""
-        if self.fetches is not None:
-            recipe = replace(recipe, fetches=recipe.fetches[: self.fetches])
+        recipe = recipe.returning(self.fetches)
         return Executable(recipe, whole, self.threads, self.target, self.watch, self.processor)
 
 

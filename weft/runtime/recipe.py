@@ -7,7 +7,7 @@ their object code, which is stored beside it (`weft.runtime.compilation.cache`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -62,6 +62,10 @@ class Recipe:
     fetches: tuple[tuple[Place, TensorType], ...]
     kept: tuple[str, ...]
     counters: Mapping[str, int | None]
+
+    def returning(self, fetches: int | None) -> Recipe:
+        """The recipe of a program that returns so many of the fetches; `None`: all."""
+        return self if fetches is None else replace(self, fetches=self.fetches[:fetches])
 
 
 def recipe_of(blueprint: Blueprint) -> Recipe:

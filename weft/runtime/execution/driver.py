@@ -97,8 +97,11 @@ def flush_subnormals(on: bool) -> bool:
 
 
 def prestart() -> None:
-    """Call it when a program is likely to be compiled soon: starts compilers on a new machine."""
-    if _entries is None:
+    """Call it when a program is likely to be compiled soon: starts compilers on a new machine.
+
+    Where there is a pack, which has the driver, they start with the first kernel.
+    """
+    if _entries is None and pack_of(portable()) is None:
         compiler.prestart(kernel(), portable())
 
 

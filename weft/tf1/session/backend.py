@@ -10,6 +10,7 @@ from weft.config import MAX_THREADS
 from weft.errors import ConfigError
 from weft.ir.device import DeviceName
 from weft.ir.node import Node
+from weft.library.first_runs import first_runs
 from weft.ops.effect import is_host
 from weft.passes.level import Apart
 from weft.passes.step import Request
@@ -76,7 +77,9 @@ class ProcessBackend(Backend):
         self._placement.log(request, None, {})
         asked = request.graph, request.fetches, request.targets, request.feeds
         threads = min(self._threads, MAX_THREADS) or None
-        return Function(*asked, threads, done=request.done, placed=placed.apart)
+        return Function(
+            *asked, threads, done=request.done, placed=placed.apart, first=first_runs
+        )  # fmt: skip
 
     def call(self, node: Node, inputs: Sequence[Array], cancel: Cancellation) -> Sequence[Array]:
         """A call of a resource of this session."""

@@ -13,6 +13,7 @@ from numpy import ndarray
 from weft.cluster.timeline import recorded
 from weft.documentation import Reads
 from weft.errors import CancelledError, DTypeError, GraphError, WeftError
+from weft.library.first_runs import FirstRuns
 from weft.passes.placement.explanation import PlacementExplanation
 from weft.resource.base import Cancellation
 from weft.resource.limit import current, time_limit
@@ -220,7 +221,8 @@ class BaseSession:
     def program(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Executable:
         """The compiled program of a run: its graph, calls and memory."""
         plan, arrays = self._prepare(fetches, feed_dict or {})
-        return plan.function.program(arrays, self._state)
+        found = plan.function.program(arrays, self._state)
+        return found.compiled() if isinstance(found, FirstRuns) else found
 
     def _prepare(self, fetches: Any, feeds: Mapping[Any, Any]) -> tuple[Plan, list[Any]]:
         plan = self._find_plan(fetches, feeds)

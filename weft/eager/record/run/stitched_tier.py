@@ -22,11 +22,12 @@ from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
 from weft.ir.shape import is_stack, size
+from weft.library.first_runs import RUNS, written
 from weft.library.generator import LibraryGenerator
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
-from weft.ops.declaration import inner_nodes, op_of
+from weft.ops.declaration import op_of
 from weft.passes.pipeline import optimize
 from weft.passes.step import Step
 from weft.runtime import finish
@@ -41,9 +42,7 @@ STITCHED_RUNS: Final = 2
 """Then a program is begun: for a structure with loops, or with results ..."""
 LARGE: Final = 1 << 24
 """... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
-LAUNCH: Final = 1 << 10
-"""Bytes that are written in the time of a launch."""
-STITCHED_RUNS_OF_MANY: Final = 256
+STITCHED_RUNS_OF_MANY: Final = RUNS
 """... it runs so often before: compiling takes 0.1 to 2 s, and gains 0.2 ms a run or less. So does
 what comes in ever new sizes: ..."""
 SHAPES: Final = 8
@@ -128,16 +127,6 @@ def _runs_beside(structure: Structure, runs: int) -> int:
 def _result_bytes(structure: Structure) -> int:
     kinds = [kind for record in structure.records for kind in record.plan.types]
     return sum([size(t.shape) * t.dtype.size for t in kinds if not is_stack(t.shape)])
-
-
-def _written(node: Node) -> float:
-    """Bytes of what a node gives, in loops each time, or what takes as long as its launch."""
-    facts = op_of(node).facts
-    if facts.runs is not None:
-        return facts.runs(**node.attrs) * sum(map(_written, inner_nodes(node)))
-    return max(
-        sum([size(t.shape) * t.dtype.size for t in node.types if not is_stack(t.shape)]), LAUNCH
-    )
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -231,7 +220,7 @@ class Unfused(Compiled):
 
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
         super().__init__(structure, as_rows, expanded)
-        self.little: bool | None = sum(map(_written, expanded.graph.nodes)) < LARGE
+        self.little: bool | None = sum(map(written, expanded.graph.nodes)) < LARGE
 
     @property
     def why(self) -> str:
@@ -252,7 +241,8 @@ class Unfused(Compiled):
         del device
         target = portable()
         kernels = LibraryGenerator(target)
-        return finish.unfused(optimize(step), threads, kernels, kernels.addresses, target)
+        has, addresses = kernels.has, kernels.addresses
+        return finish.unfused(optimize(step), threads, kernels, has, addresses, target)
 
 
 def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
