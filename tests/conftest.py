@@ -38,7 +38,7 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from weft.eager.record.pending import state
-from weft.eager.record.run import stitched_tier
+from weft.eager.record.run import payoff, stitched_tier
 from weft.errors import WeftError
 from weft.host.interrupt import AgainBehindFinalizers
 
@@ -47,7 +47,7 @@ settings.register_profile("fresh", deadline=None, print_blob=True)
 settings.load_profile("same")
 providers._get_local_constants = lambda: providers._local_constants
 signal.signal(signal.SIGINT, signal.default_int_handler)
-stitched_tier.LARGE, stitched_tier.COMPILE_SECONDS = 0, 0.0  # type: ignore[misc]
+payoff.COMPILE_SECONDS = 0.0  # type: ignore[misc]
 
 
 OWNER = os.getpid()
@@ -56,8 +56,8 @@ OWNER = os.getpid()
 @pytest.fixture
 def as_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """What could be compiled stays a list of library kernels, however often it runs."""
-    monkeypatch.setattr(stitched_tier, "LARGE", sys.maxsize)
-    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", sys.maxsize)
+    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY"):
+        monkeypatch.setattr(stitched_tier, name, sys.maxsize)
 
 
 def pytest_sessionstart() -> None:

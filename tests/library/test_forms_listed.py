@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +55,28 @@ def test_groups_have_the_sizes_that_are_asked_for():
     text, sizes = next(iter(listed()))
     group = group_of(text, [size + 1 for size in sizes[0]])
     assert group.outputs[0].type.shape == tuple([size + 1 for size in sizes[0]])
+
+
+RECORDED = """
+from tools.library_forms.networks import decoding
+from tools.library_forms.recorder import nothing_runs, recorded
+from weft.library.making import listed
+
+with recorded() as forms, nothing_runs():
+    for y in decoding():
+        y.detach().numpy()
+known = {form for form, _ in listed()}
+print(len(forms) > 8, [form for form in forms if form not in known])
+"""
+
+
+def test_calls_are_listed_without_running_them(tmp_path):
+    environment = {"WEFT_CACHE": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", RECORDED]
+    found = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert found.stdout == "True []\n"
 
 
 def test_what_has_no_text_is_said():

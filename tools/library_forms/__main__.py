@@ -17,6 +17,7 @@ import weft as wf
 from bench import once
 from tools.library_forms import declared, graphs
 from tools.library_forms.calls import PROGRAMS
+from tools.library_forms.networks import NETWORKS
 from tools.library_forms.recorder import Forms, fused, nothing_runs, recorded
 from weft.cli.main import main as cli
 from weft.errors import WeftError
@@ -59,7 +60,7 @@ def main(names: Sequence[str]) -> None:
         for name in [name for name in names if ".py" in name]:
             with told(name, forms):
                 cli(["run", *name.split()])
-        for program in PROGRAMS:
+        for program in (*PROGRAMS, *NETWORKS):
             if not names or program.__name__ in names:
                 with told(program.__name__, forms), nothing_runs():
                     for y in program():

@@ -330,7 +330,8 @@ def chance() -> Values:
     yield wf.multinomial(filled((19,), "float32"), 1)
 
 
-def _weights(*shape: int) -> tuple[wf.Tensor, wf.Tensor]:
+def weights(*shape: int) -> tuple[wf.Tensor, wf.Tensor]:
+    """A layer's weights and bias."""
     return filled(shape, "float32", True), filled(shape[:1], "float32", True)
 
 
@@ -338,15 +339,15 @@ def convolutions() -> Values:
     """Convolutions and pooling of images, from one channel, three, and more."""
     image = filled((4, 16, 28, 28), "float32", True)
     for kernel, stride, padding in ((1, 1, 0), (3, 1, 1), (3, 2, 1), (5, 1, 2), (4, 2, 1)):
-        weight, bias = _weights(24, 16, kernel, kernel)
+        weight, bias = weights(24, 16, kernel, kernel)
         yield from pulled(lambda *v, s=stride, p=padding: F.conv2d(*v, None, s, p), image, weight)
         yield from pulled(lambda *v, s=stride, p=padding: F.conv2d(*v, s, p), image, weight, bias)
     for channels, size, kernel in ((1, 28, 3), (1, 28, 5), (3, 32, 3), (3, 32, 5)):
         x = filled((4, channels, size, size), "float32", True)
-        values = x, *_weights(24, channels, kernel, kernel)
+        values = x, *weights(24, channels, kernel, kernel)
         yield from pulled(F.conv2d, *values)
         yield from pulled(lambda *v, k=kernel: F.conv2d(*v, 1, k // 2), *values)
-    yield from pulled(F.conv1d, filled((4, 16, 50), "float32", True), *_weights(24, 16, 3))
+    yield from pulled(F.conv1d, filled((4, 16, 50), "float32", True), *weights(24, 16, 3))
     weight = filled((16, 24, 4, 4), "float32", True)
     yield from pulled(lambda *v: F.conv_transpose2d(*v, stride=2, padding=1), image, weight)
     for size, stride, padding in ((2, 2, 0), (3, 2, 1), (3, 2, 0)):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from unittest import mock
 
 from weft.eager.record.run import stitched_tier
-from weft.library import first_runs
+from weft.library import first_runs, kernel_list
 from weft.library.entry import Entry
 from weft.library.form import form_of
 from weft.library.form_text import NoTextError, as_text
 from weft.library.generator import LibraryGenerator
-from weft.library.kernel_list import KernelList
 from weft.library.making import same_group
+from weft.library.variant import Code
 from weft.library.workspace import Workspace
 from weft.ops.declaration import Opaque, is_region, op_of
 
@@ -32,7 +32,7 @@ def recorded() -> Iterator[Forms]:
 
     def written(self, group, places, sizes):
         bound = write(self, group, places, sizes)
-        key = form_of(group).key
+        key = self._key  # the group's form, or one that serves it, too
         with contextlib.suppress(NoTextError):
             text = as_text(key)
             if bound is not None and form_of(same_group(text, sizes)).key == key:
@@ -65,7 +65,13 @@ def nothing_runs() -> Iterator[None]:
     """Kernels are written, but neither compiled nor run: values are whatever is in memory."""
     with (
         mock.patch.object(Entry, "_begin", lambda self, variant: None),
-        mock.patch.object(KernelList, "_link", lambda self, into, sizes: None),
+        mock.patch.object(kernel_list, "link", _nowhere),
         mock.patch.object(Workspace, "run", lambda self, first, last: None),
     ):
         yield
+
+
+def _nowhere(codes: Sequence[Code]) -> None:
+    """Links kernels to what must not be run."""
+    for code in codes:
+        code.link(1)

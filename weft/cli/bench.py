@@ -37,7 +37,7 @@ from weft.runtime.measurement.profile import (
 from weft.transport.tally import Span
 from weft.version import __version__
 
-WARM_UP: Final = 6  # steps after the first: the program of a step takes over some steps later
+WARM_UP: Final = 6  # steps after the first, which are compiled at once
 LEAST: Final = 3  # timed steps
 PROFILED: Final = 3  # steps
 WIDTH: Final = 160  # columns of a table that goes into a file
@@ -130,8 +130,7 @@ def measure(step: Callable[[], Any], model: nn.Module, options: Options, batch: 
     """Takes steps for the requested time."""
     work = workload(options.model)
     first = _seconds(step)
-    for _ in range(WARM_UP):
-        step()
+    warm_up(step)
     times: list[float] = []
     if options.ranks > 1:
         dist.communication_profile(reset=True)
@@ -149,6 +148,14 @@ def measure(step: Callable[[], Any], model: nn.Module, options: Options, batch: 
 
 
 _RSS_PER_MB: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
+
+
+def warm_up(step: Callable[[], Any]) -> None:
+    """Takes some steps, after which each has the program that it would have after many."""
+    with config.override(compile=True):
+        for _ in range(WARM_UP):
+            step()
+        wf.synchronize()
 
 
 def _seconds(step: Callable[[], Any]) -> float:
@@ -205,8 +212,8 @@ class Profiled:
 
 def profile(step: Callable[[], Any], options: Options, batch: int) -> Profiled:
     """Takes a few steps with clocks, between measurements of the peaks."""
-    for _ in range(1 + WARM_UP):
-        step()
+    step()
+    warm_up(step)
     meter = Meter(int(config.get("threads")))
     taken: list[tuple[int, list[Run], list[Span]]] = []
     meter.take()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -88,8 +87,7 @@ def test_unused_shared_and_changed_results_are_those_of_the_usual_way(taken: lis
 def test_calls_in_one_size_take_it_until_their_program_is_begun(
     taken: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stitched_tier, "LARGE", sys.maxsize)
-    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 20)
+    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS", 20)
     for module, name in ((shortcut, "_learned"), (stitched_tier, "_early")):
         monkeypatch.setattr(module, name, {})  # what other tests have filled is forgotten at once
     ways: list[Callable[[Any], Any]] = [  # none is met in other sizes

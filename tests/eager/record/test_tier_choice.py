@@ -14,7 +14,7 @@ import pytest
 
 import weft as wf
 from weft import config, func
-from weft.eager.record.run import program, stitch, stitched_tier, tier_choice
+from weft.eager.record.run import payoff, program, stitch, stitched_tier, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
 from weft.eager.record.run.stitched_tier import Compiling, Stitched, Unfused
 from weft.eager.tensor.dispatch import recorded
@@ -52,14 +52,12 @@ def test_the_change_comes_at_one_run_whatever_the_cache_holds(met, tmp_path, mon
         assert met == [Stitched, Stitched, Compiling, Compiled, Compiled, Compiled]
 
 
-def test_small_structures_run_longer_on_library_kernels_and_take_over_as_estimated(
-    met, monkeypatch
-):
-    monkeypatch.setattr(stitched_tier, "COMPILE_SECONDS", 0.05)
+def test_a_program_is_begun_where_it_pays_off_and_takes_over_as_estimated(met, monkeypatch):
+    monkeypatch.setattr(payoff, "COMPILE_SECONDS", 5e-3)
+    monkeypatch.setattr(payoff, "LAUNCH_SECONDS", 0.02)
+    monkeypatch.setattr(payoff, "SAVED", 2e5)
     monkeypatch.setattr(stitched_tier, "BESIDE", 2)
-    monkeypatch.setattr(stitched_tier, "STITCHED_RUNS_OF_MANY", 5)
-    for size, large, before, beside in ((40, 1 << 24, 5, 10), (41, 1, 2, 4)):
-        monkeypatch.setattr(stitched_tier, "LARGE", large)
+    for size, before, beside in ((40, 6, 6), (4000, 2, 4)):
         x = wf.arange(float(size))
         wf.synchronize()
         met.clear()
@@ -82,8 +80,8 @@ def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met, monkeypa
     assert found[0] == found[1] == found[2] == found[3]
     assert set(met[:2]) == {Unfused} and set(met) == {Unfused, Compiling, Compiled}
     met.clear()
-    monkeypatch.setattr(stitched_tier, "LARGE", 1 << 24)
-    for _ in range(4):  # five iterations write little
+    monkeypatch.setattr(payoff, "COMPILE_SECONDS", 5e-3)
+    for _ in range(4):  # five iterations take little
         assert func.scan(turn, wf.ones(3), xs)[0].tolist() == found[0][0]
     assert met == [Unfused] * 4
 

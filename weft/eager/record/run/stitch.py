@@ -17,6 +17,7 @@ from weft.eager.record.listing.listing import Listing, listing_of
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Array, Record
 from weft.eager.record.recognition.structure import Memo, Structure
+from weft.eager.record.run.payoff import Price
 from weft.eager.record.run.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.ir.graph import Graph
@@ -222,6 +223,12 @@ class Stitching:
         return self._workspace.table.launch_count, len(self._hosts)
 
     @property
+    def price(self) -> Price:
+        """What it takes."""
+        launches = self._workspace.table.launch_count
+        return Price(launches, self._workspace.ns(0, launches) / 1e9)
+
+    @property
     def exchanges(self) -> list[Node]:
         """The nodes that call other ranks, in order."""
         pairs = [(host.part.node, self._record(host.step)) for host in self._hosts]
@@ -270,10 +277,9 @@ class Stitching:
             raise
 
     def _show(self) -> None:
-        table = self._workspace.table
-        us = self._workspace.ns(0, table.launch_count) / 1e3
+        needed, us = self._workspace.table.needed, self.price.seconds * 1e6
         what = "{} launches, {} calls of Python".format(*self.counts)
-        print(f"# stitched: {what}, {table.needed:,} B for values between them, about {us:,.0f} us",
+        print(f"# stitched: {what}, {needed:,} B for values between them, about {us:,.0f} us",
               file=sys.stderr)  # fmt: skip
 
     def results(self, values: Sequence[int], types: Sequence[TensorType]) -> list[Array]:

@@ -15,19 +15,19 @@ from weft.eager.record.pending.determinism import are_deterministic_algorithms_e
 from weft.eager.record.pending.lazy import Array, Lazy
 from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.compiled_tier import Compiled
+from weft.eager.record.run.payoff import Price
 from weft.eager.record.run.placed_tier import OverDevices
 from weft.eager.record.run.stitch import counted, stitched
 from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.ir.shape import is_stack, size
 from weft.library.first_runs import RUNS, written
 from weft.library.generator import LibraryGenerator
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
-from weft.ops.declaration import op_of
+from weft.ops.declaration import inner_nodes, op_of
 from weft.passes.pipeline import optimize
 from weft.passes.step import Step
 from weft.runtime import finish
@@ -39,22 +39,15 @@ from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
 STITCHED_RUNS: Final = 2
-"""Then a program is begun: for a structure with loops, or with results ..."""
-LARGE: Final = 1 << 24
-"""... of so many bytes in all. What is smaller fits the caches, and gains little: ..."""
+"""Then a program is begun at the earliest: what is never computed again needs none."""
 STITCHED_RUNS_OF_MANY: Final = RUNS
-"""... it runs so often before: compiling takes 0.1 to 2 s, and gains 0.2 ms a run or less. So does
-what comes in ever new sizes: ..."""
+"""The same for what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
 MOST_OF_SHORT: Final = 32
 """Calls of a list that may have a shortcut early."""
-COMPILE_SECONDS: Final = 0.05
-"""For each call of other types: the program takes over when it should be there, ..."""
 BESIDE: Final = 8
-"""... after at most so many times the runs that there were, ..."""
-MOST_BESIDE: Final = 320
-"""... and at most so many runs."""
+"""A program takes over when it should be there, but at most after so many times the runs before."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
@@ -62,8 +55,18 @@ MOST_EARLY: Final = 1 << 12  # likewise; they keep plans alive
 
 MANY: Final = 32  # calls; more may come in another number each time, as the steps of an episode
 
+
+class Count:
+    """Runs of a structure on library kernels: those so far, and those before its program."""
+
+    __slots__ = ("before", "runs")
+
+    def __init__(self) -> None:
+        self.runs, self.before = 0, STITCHED_RUNS_OF_MANY
+
+
 _shapes: Final[dict[Collection[str], int]] = {}
-_early: Final[dict[tuple[Plan, ...], int]] = {}  # runs of those that may have shortcuts
+_early: Final[dict[tuple[Plan, ...], Count]] = {}  # runs of those that may have shortcuts
 
 
 def _alike(structure: Structure) -> Collection[str]:
@@ -87,16 +90,23 @@ def is_of_many(structure: Structure) -> bool:
 
 def is_early(plans: tuple[Plan, ...]) -> bool:
     """Whether a structure that may stay a list has run so rarely that it still is one."""
-    few = _early.get(plans, 0) < STITCHED_RUNS_OF_MANY - 1
-    return few and not is_compiled_at_once(())
+    count = _counted(plans)
+    return count.runs < count.before - 1 and not is_compiled_at_once(())
 
 
-def note_run(plans: tuple[Plan, ...], least: int = 1) -> bool:
-    """Count a run, which is at least the one of this number; true."""
-    if len(_early) >= MOST_EARLY:
-        _early.clear()
-    _early[plans] = max(_early.get(plans, 0) + 1, least)
+def note_run(plans: tuple[Plan, ...]) -> bool:
+    """Count a run; true."""
+    _counted(plans).runs += 1
     return True
+
+
+def _counted(plans: tuple[Plan, ...]) -> Count:
+    found = _early.get(plans)
+    if found is None:
+        if len(_early) >= MOST_EARLY:
+            _early.clear()
+        found = _early[plans] = Count()
+    return found
 
 
 def plans_of(structure: Structure) -> tuple[Plan, ...]:
@@ -110,23 +120,19 @@ def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
         return False
     if runs < STITCHED_RUNS:
         return True
-    runs = max(runs, _early.get(plans_of(structure), 0))
-    if tier.little is None:
-        tier.little = _result_bytes(structure) < LARGE
-    return (tier.little or is_of_many(structure)) and runs < STITCHED_RUNS_OF_MANY
+    count = _early.get(plans_of(structure))
+    return max(runs, count.runs if count else 0) < _runs_before(tier.price, structure)
 
 
-def _runs_beside(structure: Structure, runs: int) -> int:
-    """How often a structure runs while its program is compiled; it has run so often."""
-    kinds = len({record.plan for record in structure.records})
-    seconds = max(_result_bytes(structure), 1) / BYTES_A_SECOND
-    most = min(BESIDE * runs, MOST_BESIDE)
-    return max(int(min(kinds * COMPILE_SECONDS / seconds, most)), 1)
+def _runs_before(price: Price, structure: Structure) -> int:
+    """How often it runs on library kernels before its program is begun."""
+    least = STITCHED_RUNS_OF_MANY if is_of_many(structure) else STITCHED_RUNS
+    return max(price.runs, least)
 
 
-def _result_bytes(structure: Structure) -> int:
-    kinds = [kind for record in structure.records for kind in record.plan.types]
-    return sum([size(t.shape) * t.dtype.size for t in kinds if not is_stack(t.shape)])
+def _launches(node: Node) -> int:
+    """How many kernels a node is, those in loops once."""
+    return 1 + sum(map(_launches, inner_nodes(node)))
 
 
 def is_compiled_at_once(types: Iterable[TensorType]) -> bool:
@@ -176,7 +182,7 @@ class Stitched(Tier):
         super().__init__(as_rows)
         self._for_good = for_good
         self._runs = 0
-        self.little: bool | None = None  # whether its results are, once that is asked for
+        self.price = Price(0, 0.0)  # of the last run
         self._memo: Memo | None = None  # once it has come again: few do
 
     @property
@@ -200,9 +206,12 @@ class Stitched(Tier):
         if session.monitors:
             _announce(run.list.exchanges, structure, self.as_rows)
         self._runs += 1
+        self.price = run.list.price
         self.overwrites = run.overwrites
         if structure.memo is not None:
-            note_run(plans_of(structure), self._runs)
+            count = _counted(plans_of(structure))
+            count.runs = max(count.runs + 1, self._runs)
+            count.before = _runs_before(self.price, structure)
         return run.run
 
     def instead(self, structure: Structure, error: Exception) -> Tier:
@@ -220,7 +229,9 @@ class Unfused(Compiled):
 
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
         super().__init__(structure, as_rows, expanded)
-        self.little: bool | None = sum(map(written, expanded.graph.nodes)) < LARGE
+        nodes = expanded.graph.nodes
+        seconds = sum(map(written, nodes)) / BYTES_A_SECOND
+        self.price = Price(sum(map(_launches, nodes)), seconds)
 
     @property
     def why(self) -> str:
@@ -287,7 +298,8 @@ class Compiling(Tier):
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows, beside=True)
-                self._left = _runs_beside(structure, self._runs)
+                meanwhile = min(self._cold.price.runs_meanwhile, BESIDE * self._runs)
+                self._left = max(meanwhile, 1)
         self._left = max(self._left - 1, 0)
         compute = self._cold.begin(structure, leaves, wanted)
         self.overwrites = self._cold.overwrites
