@@ -42,7 +42,7 @@ class Price(NamedTuple):
         """After so many runs a program pays off.
 
         >>> Price(4, 4.5e-6).runs, Price(309, 0.0667).runs
-        (19903, 106)
+        (19880, 106)
         """
         return int(self.compiling / (LAUNCH_SECONDS * self.launches + SAVED * self.seconds + 1e-9))
 
