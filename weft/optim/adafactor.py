@@ -46,6 +46,7 @@ class Adafactor(Optimizer):
         d: the root mean square of u above which it is scaled down.
         weight_decay: what part of lr * p is taken from the parameters.
         maximize: ascend instead of descending.
+        foreach: accepted as in PyTorch; all updates are always one program.
     """
 
     rule = adafactor
