@@ -22,7 +22,6 @@ JAX = "JAX's: about other devices, memory, precision, speed or files that are co
 PROTOCOL = "subclasses and callers of PyTorch's protocol have it"
 EXCEPTIONS = {
     "accelerator.py:current_accelerator(check_available)": ONE_KIND,
-    "mirror/finder.py:Finder.find_spec(path)": "Python's signature of finders",
     "mirror/finder.py:Finder.find_spec(target)": "Python's signature of finders",
     "eager/functions/override.py:disabled(types)": PROTOCOL,
     "mirror/supplied/compiler.py:substitute_in_graph(options)": NO_DISPATCH,

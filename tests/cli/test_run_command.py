@@ -23,6 +23,9 @@ def weft_run(*arguments, folder):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "beside.py").write_text("import torch.nn as nn\nNet = nn.Linear\n")
+    part = tmp_path / "lightning_utilities" / "core"
+    part.mkdir(parents=True)
+    (part / "imports.py").write_text("NAME = __name__")
     return tmp_path
 
 
@@ -38,6 +41,7 @@ from torch.optim import lr_scheduler
 from torch.optim.lr_scheduler import _LRScheduler, StepLR
 import lightning.pytorch as pl, pytorch_lightning, torchmetrics, horovod.torch as hvd
 from beside import Net
+from lightning_utilities.core import imports, rank_zero
 
 class Lit(pl.LightningModule):
     pass
@@ -51,6 +55,7 @@ if __name__ == "__main__":
     print("installed PyTorch:", any(hasattr(m, "_initExtension") for m in sys.modules.values()))
     print(version("torch"), torch.__version__ >= "2.0", find_spec("torch.foo"))
     print(str(torch.float32), [torch.int8], f"{torch.ones(1).dtype}")
+    print(imports.NAME, rank_zero.rank_zero_only.rank)
     print(callable(torch.nn.utils.weight_norm), pl.Trainer is pytorch_lightning.Trainer)
     print(sys.modules["__main__"].Lit is Lit, len(Sequential(Net(2, 1))))
     print(StepLR.__module__ == lr_scheduler.__name__, torch.typename(Net(2, 1)))
@@ -74,6 +79,7 @@ def test_a_program_runs_as_under_python(folder):
         "installed PyTorch: False",
         "2.13.0 True None",
         "torch.float32 [torch.int8] float32",
+        "lightning_utilities.core.imports 0",
         "True True",
         "True 1",
         "True torch.nn.Linear",

@@ -57,3 +57,16 @@ def test_random_takes_one_bound_or_two():
 def test_errors(fill):
     with pytest.raises(RuntimeError):
         fill(wf.zeros(3))
+
+
+@pytest.mark.parametrize("change", [
+    lambda x: x.normal_(), lambda x: x.bernoulli_(), lambda x: x.random_(2), lambda x: x.uniform_(),
+    lambda x: x.exponential_(), lambda x: x.lt_(2.0), lambda x: x.eq_(x.detach()),
+])  # fmt: skip
+def test_what_is_drawn_or_compared_in_place_has_no_gradient_from_what_was_there(change):
+    w = wf.ones(3, requires_grad=True)
+    whole, part = w * 2, w * 3
+    change(whole)
+    change(part[1:])
+    (whole + part).sum().backward()
+    assert w.grad.tolist() == [3, 0, 0]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from weft.errors import StateError
 
 __all__ = ["Future"]
 
+T = TypeVar("T")
 
-class Future:
+
+class Future(Generic[T]):
     """A value that is there once it is waited for.
 
     Args:
@@ -50,7 +52,7 @@ class Future:
         """Set the value."""
         self._results.append(result)
 
-    def then(self, callback: Callable[[Future], Any]) -> Future:
+    def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
         """The future of a function of this one, which is called when it is waited for."""
 
         def source() -> Any:

@@ -65,7 +65,7 @@ class Work:
         self._put()
         return True
 
-    def get_future(self) -> Future:
+    def get_future(self) -> Future[Any]:
         """The tensors that the call writes, as a future; waiting for it waits for the call."""
 
         def source() -> list[Any]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from email.message import Message
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
 from typing import Any
@@ -80,13 +80,13 @@ class Finder(MetaPathFinder):
         Raises:
             ModuleNotFoundError: Weft lacks the module.
         """
-        del path, target
+        del target
         library = fullname.partition(".")[0]
         if _is_a_choice(fullname):
             return None
         if fullname in table.modules() and (
-            library in self.libraries or library not in table.LIBRARIES
-        ):  # one of another package may ask for ranks
+            library in self.libraries or _is_part(library, fullname, path)
+        ):
             return ModuleSpec(fullname, MirrorLoader(), is_package=True)
         if library not in self.libraries:
             return None
@@ -103,6 +103,16 @@ class Finder(MetaPathFinder):
         name = getattr(context, "name", None)
         asked = self.libraries if name is None else [name.replace("-", "_").lower()]
         return [Installed(library) for library in asked if library in self.libraries]
+
+
+def _is_part(library: str, fullname: str, path: Sequence[str] | None) -> bool:
+    """Whether Weft answers for a module of another package, of which it has only a few.
+
+    What such modules lie in is the installed package's, if there is one.
+    """
+    if library in table.LIBRARIES:
+        return False
+    return bool(table.modules()[fullname]) or PathFinder.find_spec(fullname, path) is None
 
 
 def _is_a_choice(fullname: str) -> bool:

@@ -6,6 +6,7 @@ from weft import exports
 from weft.optim import lr_scheduler as lr_scheduler
 from weft.optim import swa_utils as swa_utils
 from weft.optim.adadelta import Adadelta as Adadelta
+from weft.optim.adafactor import Adafactor as Adafactor
 from weft.optim.adagrad import Adagrad as Adagrad
 from weft.optim.adam import Adam as Adam
 from weft.optim.adam import AdamW as AdamW

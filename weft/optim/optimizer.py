@@ -49,9 +49,10 @@ from weft.optim.update import DIFFERENTIABLE_UPDATE, UPDATE, UPDATE_OF_ROWS, Buc
 from weft.transport.division import division_of
 
 Group = dict[str, Any]
-Buckets = dict[tuple[int, int, DType, Scalars], list[tuple[Tensor, Tensor]]]
-"""Parameters and their gradients, by group, step, dtype, and scalars as the step before left them.
-"""
+Shapes = tuple[tuple[str, tuple[int, ...]], ...]
+Buckets = dict[tuple[int, int, DType, Scalars, Shapes], list[tuple[Tensor, Tensor]]]
+"""Parameters and their gradients, by group, step, dtype, scalars as the step before left them, and
+shapes of state."""
 Counted = Sequence[tuple[Scalars, Sequence[Tensor]]]
 """Parameters whose step counts were incremented, by scalars as the step before left them."""
 
@@ -147,6 +148,10 @@ class Optimizer(SavedState, GuardedMaking):
     def slots(self, group: Group) -> dict[str, float]:
         """Names of the state tensors of a parameter, and their initial values."""
         return {}
+
+    def shapes(self, p: Tensor) -> Shapes:
+        """Names and shapes of a parameter's state tensors, unless all slots have its shape."""
+        return ()
 
     # -- groups
 
@@ -255,7 +260,7 @@ class Optimizer(SavedState, GuardedMaking):
 
     def _lag(self, p: Tensor, grad: Tensor, key: Any, uses: UsesByPass) -> bool:
         """Update only the rows of a table that have a gradient, where that is faster."""
-        index, step, _, scalars = key
+        index, step, _, scalars, _ = key
         group, g = self.param_groups[index], grad.lazy
         if not pays(p, looked_up(p.lazy, g, uses)):
             return False
@@ -289,8 +294,8 @@ class Optimizer(SavedState, GuardedMaking):
                     self._begin(p, group, state)
                 state["step"] = int(state["step"]) + 1  # a tensor, as PyTorch saves it
                 before = advance(self, state, group, known) if self.carries else ()
-                bucket = buckets.setdefault((i, state["step"], p.dtype, before), [])
-                bucket.append((p, grad))
+                key = (i, state["step"], p.dtype, before, self.shapes(p))
+                buckets.setdefault(key, []).append((p, grad))
         return buckets
 
     def _uncount(self, counted: Counted) -> None:
@@ -309,9 +314,10 @@ class Optimizer(SavedState, GuardedMaking):
         """Fill in what the state lacks: all of it, or what an option needs that was changed."""
         if "step" not in state:
             state.update(self.scalars(group, 0), step=0)
+        shapes = dict(self.shapes(p) or [(name, p.shape) for name in self.slots(group)])
         for name, fill in self.slots(group).items():
-            if name not in state:
-                state[name] = _filled(p, fill)
+            if name in shapes and name not in state:
+                state[name] = _filled(p, fill, shapes[name])
 
     def begin(self) -> None:
         """Make the state that the first step would make, if there is none, as for loading into.
@@ -334,11 +340,11 @@ class Optimizer(SavedState, GuardedMaking):
         static: list[Bucket] = []
         values: list[Lazy] = []
         changed: list[Tensor] = []
-        for (index, step, dtype, scalars), pairs in buckets.items():
+        for (index, step, dtype, scalars, shapes), pairs in buckets.items():
             params = [p for p, _ in pairs]
             group = self.param_groups[index]
             hyper = self.numbers(joined(group, self.carries, scalars), step)
-            names = tuple(self.slots(group))
+            names = tuple(dict(shapes) or self.slots(group))
             flags = tuple(self.flags(group, step).items())
             rule: Rule = type(self).rule
             static.append(
@@ -400,9 +406,9 @@ def _by_device(buckets: Buckets) -> list[Buckets]:
     ]
 
 
-def _filled(p: Tensor, fill: float) -> Tensor:
-    """State of a parameter's shape, at least float32; both parts of complex state are filled."""
-    state = memory_pool.zeros(p.shape, arithmetic(p.dtype).numpy)
+def _filled(p: Tensor, fill: float, shape: tuple[int, ...]) -> Tensor:
+    """State of a parameter, at least float32; both parts of complex state are filled."""
+    state = memory_pool.zeros(shape, arithmetic(p.dtype).numpy)
     if fill:
         state.fill(complex(fill, fill) if p.dtype.is_complex else fill)
     return wrap(known(state, intern(as_dtype(state.dtype), state.shape, device_of(p.lazy.type))))

@@ -169,7 +169,7 @@ class LightningCLI:
         trainer_defaults: the trainer's arguments if the command line does not give them; callbacks
             are added to those given.
         seed_everything_default: the seed; true is one from the environment, false is none.
-        parser_kwargs: of the parser; or, by subcommand, of its parsers.
+        parser_kwargs: of the parser, and, by subcommand, of its parsers.
         parser_class: the parser's class.
         subclass_mode_model: whether subclasses of `model_class` may be given.
         subclass_mode_data: whether subclasses of `datamodule_class` may be given.
@@ -206,7 +206,7 @@ class LightningCLI:
         self.subclass_mode_model = subclass_mode_model or model_class is None
         self.subclass_mode_data = subclass_mode_data or datamodule_class is None
         self._parsers: dict[str, Any] = {}
-        own = {} if run and set(self.parser_kwargs) <= set(SUBCOMMANDS) else self.parser_kwargs
+        own = {k: v for k, v in self.parser_kwargs.items() if k not in SUBCOMMANDS}
         self.parser: Any = self.init_parser(**own)
         if run:
             self._add_subcommands()
@@ -234,9 +234,8 @@ class LightningCLI:
 
     def _add_subcommands(self) -> None:
         group = self.parser.add_subcommands()
-        given = set(self.parser_kwargs) <= set(SUBCOMMANDS)
         for name, left_out in self.subcommands().items():
-            parser = self.init_parser(**(self.parser_kwargs.get(name, {}) if given else {}))
+            parser = self.init_parser(**self.parser_kwargs.get(name, {}))
             self._add_arguments(parser)
             parser.add_method_arguments(
                 self.trainer_class, name, skip=set(left_out), fail_untyped=False

@@ -23,6 +23,8 @@ OPTIMIZERS = [
     ("Adagrad", {"lr": 0.1, "lr_decay": 0.1, "initial_accumulator_value": 0.1}),
     ("RMSprop", {"lr": 0.01, "centered": True, "momentum": 0.9}),
     ("RMSprop", {"weight_decay": 0.1}),
+    ("Adafactor", {}),
+    ("Adafactor", {"lr": 0.1, "weight_decay": 0.1, "eps": (1e-3, 0.1), "d": 2.0, "maximize": True}),
     ("Adadelta", {"weight_decay": 0.1}),
     ("Adadelta", {"lr": 0.5, "rho": 0.7, "eps": 1e-3, "maximize": True}),
     ("Adamax", {"weight_decay": 0.1}),
@@ -259,8 +261,12 @@ def test_a_plateau(mode, threshold_mode):
         assert ours.param_groups[0]["lr"] == pytest.approx(theirs.param_groups[0]["lr"])
 
 
-# PyTorch lets no gradient through the first buffer of SGD's momentum.
-FLOWING = [case for case in OPTIMIZERS if "dampening" not in case[1] and "nesterov" not in case[1]]
+# PyTorch lets no gradient through the first buffer of SGD's momentum, or through Adafactor.
+FLOWING = [
+    (name, options)
+    for name, options in OPTIMIZERS
+    if name != "Adafactor" and options.keys().isdisjoint(("dampening", "nesterov"))
+]
 
 
 @pytest.mark.parametrize(("name", "options"), FLOWING)

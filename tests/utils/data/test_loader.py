@@ -281,6 +281,8 @@ def test_what_an_epoch_is_made_of_cannot_be_set_later():
     with pytest.raises(ValueError, match="the only device here, got 'cuda'"):
         DataLoader(range(6), pin_memory_device="cuda")
     assert isinstance(loader, DataLoader[int].__origin__)
+    assert isinstance(StackDataset(range(6)), StackDataset[int].__origin__)
+    assert isinstance(DistributedSampler(range(6), 1, 0), DistributedSampler[int].__origin__)
 
 
 def test_other_settings_start_other_persistent_workers():

@@ -19,8 +19,8 @@ from imported import when_imported
 FOLDER = Path(os.environ["MADE_VALUES"])
 FIRST = not (FOLDER / "losses-torch.json").exists()
 LOSSES = FOLDER / f"losses-{'torch' if FIRST else 'weft'}.json"
-MOST = 200
-"""Losses that are kept."""
+MOST = int(os.environ.get("MADE_LOSSES", "200"))
+"""Losses that are kept; if the environment gives their number, the program ends after them."""
 
 
 def size_of(args, options):
@@ -183,6 +183,9 @@ class Same:
         def watched(x, *args, **options):
             if len(self.losses) < MOST and x.numel() == 1:
                 self.losses.append(float(x.detach()))
+                if len(self.losses) == MOST and "MADE_LOSSES" in os.environ:
+                    LOSSES.write_text(json.dumps(self.losses))
+                    os._exit(0)
             return backward(x, *args, **options)
 
         torch.optim.Optimizer.__init__, torch.Tensor.backward = begin, watched

@@ -28,7 +28,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def allreduce_hook(process_group: Group | None, bucket: GradBucket) -> Future:
+def allreduce_hook(process_group: Group | None, bucket: GradBucket) -> Future[Any]:
     """The mean over ranks, as without a hook.
 
     Args:
@@ -40,7 +40,7 @@ def allreduce_hook(process_group: Group | None, bucket: GradBucket) -> Future:
     return work.get_future().then(lambda done: done.value()[0])
 
 
-def noop_hook(state: Any, bucket: GradBucket) -> Future:
+def noop_hook(state: Any, bucket: GradBucket) -> Future[Any]:
     """Each rank's own gradients, to find out what communication costs.
 
     Args:
@@ -55,11 +55,11 @@ def noop_hook(state: Any, bucket: GradBucket) -> Future:
 def _compressed(hook: Hook, dtype: DType) -> Hook:
     """A hook that gets gradients in another type."""
 
-    def compressing(state: Any, bucket: GradBucket) -> Future:
+    def compressing(state: Any, bucket: GradBucket) -> Future[Any]:
         kind = bucket.buffer().dtype
         bucket.set_buffer(bucket.buffer().to(dtype))
 
-        def back(done: Future) -> Any:
+        def back(done: Future[Any]) -> Any:
             found = done.value()
             return (found[0] if isinstance(found, list) else found).to(kind)
 

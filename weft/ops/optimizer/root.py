@@ -6,7 +6,7 @@ import functools
 
 from weft.ir.node import Value
 from weft.ops.declaration import catalogue
-from weft.ops.optimizer.rule import Update, averaged, over_root
+from weft.ops.optimizer.rule import Hyper, Update, averaged, over_root
 
 
 def adagrad(
@@ -123,3 +123,34 @@ def rmsprop(
         step = slots[-1] * momentum + step
         new.append(step)
     return Update(p - (step if rate_first else lr * step), tuple(new))
+
+
+def adafactor(p: Value, g: Value, *slots: Value, hyper: Hyper, maximize: bool) -> Update:
+    """p = p * shrink - max(floor, rms(p)) * rate * u / max(1, rms(u) / clip), with u g / sqrt(v).
+
+    Args:
+        slots: running means of squares, of rows and of columns, whose product estimates v; or v.
+
+    Source: Shazeer and Stern, "Adafactor", 2018, algorithms 4 and 5.
+    """
+    g = -g if maximize else g
+    rest, least, square = hyper["rest"], hyper["least"], g * g
+    if len(slots) == 1:
+        slots = (averaged(slots[0], square, rest),)
+        v = slots[0]
+    else:
+        rows, columns = [
+            averaged(mean, catalogue.mean(square, axes=(axis,), keepdims=True), rest)
+            for mean, axis in zip(slots, (-1, -2), strict=True)
+        ]
+        slots = (rows, columns)
+        whole = catalogue.mean(rows, axes=(-2,), keepdims=True)
+        v = catalogue.matmul(rows, columns) / catalogue.maximum(whole, least)
+    step = g * catalogue.rsqrt(catalogue.maximum(v, least * least))
+    size = catalogue.maximum(_root_mean_square(p), hyper["floor"]) * hyper["rate"]
+    over = catalogue.maximum(_root_mean_square(step) / hyper["clip"], 1.0)
+    return Update(p * hyper["shrink"] - step * (size / over), slots)
+
+
+def _root_mean_square(x: Value) -> Value:
+    return catalogue.sqrt(catalogue.mean(x * x))

@@ -30,7 +30,7 @@ class Dataset(Generic[T]):
     def __getitem__(self, index: Any) -> T:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
 
-    def __add__(self, other: Any) -> ConcatDataset:
+    def __add__(self, other: Any) -> ConcatDataset[Any]:
         return ConcatDataset([self, other])
 
 
@@ -81,7 +81,7 @@ def _rows(x: Any, indices: Array) -> Any:
     return wrap(leaf(array.take(indices, 0)))
 
 
-class StackDataset(Dataset[Any]):
+class StackDataset(Dataset[T]):
     """Zipped samples of several datasets, as tuples or dicts."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -194,7 +194,7 @@ def gathered(dataset: Any, indices: Array) -> Any:
     return _rows(dataset, indices)
 
 
-class ConcatDataset(Dataset[Any]):
+class ConcatDataset(Dataset[T]):
     """One dataset after the other.
 
     Args:
@@ -228,7 +228,7 @@ def _checked(index: int, size: int) -> int:
     return index + size if index < 0 else index
 
 
-class ChainDataset(IterableDataset[Any]):
+class ChainDataset(IterableDataset[T]):
     """One iterable dataset after the other.
 
     Args:

@@ -245,7 +245,7 @@ class BatchSampler(Sampler[list[int]]):
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
 
-class DistributedSampler(OrderSampler):
+class DistributedSampler(OrderSampler, Generic[T]):
     """One rank's equal part of the samples; call `set_epoch` before each epoch.
 
     Without `drop_last`, the first samples are repeated to fill the last round, as in PyTorch. Rank

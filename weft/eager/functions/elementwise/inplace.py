@@ -14,16 +14,13 @@ from weft.eager.record.call.placed_type import device_of
 from weft.eager.record.pending.state import computing
 from weft.eager.tensor.argument import dims_of
 from weft.eager.tensor.device import moved
-from weft.eager.tensor.dispatch import cast, converted, lazy_of, recorded
+from weft.eager.tensor.dispatch import cast, converted, lazy_of
 from weft.eager.tensor.dispatch import wrap as wrap_tensor
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.scalar import element
-from weft.eager.tensor.view.inplace import undisturbed, write
+from weft.eager.tensor.view.inplace import filled, undisturbed, write
 from weft.errors import DTypeError, ShapeError
-from weft.ir.node import Value
 from weft.ir.shape import show
-from weft.ops.declaration import catalogue
-from weft.ops.declaration.rule import concrete
 
 T = TypeVar("T", bound=Handle)
 
@@ -39,11 +36,6 @@ def changing(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     method.__wrapped__ = function  # type: ignore[attr-defined]  # whose parameters it has
     return method
-
-
-@recorded
-def _filled(x: Value, value: Value) -> Value:
-    return catalogue.broadcast_to(value, shape=concrete(x))
 
 
 class Methods(Handle):
@@ -64,7 +56,7 @@ class Methods(Handle):
                 f"fill_: expected a number, got a tensor of shape {show(filler.type.shape)}; use "
                 f"copy_()"
             )
-        return write(self, _filled.record((self, cast(filler, lazy.type.dtype)), {})[0], "fill_")
+        return write(self, filled.record((self, cast(filler, lazy.type.dtype)), {})[0], "fill_")
 
     def zero_(self) -> Any:
         """Fill with 0."""
@@ -78,7 +70,7 @@ class Methods(Handle):
         """
         source = converted(lazy_of(src), self.lazy.type.dtype)
         source = moved(source, device_of(self.lazy.type))
-        return write(self, _filled.record((self, source), {})[0], "copy_")
+        return write(self, filled.record((self, source), {})[0], "copy_")
 
     @undisturbed
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:

@@ -205,7 +205,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Tens
                 f"addr: {name}: expected a number like elements of {dtype}, got {factor!r}"
             )
     beta, alpha = factor_of("addr", "beta", beta, dtype), factor_of("addr", "alpha", alpha, dtype)
-    added = outer(vec1, vec2) * alpha
+    added = outer(vec1.to(dtype), vec2.to(dtype)) * alpha
     if type(beta) not in (int, float, bool) or beta != 0:
         added = added + (x * beta if beta != 1 else x)
     return added.to(dtype)

@@ -11,12 +11,15 @@ from weft.eager.record.pending.global_mark import inferring
 from weft.eager.record.pending.lazy import Lazy
 from weft.eager.record.pending.state import computing, trace
 from weft.eager.tensor.device import moved
-from weft.eager.tensor.dispatch import cast
+from weft.eager.tensor.dispatch import cast, recorded
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.view.view_transform import Shaped
 from weft.eager.tensor.view.view_transform import show as view_of
 from weft.errors import DTypeError, GradientError, ShapeError
+from weft.ir.node import Value
 from weft.ir.shape import known, show
+from weft.ops.declaration import catalogue
+from weft.ops.declaration.rule import concrete
 
 T = TypeVar("T", bound=Handle)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,8 +111,16 @@ def rewrite(x: Handle, lazy: Lazy, name: str) -> None:
     x.replace(lazy)
 
 
+@recorded
+def filled(x: Value, value: Value) -> Value:
+    """The value in the shape of `x`, which has no gradient from it."""
+    return catalogue.broadcast_to(value, shape=concrete(x))
+
+
 def write(x: T, lazy: Lazy, name: str) -> T:
     """Give `x` a newly recorded value, cast to its dtype; returns `x`.
+
+    Where gradients are recorded, a value without any ends those of `x`: it was drawn, or compared.
 
     Raises:
         GradientError: see `check_writable`.
@@ -119,8 +130,7 @@ def write(x: T, lazy: Lazy, name: str) -> T:
     check_writable(x, name)
     old, new = x.lazy.type, lazy.type
     if old is new:
-        x.replace(lazy)
-        return x
+        return _put(x, lazy)
     if old.shape != new.shape:
         raise ShapeError.here(
             f"{name}: the result has to have the shape of the tensor that it is written to: "
@@ -134,5 +144,11 @@ def write(x: T, lazy: Lazy, name: str) -> T:
     found = cast(lazy, old.dtype)
     if found.type is not old:  # drawn numbers are on the first device
         found = moved(found, device_of(old))
-    x.replace(found)
+    return _put(x, found)
+
+
+def _put(x: T, lazy: Lazy) -> T:
+    if trace.now.grad_mode and x.lazy.tracked and not lazy.tracked:
+        lazy = filled.record((x, lazy), {})[0]
+    x.replace(lazy)
     return x
