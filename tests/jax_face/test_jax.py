@@ -85,6 +85,24 @@ def test_updates_outside_are_dropped_and_reads_clamped():
     assert slope.tolist() == [1, 2, 4]
 
 
+@pytest.mark.parametrize("key", [
+    ..., slice(1, None), np.s_[:, ::-1], np.s_[None, 1], np.s_[1, -1], (..., np.array([0, 2])),
+    np.s_[:, np.array([2, 0])], (np.array([[0], [1]]), np.array([2, 0])), np.array([True, False]),
+])  # fmt: skip
+def test_updates_at_any_key_are_numpys(key):
+    """Also where the array is traced, and what lies outside is dropped along any axis."""
+    x = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
+    for name, ufunc in (("add", np.add), ("max", np.maximum), ("divide", np.divide)):
+        expected = x.copy()
+        ufunc.at(expected, key, np.float32(4))
+        for run in (lambda f: f, jax.jit):
+            found = run(lambda x, name=name: getattr(x.at[key], name)(4.0))(jnp.asarray(x))
+            np.testing.assert_allclose(found, expected)
+    over = jnp.array([2, 9])
+    assert jnp.asarray(x).at[:, over].add(1).tolist() == (x + np.eye(3)[2]).tolist()
+    assert jnp.asarray(x).at[over, 0].set(7).tolist() == x.tolist()
+
+
 def test_what_lies_outside_is_filled_or_dropped_in_every_form():
     x = jnp.arange(6).reshape(2, 3)
     fill = {"mode": "fill", "fill_value": -7}
