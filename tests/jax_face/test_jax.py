@@ -74,6 +74,22 @@ def test_python_numbers_are_weak():
     assert (jnp.array([1], jnp.int8) + 1.5).dtype is jnp.float32
 
 
+def test_what_python_numbers_lift_is_weak_and_reductions_are_not():
+    whole, half = jnp.arange(3), jnp.ones(3, jnp.bfloat16)
+    weak = whole * 2.5
+    soft = [
+        weak, 2.5 + whole, (whole > 0) + 1, whole * jnp.asarray(2.5), jnp.maximum(whole, 0.5),
+        jnp.where(whole > 1, 1.0, 0.0), jnp.clip(weak, 0, 1), jnp.stack([weak, weak]),
+    ]  # fmt: skip
+    assert all(x.weak_type for x in soft) and not any(x.weak_type for x in (whole / 2, whole + 1))
+    assert all((x.reshape(-1)[:3] * half).dtype == jnp.bfloat16 for x in soft)
+    assert jnp.concatenate([weak, half]).dtype == jnp.array([weak[0], half[0]]).dtype == "bfloat16"
+    for name in ("sum", "mean", "max", "std", "prod"):
+        assert (getattr(weak, name)() * half).dtype == "float32"
+        assert (getattr(jnp, name)(weak) * half).dtype == "float32"
+    assert lax.fori_loop(0, 3, lambda i, v: v + i, jnp.uint8(1)) == 4
+
+
 def test_updates_outside_are_dropped_and_reads_clamped():
     x = jnp.arange(3)
     assert x.at[jnp.array([0, 9])].set(5).tolist() == [5, 1, 2]

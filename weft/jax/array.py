@@ -32,6 +32,7 @@ _NARROW: Final = {
     types.complex128: types.complex64,
 }  # fmt: skip
 NUMBERS: Final = (bool, int, float, complex)
+_WEAK_NUMBERS: Final = NUMBERS[1:]
 
 
 def canonical(dtype: Any) -> DType:
@@ -238,6 +239,7 @@ Array.__name__ = Weak.__name__ = Array.__qualname__ = Weak.__qualname__ = "Array
 _BINARY: Final = (
     "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne lshift rshift divmod matmul"
 )
+_ARITHMETIC: Final = "add sub mul truediv floordiv mod"
 _REFLECTED: Final = "add sub mul truediv floordiv mod pow and or xor lshift rshift divmod matmul"
 
 
@@ -249,8 +251,31 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
             found = plain(self, other)
             return found if found is NotImplemented else _comparison(name, found)
         if isinstance(other, Array):
-            return plain(beside(self, other.lazy.type.dtype), other)
+            firm, own = other.lazy.type.dtype, self.lazy.type.dtype
+            if _rises(firm, own):
+                return _comparison(name, plain(self, wrap(cast(other.lazy, own), _WEAK)))
+            return plain(beside(self, firm), other)
         return plain(strong(self), other)
+
+    method.__name__ = name
+    return method
+
+
+def _rises(firm: DType, weak: DType) -> bool:
+    """Whether a weak dtype of a higher kind makes the result weak: of integers and booleans."""
+    return weak.is_inexact if firm.is_integer else firm is types.bool_ and weak is not types.bool_
+
+
+def _with_number(name: str) -> Callable[[Any, Any], Any]:
+    """An operator of arrays, which Python's numbers of a higher kind make weak."""
+    plain = getattr(ndarray, name)
+
+    def method(self: Array, other: Any) -> Any:
+        if other.__class__ in _WEAK_NUMBERS and not (dtype := self.lazy.type.dtype).is_inexact:
+            own = Array.rules.number(other, types.bool_)
+            if _rises(dtype, own):
+                return plain(wrap(cast(self.lazy, own), _WEAK), other)
+        return plain(self, other)
 
     method.__name__ = name
     return method
@@ -264,6 +289,8 @@ def _comparison(name: str, found: Any) -> Any:
     )
 
 
+for _name in ("pow", *[f"{r}{n}" for r in ("", "r") for n in _ARITHMETIC.split()]):
+    setattr(Array, f"__{_name}__", _with_number(f"__{_name}__"))
 for _name in _BINARY.split():
     setattr(Weak, f"__{_name}__", _operator(f"__{_name}__"))
 for _name in _REFLECTED.split():
@@ -292,6 +319,11 @@ for _name in (
 def strong(x: Any) -> Any:
     """An array whose type does not give way."""
     return wrap(x.lazy, STRONG) if isinstance(x, Weak) else x
+
+
+def weakened(x: Any) -> Any:
+    """An array whose type gives way."""
+    return wrap(x.lazy, _WEAK)
 
 
 class Kind:
@@ -406,11 +438,38 @@ def of_keys_too(function: F) -> F:
     return run  # pyright: ignore[reportReturnType]
 
 
-def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any]:
+ALL: Final = slice(None)
+"""All arguments tell whether a result is weak."""
+
+
+def _leaves(x: Any) -> list[Any]:
+    """Items of nested lists."""
+    return [y for each in x for y in _leaves(each)] if type(x) in (list, tuple) else [x]
+
+
+def _beside(x: Any, dtype: DType) -> Any:
+    """Weak arrays, also in nested lists, as they are beside a strong dtype."""
+    if type(x) in (list, tuple):
+        return type(x)([_beside(y, dtype) for y in x])
+    return beside(x, dtype) if isinstance(x, Weak) else x
+
+
+def _softens(told: Sequence[Any], firm: Sequence[TensorType]) -> bool:
+    """Whether the result of these arguments is weak: none is strong, or a weak one rises above."""
+    weak = [x.lazy.type.dtype for x in told if isinstance(x, Weak)]
+    weak += [Array.rules.number(x, types.bool_) for x in told if type(x) in NUMBERS]
+    if not firm:
+        return len(weak) == len(told) > 0
+    strongest = Array.rules.result(firm)
+    return any([_rises(strongest, dtype) for dtype in weak])
+
+
+def jaxed(function: Callable[..., Any], weak: slice | None = None) -> Callable[..., Any]:
     """A function of arrays of `weft.numpy` or of tensors as one of JAX's arrays.
 
     Args:
-        weak: whether the result of weak arguments is weak.
+        weak: the arguments that make a result weak where all of them are weak or numbers;
+            `None` if it never is.
     """
 
     @functools.wraps(function)
@@ -423,19 +482,19 @@ def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any
             if not args:
                 args = tuple([kwargs.pop(n) for n in _FIRST if n in kwargs][:1])
         xs = list(map(_several, args))
-        soft = any([isinstance(x, Weak) for x in xs])
-        if soft:
-            firm = [x for x in xs if isinstance(x, Array) and not x.weak]
+        told = _leaves(xs[weak or ALL])
+        firm = [x.lazy.type for x in told if isinstance(x, Array) and not x.weak]
+        if any([isinstance(x, Weak) for x in told]):
             if firm:
-                dtype = Array.rules.result([x.lazy.type for x in firm])
-                xs = [beside(x, dtype) if isinstance(x, Weak) else x for x in xs]
-            elif not weak:
-                xs = [strong(x) for x in xs]
+                dtype = Array.rules.result(firm)
+                xs = [_beside(x, dtype) for x in xs]
+            elif weak is None:
+                xs = list(map(strong, xs))
         found = given(function(*xs, **kwargs))
-        if weak and not soft and isinstance(found, Array) and "dtype" not in kwargs:
-            soft = bool(args) and all([type(x) in NUMBERS for x in args])
-            return wrap(found.lazy, _WEAK) if soft and found.dtype is not types.bool_ else found
-        return found
+        if weak is None or not isinstance(found, Array) or "dtype" in kwargs:
+            return found
+        soft = found.dtype is not types.bool_ and _softens(told, firm)
+        return weakened(found) if soft else found
 
     return run
 

@@ -46,7 +46,7 @@ def _face(name: str) -> _Any:
     found = None if name.startswith("__") or name in _LEFT_OUT else getattr(_weft, name, None)
     if found is None:
         raise AttributeError(f"module 'jax.numpy' has no attribute {name!r}")
-    return _jaxed(found, name in _WEAK) if callable(found) else found
+    return _jaxed(found, _WEAK.get(name)) if callable(found) else found
 
 
 _exports.lazy(globals(), {}, _face, lambda: set(vars(_weft)["__all__"]) - _LEFT_OUT)

@@ -29,7 +29,7 @@ def floating_of(x: Any) -> Any:
     return x if x.dtype.is_inexact else x.astype(float)
 
 
-where_of = jaxed(plain.where, True)
+where_of = jaxed(plain.where, slice(1, None))
 
 
 def axes_of(axis: Any, rank: int) -> Any:

@@ -17,7 +17,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.func.tree import flatten
 from weft.func.vmap import vmap
-from weft.jax.array import Array, canonical, given, jaxed, of_array
+from weft.jax.array import ALL, Array, canonical, given, jaxed, of_array
 from weft.jax.config import refuse_given
 from weft.jax.host import several
 from weft.jax.numpy import creation
@@ -358,7 +358,7 @@ def i0(x: Any) -> Array:
 
 def _of_floats(name: str) -> Callable[..., Any]:
     function = getattr(plain, name)
-    return jaxed(lambda x: function(floating_of(x)), True)
+    return jaxed(lambda x: function(floating_of(x)), ALL)
 
 
 for _name in ["rint", "fabs", "reciprocal"]:
