@@ -10,6 +10,7 @@ import pytest
 
 import weft.jax as jax
 import weft.jax.numpy as jnp
+from weft.errors import ArgumentError
 from weft.jax import lax, nn, random, tree_util
 from weft.jax.example_libraries import optimizers, stax
 from weft.jax.experimental.ode import odeint
@@ -88,6 +89,17 @@ def test_what_python_numbers_lift_is_weak_and_reductions_are_not():
         assert (getattr(weak, name)() * half).dtype == "float32"
         assert (getattr(jnp, name)(weak) * half).dtype == "float32"
     assert lax.fori_loop(0, 3, lambda i, v: v + i, jnp.uint8(1)) == 4
+
+
+def test_what_reads_values_has_its_gradient_or_says_that_it_has_none():
+    x = jnp.array([0.0, 2.0, 3.0])
+    for of in (jnp.trim_zeros, lambda x: jnp.extract(x > 1, x), lambda x: jnp.compress(x > 1, x)):
+        assert jax.grad(lambda x, of=of: (of(x) ** 2).sum())(x).tolist() == [0, 4, 6]
+    for of in (jnp.poly, jnp.unique, lambda x: jnp.place(x, x > 1, x, inplace=False)):
+        with pytest.raises(ArgumentError, match="stop_gradient"):
+            jax.grad(lambda x, of=of: of(x).sum())(x)
+    with pytest.raises(ArgumentError, match="reduce_precision"):
+        lax.reduce_precision(x, 5, 3)
 
 
 def test_updates_outside_are_dropped_and_reads_clamped():

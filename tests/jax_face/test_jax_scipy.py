@@ -5,10 +5,11 @@ import pytest
 import scipy.linalg
 import scipy.ndimage
 import scipy.special
+import scipy.stats
 
 import weft.jax as jax
 import weft.jax.numpy as jnp
-from weft.jax.scipy import linalg, special
+from weft.jax.scipy import linalg, special, stats
 from weft.jax.scipy.ndimage import map_coordinates
 from weft.jax.scipy.sparse.linalg import bicgstab, cg
 
@@ -92,3 +93,19 @@ def test_resized_images():
     for method in ("linear", "cubic", "lanczos3", "lanczos5"):
         wide = jax.image.resize(np.ones((3, 4)), (5, 3), method)
         np.testing.assert_allclose(wide, np.ones((5, 3)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"), [("beta", (2.0, 3.0)), ("gamma", (2.5,)), ("chi2", (3.0,))]
+)
+def test_densities_outside_their_support_and_at_a_place(name, shapes):
+    x = np.float32([-1.0, 0.25, 0.5, 1.75, 3.0, 9.0])
+    for place in ((), (1.0, 2.0)):
+        for of in ("logpdf", "pdf", "cdf"):
+            found = getattr(getattr(stats, name), of)(x, *shapes, *place)
+            wanted = getattr(getattr(scipy.stats, name), of)(x, *shapes, *place)
+            np.testing.assert_allclose(found, wanted, 2e-5, 1e-6)
+    slope = jax.grad(lambda x: getattr(stats, name).logpdf(x, *shapes).sum())(jnp.asarray(x))
+    assert np.isfinite(slope.array).all() and slope[0] == 0
+    mass = stats.poisson.logpmf(np.float32([-1.0, 1.5, 2.0]), 2.0)
+    np.testing.assert_allclose(mass, scipy.stats.poisson.logpmf([-1.0, 1.5, 2.0], 2.0), 1e-5)

@@ -192,6 +192,9 @@ class Array(ndarray):
             "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
         )
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self.round(ndigits or 0)
+
     def __hash__(self) -> NoReturn:
         raise TypeError(f"unhashable type: '{type(self).__name__}'")
 

@@ -12,7 +12,14 @@ from weft.eager.tensor.dispatch import recorded
 from weft.jax.array import ALL, Array, as_array, given, jaxed, of_keys_too
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, dtype_promoted, public, values_of, where_of
+from weft.jax.numpy.common import (
+    array_of,
+    dtype_promoted,
+    public,
+    values_of,
+    where_of,
+    without_gradient,
+)
 from weft.jax.numpy.reduction import all
 from weft.ops.indexing import search
 from weft.ops.special import real
@@ -94,6 +101,7 @@ def unique(
         return given((first, *kept)) if kept else given(first)
     name = "unique without size" if size is None else "unique with axis"
     found = given(np.unique(values_of(array_of(ar), name), *wanted, equal_nan=equal_nan))
+    found = without_gradient(found, "unique", ar)
     if size is None:
         return found
     parts = found if isinstance(found, tuple) else (found,)
