@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import pickle
 import subprocess
 import sys
 
@@ -59,20 +60,20 @@ def test_arrays_are_immutable_and_have_32_bits():
     assert x.tolist() == [0, 1, 2] and y.tolist() == [1, 2, 3]
     assert repr(np.arange(3) * x) == "Array([0., 1., 4.], dtype=float32)"
     assert repr(jnp.array(2)) == "Array(2, dtype=int32, weak_type=True)"
-    assert jnp.sum(jnp.arange(3)).dtype is jnp.int32
+    assert jnp.sum(jnp.arange(3)).dtype == jnp.int32
     with jax.enable_x64():
-        assert jnp.ones(2).dtype is jnp.float64
+        assert jnp.ones(2).dtype == jnp.float64
 
 
 def test_python_numbers_are_weak():
     half = jnp.ones(2, jnp.bfloat16)
-    assert (half * 2.5).dtype is jnp.bfloat16
-    assert (jnp.array(2.5) * half).dtype is jnp.bfloat16
-    assert (half * jnp.array(2.5)).dtype is jnp.bfloat16
-    assert jnp.where(half > 0, half, 0.0).dtype is jnp.bfloat16
-    assert jax.jit(lambda a, b: a * b)(2.0, half).dtype is jnp.bfloat16
-    assert (half * jnp.float32(2)).dtype is jnp.float32
-    assert (jnp.array([1], jnp.int8) + 1.5).dtype is jnp.float32
+    assert (half * 2.5).dtype == jnp.bfloat16
+    assert (jnp.array(2.5) * half).dtype == jnp.bfloat16
+    assert (half * jnp.array(2.5)).dtype == jnp.bfloat16
+    assert jnp.where(half > 0, half, 0.0).dtype == jnp.bfloat16
+    assert jax.jit(lambda a, b: a * b)(2.0, half).dtype == jnp.bfloat16
+    assert (half * jnp.float32(2)).dtype == jnp.float32
+    assert (jnp.array([1], jnp.int8) + 1.5).dtype == jnp.float32
 
 
 def test_what_python_numbers_lift_is_weak_and_reductions_are_not():
@@ -100,6 +101,16 @@ def test_what_reads_values_has_its_gradient_or_says_that_it_has_none():
             jax.grad(lambda x, of=of: of(x).sum())(x)
     with pytest.raises(ArgumentError, match="reduce_precision"):
         lax.reduce_precision(x, 5, 3)
+
+
+def test_scalar_types_make_arrays_and_are_dtypes():
+    x = jnp.int32(2.7)
+    assert isinstance(x, jax.Array) and x == 2 and x.dtype == jnp.int32 != jnp.int8
+    assert jnp.bfloat16([1, 2]).dtype == "bfloat16" and not jnp.float32(1).weak_type
+    assert jnp.float32(np.longdouble(2)).dtype in {jnp.float32: 0} and jnp.float32 == np.float32
+    assert np.zeros(1, jnp.float16).dtype == np.float16 and isinstance(np.int8(1), jnp.int8)
+    assert pickle.loads(pickle.dumps(jnp.uint8)) is jnp.uint8
+    assert jax.grad(lambda x: jnp.float32(x) * jnp.float32(3))(2.0) == 3
 
 
 def test_updates_outside_are_dropped_and_reads_clamped():
@@ -273,7 +284,7 @@ def test_composites_give_the_numbers_of_jax():
     assert jnp.correlate(short, long, mode="full").tolist() == [4, 10, 5, 2]
     assert jnp.correlate(short, long * 1j, mode="valid").tolist() == [-10j, -5j]
     ints = lax.conv(jnp.arange(4)[None, None], jnp.array([[[1, 2]]]), (1,), "VALID")
-    assert ints.dtype is jnp.int32 and ints.tolist() == [[[2, 5, 8]]]
+    assert ints.dtype == jnp.int32 and ints.tolist() == [[[2, 5, 8]]]
     largest, sign = logsumexp(jnp.array([-jnp.inf]), return_sign=True)
     assert float(largest) == -jnp.inf and float(sign) == 0
     assert random.t(KEY, jnp.array([2.0, 3.0])).shape == (2,)

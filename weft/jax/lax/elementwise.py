@@ -172,7 +172,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 def select_n(which: Any, *cases: Any) -> Array:
     """For each element the case of this number."""
     which = strong(as_array(which))
-    if which.dtype is jnp.bool_:
+    if which.dtype == jnp.bool_:
         return jnp.where(which, cases[1], cases[0])
     found = cases[0]
     for i, case in enumerate(cases[1:], 1):

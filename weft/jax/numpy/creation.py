@@ -45,6 +45,8 @@ def array(
     """
     without_effect("array", copy=copy, order=order, device=device)
     refuse_given("array", out_sharding=out_sharding)
+    if dtype is not None and isinstance(object, np.ndarray | np.generic | int | float):
+        object = np.asarray(object, canonical(dtype).numpy)
     x = _of(object)
     if dtype is not None:
         x = astype(x, dtype)

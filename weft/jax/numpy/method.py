@@ -27,8 +27,7 @@ WEAK: Final = {name: ALL for name in (
 """Functions whose results are weak, and the arguments that tell: all, or the first."""
 _NARROWED: Final = (
     "argmax argmin argsort conj conjugate diagonal dot nonzero ptp ravel repeat "
-    "reshape round searchsorted squeeze swapaxes take trace "
-    "sum prod mean std var max min"
+    "reshape round searchsorted squeeze swapaxes take trace"
 )
 
 for _name in _NARROWED.split():
