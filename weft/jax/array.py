@@ -14,63 +14,22 @@ import numpy as np
 from weft.eager.record.memory.array_value import leaf
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, wrap
-from weft.eager.tensor.dtype.promotion import complex_of, promote
+from weft.eager.tensor.dtype.promotion import complex_of
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError, nameless
 from weft.ir import dtype as types
-from weft.ir.dtype import DType, as_dtype, is_number
+from weft.ir.dtype import DType, is_number
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.jax.config import config
 from weft.jax.place import CPU, PLACE, Device, Shard, SingleDeviceSharding
+from weft.jax.rules import NARROW, JaxRules
+from weft.jax.rules import canonical as canonical
 from weft.numpy.array import ndarray
-from weft.numpy.promotion import NumpyRules
 
-_NARROW: Final = {
-    types.float64: types.float32, types.int64: types.int32, types.uint64: types.uint32,
-    types.complex128: types.complex64,
-}  # fmt: skip
 NUMBERS: Final = (bool, int, float, complex)
 _WEAK_NUMBERS: Final = NUMBERS[1:]
-
-
-def canonical(dtype: Any) -> DType:
-    """The dtype that an array has when this one is asked for: 32 bits unless x64 is enabled.
-
-    >>> canonical("float64"), canonical(int)
-    (float32, int32)
-    """
-    found = as_dtype(dtype)
-    return found if config.jax_enable_x64 else _NARROW.get(found, found)
-
-
-class JaxRules(NumpyRules):
-    """JAX's rules: 32 bits by default, and floats keep their width beside integers."""
-
-    lists = False
-
-    def promote(self, a: DType, b: DType) -> DType:
-        """The common dtype of two."""
-        return promote(a, b)
-
-    def result(self, operands: Sequence[TensorType]) -> DType:
-        """The common dtype of arrays."""
-        return canonical(functools.reduce(promote, [t.dtype for t in operands]))
-
-    def number(self, number: Any, beside: DType) -> DType:
-        """The common dtype of an array and a bare Python number."""
-        if isinstance(number, bool):
-            return beside
-        if isinstance(number, int):
-            return canonical(types.int64) if beside is types.bool_ else beside
-        if isinstance(number, float):
-            return self.floating(beside)
-        return beside if beside.is_complex else complex_of(self.floating(beside))
-
-    def floating(self, dtype: DType) -> DType:
-        """`dtype`, or the default floating-point dtype for integers and booleans."""
-        return dtype if dtype.is_inexact else canonical(types.float64)
 
 
 class Array(ndarray):
@@ -401,7 +360,7 @@ def as_array(x: Any) -> Any:
 def given(x: Any) -> Any:
     """A result of a function: tensors as arrays; in tuples, lists and named tuples, too."""
     if isinstance(x, Handle):
-        if isinstance(x, Array) and (config.jax_enable_x64 or x.lazy.type.dtype not in _NARROW):
+        if isinstance(x, Array) and (config.jax_enable_x64 or x.lazy.type.dtype not in NARROW):
             return x
         return of_array(x)
     if isinstance(x, np.ndarray):
