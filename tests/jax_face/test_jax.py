@@ -137,6 +137,7 @@ def test_updates_at_any_key_are_numpys(key):
         for run in (lambda f: f, jax.jit):
             found = run(lambda x, name=name: getattr(x.at[key], name)(4.0))(jnp.asarray(x))
             np.testing.assert_allclose(found, expected)
+    assert jnp.array([2, -4, 5]).at[...].mul(1.5).tolist() == [3, -6, 7]  # then cut to integers
     over = jnp.array([2, 9])
     assert jnp.asarray(x).at[:, over].add(1).tolist() == (x + np.eye(3)[2]).tolist()
     assert jnp.asarray(x).at[over, 0].set(7).tolist() == x.tolist()

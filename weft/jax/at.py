@@ -75,6 +75,10 @@ def _values(x: Any) -> Any:
     return asarray(x) if isinstance(x, list | tuple) else as_array(x)
 
 
+def _is_inexact(x: Any) -> bool:
+    return x.dtype.is_inexact if isinstance(x, Array) else isinstance(x, float)
+
+
 class _Place:
     """The elements at a subscript."""
 
@@ -145,6 +149,9 @@ class _Place:
         if mode is not None and str(mode).rpartition(".")[2].lower() not in _MODES:
             raise ArgumentError.here(f"at: expected a mode of {_MODES[1:]}, got {mode!r}")
         x, values, shape = self.x, _values(values), shape_of(self.x)
+        if combine != "set" and not x.dtype.is_inexact and _is_inexact(values):
+            wide = _Place(x.astype(float), self.key)._updated(values, combine, mode=mode)
+            return wide.astype(x.dtype)
         key = taken(self.key)
         if isinstance(key, Array) and key.dtype is bool_ and np.ndim(values) == 0:
             return self._masked(key, values, combine)
