@@ -17,10 +17,8 @@ FIGURE = "counts of one metric, added up over batches"
 
 # What computes by itself nevertheless, and why
 LEFT = {
-    "jax/at.py:inside": "walks a subscript, entry by entry, with a count of axes",
     "jax/at.py:_limited": "clamps one entry of a subscript: a Python number or an array",
     "jax/at.py:_Place._outside": "walks a subscript, entry by entry, with a count of axes",
-    "jax/at.py:_Place._updated": "cuts off the row that takes what lies outside",
     "jax/example_libraries/stax.py:BatchNorm": "scales and shifts, each only if asked for",
     "jax/example_libraries/stax.py:_pooling": "divides a sum over windows by their sizes",
     "jax/experimental/ode.py:_solution": "calls the user's function between its steps",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import pickle
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 import weft.jax as jax
 import weft.jax.numpy as jnp
+from weft.errors import ArgumentError
 from weft.jax import lax, nn, random, tree_util
 from weft.jax.example_libraries import optimizers, stax
 from weft.jax.experimental.ode import odeint
@@ -58,20 +60,57 @@ def test_arrays_are_immutable_and_have_32_bits():
     assert x.tolist() == [0, 1, 2] and y.tolist() == [1, 2, 3]
     assert repr(np.arange(3) * x) == "Array([0., 1., 4.], dtype=float32)"
     assert repr(jnp.array(2)) == "Array(2, dtype=int32, weak_type=True)"
-    assert jnp.sum(jnp.arange(3)).dtype is jnp.int32
+    assert jnp.sum(jnp.arange(3)).dtype == jnp.int32
     with jax.enable_x64():
-        assert jnp.ones(2).dtype is jnp.float64
+        assert jnp.ones(2).dtype == jnp.float64
 
 
 def test_python_numbers_are_weak():
     half = jnp.ones(2, jnp.bfloat16)
-    assert (half * 2.5).dtype is jnp.bfloat16
-    assert (jnp.array(2.5) * half).dtype is jnp.bfloat16
-    assert (half * jnp.array(2.5)).dtype is jnp.bfloat16
-    assert jnp.where(half > 0, half, 0.0).dtype is jnp.bfloat16
-    assert jax.jit(lambda a, b: a * b)(2.0, half).dtype is jnp.bfloat16
-    assert (half * jnp.float32(2)).dtype is jnp.float32
-    assert (jnp.array([1], jnp.int8) + 1.5).dtype is jnp.float32
+    assert (half * 2.5).dtype == jnp.bfloat16
+    assert (jnp.array(2.5) * half).dtype == jnp.bfloat16
+    assert (half * jnp.array(2.5)).dtype == jnp.bfloat16
+    assert jnp.where(half > 0, half, 0.0).dtype == jnp.bfloat16
+    assert jax.jit(lambda a, b: a * b)(2.0, half).dtype == jnp.bfloat16
+    assert (half * jnp.float32(2)).dtype == jnp.float32
+    assert (jnp.array([1], jnp.int8) + 1.5).dtype == jnp.float32
+
+
+def test_what_python_numbers_lift_is_weak_and_reductions_are_not():
+    whole, half = jnp.arange(3), jnp.ones(3, jnp.bfloat16)
+    weak = whole * 2.5
+    soft = [
+        weak, 2.5 + whole, (whole > 0) + 1, whole * jnp.asarray(2.5), jnp.maximum(whole, 0.5),
+        jnp.where(whole > 1, 1.0, 0.0), jnp.clip(weak, 0, 1), jnp.stack([weak, weak]),
+    ]  # fmt: skip
+    assert all(x.weak_type for x in soft) and not any(x.weak_type for x in (whole / 2, whole + 1))
+    assert all((x.reshape(-1)[:3] * half).dtype == jnp.bfloat16 for x in soft)
+    assert jnp.concatenate([weak, half]).dtype == jnp.array([weak[0], half[0]]).dtype == "bfloat16"
+    for name in ("sum", "mean", "max", "std", "prod"):
+        assert (getattr(weak, name)() * half).dtype == "float32"
+        assert (getattr(jnp, name)(weak) * half).dtype == "float32"
+    assert lax.fori_loop(0, 3, lambda i, v: v + i, jnp.uint8(1)) == 4
+
+
+def test_what_reads_values_has_its_gradient_or_says_that_it_has_none():
+    x = jnp.array([0.0, 2.0, 3.0])
+    for of in (jnp.trim_zeros, lambda x: jnp.extract(x > 1, x), lambda x: jnp.compress(x > 1, x)):
+        assert jax.grad(lambda x, of=of: (of(x) ** 2).sum())(x).tolist() == [0, 4, 6]
+    for of in (jnp.poly, jnp.unique, lambda x: jnp.place(x, x > 1, x, inplace=False)):
+        with pytest.raises(ArgumentError, match="stop_gradient"):
+            jax.grad(lambda x, of=of: of(x).sum())(x)
+    with pytest.raises(ArgumentError, match="reduce_precision"):
+        lax.reduce_precision(x, 5, 3)
+
+
+def test_scalar_types_make_arrays_and_are_dtypes():
+    x = jnp.int32(2.7)
+    assert isinstance(x, jax.Array) and x == 2 and x.dtype == jnp.int32 != jnp.int8
+    assert jnp.bfloat16([1, 2]).dtype == "bfloat16" and not jnp.float32(1).weak_type
+    assert jnp.float32(np.longdouble(2)).dtype in {jnp.float32: 0} and jnp.float32 == np.float32
+    assert np.zeros(1, jnp.float16).dtype == np.float16 and isinstance(np.int8(1), jnp.int8)
+    assert pickle.loads(pickle.dumps(jnp.uint8)) is jnp.uint8
+    assert jax.grad(lambda x: jnp.float32(x) * jnp.float32(3))(2.0) == 3
 
 
 def test_updates_outside_are_dropped_and_reads_clamped():
@@ -83,6 +122,25 @@ def test_updates_outside_are_dropped_and_reads_clamped():
     assert x.at[jnp.array([0, 0])].add(2).tolist() == [4, 1, 2]
     slope = jax.grad(lambda x: jnp.sum(x.at[0].set(1.0) * x))(jnp.arange(3.0))
     assert slope.tolist() == [1, 2, 4]
+
+
+@pytest.mark.parametrize("key", [
+    ..., slice(1, None), np.s_[:, ::-1], np.s_[None, 1], np.s_[1, -1], (..., np.array([0, 2])),
+    np.s_[:, np.array([2, 0])], (np.array([[0], [1]]), np.array([2, 0])), np.array([True, False]),
+])  # fmt: skip
+def test_updates_at_any_key_are_numpys(key):
+    """Also where the array is traced, and what lies outside is dropped along any axis."""
+    x = np.arange(1.0, 7.0, dtype=np.float32).reshape(2, 3)
+    for name, ufunc in (("add", np.add), ("max", np.maximum), ("divide", np.divide)):
+        expected = x.copy()
+        ufunc.at(expected, key, np.float32(4))
+        for run in (lambda f: f, jax.jit):
+            found = run(lambda x, name=name: getattr(x.at[key], name)(4.0))(jnp.asarray(x))
+            np.testing.assert_allclose(found, expected)
+    assert jnp.array([2, -4, 5]).at[...].mul(1.5).tolist() == [3, -6, 7]  # then cut to integers
+    over = jnp.array([2, 9])
+    assert jnp.asarray(x).at[:, over].add(1).tolist() == (x + np.eye(3)[2]).tolist()
+    assert jnp.asarray(x).at[over, 0].set(7).tolist() == x.tolist()
 
 
 def test_what_lies_outside_is_filled_or_dropped_in_every_form():
@@ -227,7 +285,7 @@ def test_composites_give_the_numbers_of_jax():
     assert jnp.correlate(short, long, mode="full").tolist() == [4, 10, 5, 2]
     assert jnp.correlate(short, long * 1j, mode="valid").tolist() == [-10j, -5j]
     ints = lax.conv(jnp.arange(4)[None, None], jnp.array([[[1, 2]]]), (1,), "VALID")
-    assert ints.dtype is jnp.int32 and ints.tolist() == [[[2, 5, 8]]]
+    assert ints.dtype == jnp.int32 and ints.tolist() == [[[2, 5, 8]]]
     largest, sign = logsumexp(jnp.array([-jnp.inf]), return_sign=True)
     assert float(largest) == -jnp.inf and float(sign) == 0
     assert random.t(KEY, jnp.array([2.0, 3.0])).shape == (2,)

@@ -5,10 +5,12 @@ import pytest
 import scipy.linalg
 import scipy.ndimage
 import scipy.special
+import scipy.stats
 
 import weft.jax as jax
 import weft.jax.numpy as jnp
-from weft.jax.scipy import linalg, special
+from weft.jax.experimental.sparse import BCOO
+from weft.jax.scipy import linalg, special, stats
 from weft.jax.scipy.ndimage import map_coordinates
 from weft.jax.scipy.sparse.linalg import bicgstab, cg
 
@@ -92,3 +94,35 @@ def test_resized_images():
     for method in ("linear", "cubic", "lanczos3", "lanczos5"):
         wide = jax.image.resize(np.ones((3, 4)), (5, 3), method)
         np.testing.assert_allclose(wide, np.ones((5, 3)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes"), [("beta", (2.0, 3.0)), ("gamma", (2.5,)), ("chi2", (3.0,))]
+)
+def test_densities_outside_their_support_and_at_a_place(name, shapes):
+    x = np.float32([-1.0, 0.25, 0.5, 1.75, 3.0, 9.0])
+    for place in ((), (1.0, 2.0)):
+        for of in ("logpdf", "pdf", "cdf"):
+            found = getattr(getattr(stats, name), of)(x, *shapes, *place)
+            wanted = getattr(getattr(scipy.stats, name), of)(x, *shapes, *place)
+            np.testing.assert_allclose(found, wanted, 2e-5, 1e-6)
+    slope = jax.grad(lambda x: getattr(stats, name).logpdf(x, *shapes).sum())(jnp.asarray(x))
+    assert np.isfinite(slope.array).all() and slope[0] == 0
+    mass = stats.poisson.logpmf(np.float32([-1.0, 1.5, 2.0]), 2.0)
+    np.testing.assert_allclose(mass, scipy.stats.poisson.logpmf([-1.0, 1.5, 2.0], 2.0), 1e-5)
+
+
+def test_sparse_arrays_multiply_solve_and_have_gradients():
+    dense = jnp.array([[2.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
+    x = jnp.arange(1.0, 4.0)
+    for held in (BCOO.fromdense(dense), jax.jit(lambda m: BCOO.fromdense(m, nse=7))(dense)):
+        np.testing.assert_array_equal(held.todense(), dense)
+        np.testing.assert_array_equal(jax.jit(lambda m, x: m @ x)(held, x), dense @ x)
+        np.testing.assert_array_equal(x @ (2 * held.T), 2 * x @ dense.T)
+        np.testing.assert_allclose(cg(held, x)[0], np.linalg.solve(dense, x), 1e-5)
+        slope = jax.grad(lambda x, m=held: ((m @ x) ** 2).sum())(x)
+        np.testing.assert_allclose(slope, 2 * dense.T @ (dense @ x))
+    twice = BCOO((jnp.array([1.0, 2.0]), jnp.array([[0, 1], [0, 1]])), shape=(1, 2))
+    assert twice.todense().tolist() == [[0, 3]] and twice.nse == 2
+    slope = jax.grad(lambda d: (BCOO((d, twice.indices), shape=(1, 2)) @ x[:2]).sum())(twice.data)
+    assert slope.tolist() == [2, 2]

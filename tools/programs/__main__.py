@@ -33,7 +33,7 @@ KINDS = {
     "tensorflow": (
         "TensorFlow 1", "tf.keras", "TensorFlow 1, second draw", "tf.keras, second draw",
     ),
-    "jax": ("jax", "jax2", "jax3", "jax4", "jax5", "jax6"),
+    "jax": ("jax", "jax2", "jax3", "jax4", "jax5", "jax6", "jax7"),
 }  # fmt: skip
 """The programs that a framework is tried on."""
 

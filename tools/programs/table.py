@@ -2,8 +2,8 @@
 
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
 `unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
-`jax_later.json`, `swept.json`, `runs_in_jax.json`, `proven.json`,
-`filtered.json` and `hard.json`.
+`jax_later.json`, `swept.json`, `runs_in_jax.json`, `proven.json`, `filtered.json`,
+`hard.json` and `unlisted_jax.json`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def link_of(program: dict[str, Any]) -> str:
 
 MORE = (
     "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
-    "swept", "runs_in_jax", "proven", "filtered", "hard",
+    "swept", "runs_in_jax", "proven", "filtered", "hard", "unlisted_jax",
 )  # fmt: skip
 """Lists with a section of their own, in the order of their folders."""
 

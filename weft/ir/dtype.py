@@ -39,7 +39,7 @@ class DType:
         >>> float32 == np.float32, float32 == np.int32, float32 == "float32"
         (True, False, True)
         """
-        if isinstance(other, type):
+        if type(other) is type:
             return self.numpy.type is other
         if isinstance(other, str):
             return self.name == other or self.numpy == other

@@ -14,62 +14,22 @@ import numpy as np
 from weft.eager.record.memory.array_value import leaf
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.dispatch import cast, wrap
-from weft.eager.tensor.dtype.promotion import complex_of, promote
+from weft.eager.tensor.dtype.promotion import complex_of
 from weft.eager.tensor.handle import Handle
 from weft.eager.tensor.tensor import Tensor
 from weft.errors import DTypeError, nameless
 from weft.ir import dtype as types
-from weft.ir.dtype import DType, as_dtype, is_number
+from weft.ir.dtype import DType, is_number
 from weft.ir.node import TensorType
 from weft.ir.shape import known
 from weft.jax.config import config
 from weft.jax.place import CPU, PLACE, Device, Shard, SingleDeviceSharding
+from weft.jax.rules import NARROW, JaxRules
+from weft.jax.rules import canonical as canonical
 from weft.numpy.array import ndarray
-from weft.numpy.promotion import NumpyRules
 
-_NARROW: Final = {
-    types.float64: types.float32, types.int64: types.int32, types.uint64: types.uint32,
-    types.complex128: types.complex64,
-}  # fmt: skip
 NUMBERS: Final = (bool, int, float, complex)
-
-
-def canonical(dtype: Any) -> DType:
-    """The dtype that an array has when this one is asked for: 32 bits unless x64 is enabled.
-
-    >>> canonical("float64"), canonical(int)
-    (float32, int32)
-    """
-    found = as_dtype(dtype)
-    return found if config.jax_enable_x64 else _NARROW.get(found, found)
-
-
-class JaxRules(NumpyRules):
-    """JAX's rules: 32 bits by default, and floats keep their width beside integers."""
-
-    lists = False
-
-    def promote(self, a: DType, b: DType) -> DType:
-        """The common dtype of two."""
-        return promote(a, b)
-
-    def result(self, operands: Sequence[TensorType]) -> DType:
-        """The common dtype of arrays."""
-        return canonical(functools.reduce(promote, [t.dtype for t in operands]))
-
-    def number(self, number: Any, beside: DType) -> DType:
-        """The common dtype of an array and a bare Python number."""
-        if isinstance(number, bool):
-            return beside
-        if isinstance(number, int):
-            return canonical(types.int64) if beside is types.bool_ else beside
-        if isinstance(number, float):
-            return self.floating(beside)
-        return beside if beside.is_complex else complex_of(self.floating(beside))
-
-    def floating(self, dtype: DType) -> DType:
-        """`dtype`, or the default floating-point dtype for integers and booleans."""
-        return dtype if dtype.is_inexact else canonical(types.float64)
+_WEAK_NUMBERS: Final = NUMBERS[1:]
 
 
 class Array(ndarray):
@@ -191,6 +151,9 @@ class Array(ndarray):
             "https://docs.jax.dev/en/latest/_autosummary/jax.numpy.ndarray.at.html"
         )
 
+    def __round__(self, ndigits: int | None = None) -> Any:
+        return self.round(ndigits or 0)
+
     def __hash__(self) -> NoReturn:
         raise TypeError(f"unhashable type: '{type(self).__name__}'")
 
@@ -238,6 +201,7 @@ Array.__name__ = Weak.__name__ = Array.__qualname__ = Weak.__qualname__ = "Array
 _BINARY: Final = (
     "add sub mul truediv floordiv mod pow and or xor lt le gt ge eq ne lshift rshift divmod matmul"
 )
+_ARITHMETIC: Final = "add sub mul truediv floordiv mod"
 _REFLECTED: Final = "add sub mul truediv floordiv mod pow and or xor lshift rshift divmod matmul"
 
 
@@ -249,8 +213,31 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
             found = plain(self, other)
             return found if found is NotImplemented else _comparison(name, found)
         if isinstance(other, Array):
-            return plain(beside(self, other.lazy.type.dtype), other)
+            firm, own = other.lazy.type.dtype, self.lazy.type.dtype
+            if _rises(firm, own):
+                return _comparison(name, plain(self, wrap(cast(other.lazy, own), _WEAK)))
+            return plain(beside(self, firm), other)
         return plain(strong(self), other)
+
+    method.__name__ = name
+    return method
+
+
+def _rises(firm: DType, weak: DType) -> bool:
+    """Whether a weak dtype of a higher kind makes the result weak: of integers and booleans."""
+    return weak.is_inexact if firm.is_integer else firm is types.bool_ and weak is not types.bool_
+
+
+def _with_number(name: str) -> Callable[[Any, Any], Any]:
+    """An operator of arrays, which Python's numbers of a higher kind make weak."""
+    plain = getattr(ndarray, name)
+
+    def method(self: Array, other: Any) -> Any:
+        if other.__class__ in _WEAK_NUMBERS and not (dtype := self.lazy.type.dtype).is_inexact:
+            own = Array.rules.number(other, types.bool_)
+            if _rises(dtype, own):
+                return plain(wrap(cast(self.lazy, own), _WEAK), other)
+        return plain(self, other)
 
     method.__name__ = name
     return method
@@ -264,6 +251,8 @@ def _comparison(name: str, found: Any) -> Any:
     )
 
 
+for _name in ("pow", *[f"{r}{n}" for r in ("", "r") for n in _ARITHMETIC.split()]):
+    setattr(Array, f"__{_name}__", _with_number(f"__{_name}__"))
 for _name in _BINARY.split():
     setattr(Weak, f"__{_name}__", _operator(f"__{_name}__"))
 for _name in _REFLECTED.split():
@@ -292,6 +281,11 @@ for _name in (
 def strong(x: Any) -> Any:
     """An array whose type does not give way."""
     return wrap(x.lazy, STRONG) if isinstance(x, Weak) else x
+
+
+def weakened(x: Any) -> Any:
+    """An array whose type gives way."""
+    return wrap(x.lazy, _WEAK)
 
 
 class Kind:
@@ -366,7 +360,7 @@ def as_array(x: Any) -> Any:
 def given(x: Any) -> Any:
     """A result of a function: tensors as arrays; in tuples, lists and named tuples, too."""
     if isinstance(x, Handle):
-        if isinstance(x, Array) and (config.jax_enable_x64 or x.lazy.type.dtype not in _NARROW):
+        if isinstance(x, Array) and (config.jax_enable_x64 or x.lazy.type.dtype not in NARROW):
             return x
         return of_array(x)
     if isinstance(x, np.ndarray):
@@ -406,11 +400,38 @@ def of_keys_too(function: F) -> F:
     return run  # pyright: ignore[reportReturnType]
 
 
-def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any]:
+ALL: Final = slice(None)
+"""All arguments tell whether a result is weak."""
+
+
+def _leaves(x: Any) -> list[Any]:
+    """Items of nested lists."""
+    return [y for each in x for y in _leaves(each)] if type(x) in (list, tuple) else [x]
+
+
+def _beside(x: Any, dtype: DType) -> Any:
+    """Weak arrays, also in nested lists, as they are beside a strong dtype."""
+    if type(x) in (list, tuple):
+        return type(x)([_beside(y, dtype) for y in x])
+    return beside(x, dtype) if isinstance(x, Weak) else x
+
+
+def _softens(told: Sequence[Any], firm: Sequence[TensorType]) -> bool:
+    """Whether the result of these arguments is weak: none is strong, or a weak one rises above."""
+    weak = [x.lazy.type.dtype for x in told if isinstance(x, Weak)]
+    weak += [Array.rules.number(x, types.bool_) for x in told if type(x) in NUMBERS]
+    if not firm:
+        return len(weak) == len(told) > 0
+    strongest = Array.rules.result(firm)
+    return any([_rises(strongest, dtype) for dtype in weak])
+
+
+def jaxed(function: Callable[..., Any], weak: slice | None = None) -> Callable[..., Any]:
     """A function of arrays of `weft.numpy` or of tensors as one of JAX's arrays.
 
     Args:
-        weak: whether the result of weak arguments is weak.
+        weak: the arguments that make a result weak where all of them are weak or numbers;
+            `None` if it never is.
     """
 
     @functools.wraps(function)
@@ -423,19 +444,19 @@ def jaxed(function: Callable[..., Any], weak: bool = False) -> Callable[..., Any
             if not args:
                 args = tuple([kwargs.pop(n) for n in _FIRST if n in kwargs][:1])
         xs = list(map(_several, args))
-        soft = any([isinstance(x, Weak) for x in xs])
-        if soft:
-            firm = [x for x in xs if isinstance(x, Array) and not x.weak]
+        told = _leaves(xs[weak or ALL])
+        firm = [x.lazy.type for x in told if isinstance(x, Array) and not x.weak]
+        if any([isinstance(x, Weak) for x in told]):
             if firm:
-                dtype = Array.rules.result([x.lazy.type for x in firm])
-                xs = [beside(x, dtype) if isinstance(x, Weak) else x for x in xs]
-            elif not weak:
-                xs = [strong(x) for x in xs]
+                dtype = Array.rules.result(firm)
+                xs = [_beside(x, dtype) for x in xs]
+            elif weak is None:
+                xs = list(map(strong, xs))
         found = given(function(*xs, **kwargs))
-        if weak and not soft and isinstance(found, Array) and "dtype" not in kwargs:
-            soft = bool(args) and all([type(x) in NUMBERS for x in args])
-            return wrap(found.lazy, _WEAK) if soft and found.dtype is not types.bool_ else found
-        return found
+        if weak is None or not isinstance(found, Array) or "dtype" in kwargs:
+            return found
+        soft = found.dtype is not types.bool_ and _softens(told, firm)
+        return weakened(found) if soft else found
 
     return run
 

@@ -13,7 +13,7 @@ from weft.eager.tensor.dispatch import recorded, wrap
 from weft.errors import ArgumentError
 from weft.ir.dtype import bool_
 from weft.jax.array import Array, as_array, shape_of, strong, taken
-from weft.jax.numpy.creation import asarray
+from weft.jax.numpy.creation import asarray, ones_like
 from weft.numpy.elementwise import clip
 from weft.numpy.searching import where
 from weft.ops.indexing.advanced_index import lies_outside, rows_or_end
@@ -29,22 +29,31 @@ def _is_index(entry: Any) -> TypeGuard[Array]:
     return isinstance(entry, Array) and entry.dtype.is_integer
 
 
-def inside(shape: Sequence[int], key: Any) -> Any:
-    """A subscript whose index arrays are clamped to the array, as in JAX."""
-    entries = [taken(e) for e in (key if isinstance(key, tuple) else (key,))]
-    if not any([_is_index(e) or isinstance(e, list | int) for e in entries]):
-        return tuple(entries) if isinstance(key, tuple) else entries[0]
+def _integers(shape: Sequence[int], entries: Sequence[Any]) -> dict[int, int]:
+    """Which entries of a subscript are integers, lists or arrays of them, and their axes."""
     taking = [_axes(e) for e in entries]
+    found: dict[int, int] = {}
     axis = 0
-    found: list[Any] = []
-    for e, count in zip(entries, taking, strict=True):
-        if e is Ellipsis:
-            axis += len(shape) - sum(taking)
-        if isinstance(e, list) and e:
-            e = as_array(np.asarray([int(v) if not isinstance(v, bool) else v for v in e]))
-        found.append(_limited(e, shape[axis]) if axis < len(shape) else e)
-        axis += count
-    return tuple(found) if isinstance(key, tuple) else found[0]
+    for k, e in enumerate(entries):
+        axis += len(shape) - sum(taking) if e is Ellipsis else 0
+        if (type(e) in (int, list) or _is_index(e)) and axis < len(shape):
+            found[k] = axis
+        axis += taking[k]
+    return found
+
+
+def _entries(key: Any) -> list[Any]:
+    """The parts of a subscript, lists of Python's numbers as arrays."""
+    taken_all = [taken(e) for e in (key if isinstance(key, tuple) else (key,))]
+    return [as_array(np.asarray(e)) if isinstance(e, list) and e else e for e in taken_all]
+
+
+def inside(shape: Sequence[int], key: Any) -> Any:
+    """A subscript whose integers are clamped to the array, as in JAX."""
+    entries = _entries(key)
+    for k, axis in _integers(shape, entries).items():
+        entries[k] = _limited(entries[k], shape[axis])
+    return tuple(entries) if isinstance(key, tuple) else entries[0]
 
 
 def _limited(entry: Any, size: int) -> Any:
@@ -64,6 +73,10 @@ def _axes(entry: Any) -> int:
 
 def _values(x: Any) -> Any:
     return asarray(x) if isinstance(x, list | tuple) else as_array(x)
+
+
+def _is_inexact(x: Any) -> bool:
+    return x.dtype.is_inexact if isinstance(x, Array) else isinstance(x, float)
 
 
 class _Place:
@@ -107,7 +120,7 @@ class _Place:
 
     def divide(self, values: Any, **options: Any) -> Array:
         """The array with elements divided."""
-        return self._updated(1 / _values(values), "multiply", **options)
+        return self.x / self._factors(values, options)
 
     def min(self, values: Any, **options: Any) -> Array:
         """The array with the smaller of each element and value."""
@@ -119,7 +132,11 @@ class _Place:
 
     def power(self, values: Any, **options: Any) -> Array:
         """The array with elements raised to powers."""
-        return self._updated(self.x[self.key] ** values, "set", **options)
+        return self.x ** self._factors(values, options)
+
+    def _factors(self, values: Any, options: dict[str, Any]) -> Array:
+        """Ones, with values at the subscript."""
+        return _Place(ones_like(self.x), self.key).multiply(values, **options)
 
     def apply(self, func: Callable[[Any], Any], **options: Any) -> Array:
         """The array with a function applied to elements."""
@@ -131,22 +148,30 @@ class _Place:
     ) -> Array:  # fmt: skip
         if mode is not None and str(mode).rpartition(".")[2].lower() not in _MODES:
             raise ArgumentError.here(f"at: expected a mode of {_MODES[1:]}, got {mode!r}")
-        x, values = self.x, _values(values)
+        x, values, shape = self.x, _values(values), shape_of(self.x)
+        if combine != "set" and not x.dtype.is_inexact and _is_inexact(values):
+            wide = _Place(x.astype(float), self.key)._updated(values, combine, mode=mode)
+            return wide.astype(x.dtype)
         key = taken(self.key)
-        if type(key) is int and not -shape_of(x)[0] <= key < shape_of(x)[0]:
-            return x
         if isinstance(key, Array) and key.dtype is bool_ and np.ndim(values) == 0:
             return self._masked(key, values, combine)
-        outside = None if mode in ("clip", "promise_in_bounds") else self._outside()
+        outside, _ = (None, 0) if mode in ("clip", "promise_in_bounds") else self._outside()
         if outside is None or not isinstance(values, Array | int | float | complex):
-            return subscript.updated(x, inside(shape_of(x), self.key), values, combine)  # type: ignore[return-value]
-        # One more row takes what lies outside
-        rows = shape_of(x)[0]
-        whole = cat([x, x[:1]] if rows else [x], 0)
-        entries = self.key if isinstance(self.key, tuple) else (self.key,)
-        places = _rows_or_end(taken(entries[0]), size=rows)
-        found = subscript.updated(whole, (places, *map(taken, entries[1:])), values, combine)
-        return found[:rows]  # type: ignore[return-value]
+            return subscript.updated(x, inside(shape, self.key), values, combine)  # type: ignore[return-value]
+        # What lies outside goes to the end of an axis that is longer by one.
+        entries = _entries(self.key)
+        axes = _integers(shape, entries)
+        (first, axis), *rest = axes.items()
+        size = shape[axis]
+        if not size:
+            return x
+        before = (slice(None),) * axis
+        whole = cat([x, x[(*before, slice(0, 1))]], axis)
+        entries[first] = where(outside, size, _rows_or_end(entries[first], size=size))
+        for k, other in rest:
+            entries[k] = _limited(entries[k], shape[other])
+        found = subscript.updated(whole, tuple(entries), values, combine)
+        return found[(*before, slice(0, size))]  # type: ignore[return-value]
 
     def _masked(self, mask: Array, values: Any, combine: str) -> Array:
         x = self.x
@@ -164,17 +189,14 @@ class _Place:
 
         `None` if there are no indices, or all are known to lie inside.
         """
-        entries = [*map(taken, self.key if isinstance(self.key, tuple) else [self.key])]
-        shape = shape_of(self.x)
-        if Ellipsis in [e for e in entries if not isinstance(e, Array)]:
-            at = next(i for i, e in enumerate(entries) if e is Ellipsis)
-            entries[at : at + 1] = [slice(None)] * (len(shape) + 1 - len(entries))
-        places = [i for i, e in enumerate(entries) if type(e) is int or _is_index(e)]
-        if not places:
+        shape, entries = shape_of(self.x), _entries(self.key)
+        axes = _integers(shape, entries)
+        if not axes:
             return None, 0
-        sizes = tuple([shape[i] for i in places])
-        found = _lies_outside(*[asarray(entries[i]) for i in places], sizes=sizes)
-        if all(_is_known(entries[i]) for i in places) and not found.any():
+        indices, places = [entries[k] for k in axes], [*axes.values()]
+        sizes = tuple([shape[axis] for axis in places])
+        found = _lies_outside(*map(asarray, indices), sizes=sizes)
+        if all(map(_is_known, indices)) and not found.any():
             return None, 0
         together = places == [*range(places[0], places[-1] + 1)]
         return found, places[0] if together else 0

@@ -1,4 +1,4 @@
-"""`jax.experimental`: ODEs."""
+"""`jax.experimental`: ODEs and sparse matrices."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _exports.gather(globals())
 _exports.lazy(
     globals(),
     {
-        "weft.jax.experimental": ("ode",),
+        "weft.jax.experimental": ("ode", "sparse"),
         "weft.jax.example_libraries": ("optimizers", "stax"),
         "weft.jax.device": ("io_callback",),
     },

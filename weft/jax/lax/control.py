@@ -9,7 +9,7 @@ import numpy as np
 
 from weft import func
 from weft.errors import WeftError
-from weft.jax.array import Array, as_array
+from weft.jax.array import Array, as_array, weakened
 from weft.jax.config import config, without_effect
 from weft.jax.numpy import api as _numpy
 from weft.jax.transform import arrays, wraps
@@ -76,6 +76,8 @@ def fori_loop(
             return arrays(body_fun(i, val)), None
 
         numbers = jnp.arange(start, max(start, end))
+        if type(lower) is type(upper) is int:
+            numbers = weakened(numbers)
         return func.scan(step, init, numbers, unroll=unroll or 1)[0]
 
     def turn(state: Any) -> Any:

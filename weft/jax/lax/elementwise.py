@@ -11,6 +11,7 @@ import numpy as np
 
 from weft.eager.functions import api
 from weft.eager.tensor.dispatch import call, recorded
+from weft.errors import ArgumentError
 from weft.jax.array import Array, as_array, given, jaxed, strong
 from weft.jax.numpy import api as _numpy
 from weft.jax.numpy.kind import promoted
@@ -143,11 +144,13 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Values rounded to fewer bits: to float16 or bfloat16, and back."""
-    kinds = {(5, 10): jnp.float16, (8, 7): jnp.bfloat16}
-    x = strong(as_array(operand))
-    kind = kinds.get((exponent_bits, mantissa_bits))
-    return x if kind is None else x.astype(kind).astype(x.dtype)
+    """Values rounded to fewer bits: those of float16 or bfloat16."""
+    kinds = {(5, 10): jnp.float16, (8, 7): jnp.bfloat16, (8, 23): jnp.float32}
+    x, bits = strong(as_array(operand)), (exponent_bits, mantissa_bits)
+    if bits not in kinds:
+        text = f"reduce_precision: expected the bits of one of {[*kinds]}, got {bits}"
+        raise ArgumentError.here(text)
+    return x.astype(kinds[bits]).astype(x.dtype)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -169,7 +172,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 def select_n(which: Any, *cases: Any) -> Array:
     """For each element the case of this number."""
     which = strong(as_array(which))
-    if which.dtype is jnp.bool_:
+    if which.dtype == jnp.bool_:
         return jnp.where(which, cases[1], cases[0])
     found = cases[0]
     for i, case in enumerate(cases[1:], 1):

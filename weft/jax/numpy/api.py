@@ -21,9 +21,17 @@ from weft.jax.numpy.kind import *
 from weft.jax.numpy.mapping import *
 from weft.jax.numpy.method import WEAK as _WEAK
 from weft.jax.numpy.reduction import *
+from weft.jax.numpy.scalar import SCALARS as _SCALARS
 from weft.jax.numpy.statistic import *
-from weft.numpy.dtype_name import *
 
+bool = bool_ = _SCALARS["bool"]
+int8, int16, int32, int64 = [_SCALARS[f"int{n}"] for n in (8, 16, 32, 64)]
+uint8, uint16, uint32, uint64 = [_SCALARS[f"uint{n}"] for n in (8, 16, 32, 64)]
+float16, bfloat16, float32, float64 = [
+    _SCALARS[n] for n in ("float16", "bfloat16", "float32", "float64")
+]
+complex64, complex128 = _SCALARS["complex64"], _SCALARS["complex128"]
+half, single, double = float16, float32, float64
 ndarray = Array
 pi, e, inf, nan, euler_gamma = _numpy.pi, _numpy.e, _numpy.inf, _numpy.nan, _numpy.euler_gamma
 newaxis = None
@@ -46,7 +54,7 @@ def _face(name: str) -> _Any:
     found = None if name.startswith("__") or name in _LEFT_OUT else getattr(_weft, name, None)
     if found is None:
         raise AttributeError(f"module 'jax.numpy' has no attribute {name!r}")
-    return _jaxed(found, name in _WEAK) if callable(found) else found
+    return _jaxed(found, _WEAK.get(name)) if callable(found) else found
 
 
 _exports.lazy(globals(), {}, _face, lambda: set(vars(_weft)["__all__"]) - _LEFT_OUT)

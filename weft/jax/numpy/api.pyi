@@ -11,7 +11,6 @@ from weft.jax.numpy.kind import *
 from weft.jax.numpy.mapping import *
 from weft.jax.numpy.reduction import *
 from weft.jax.numpy.statistic import *
-from weft.numpy.dtype_name import *
 ComplexWarning: Any
 abs: Any
 absolute: Any
@@ -57,6 +56,7 @@ atleast_2d: Any
 atleast_3d: Any
 average: Any
 bartlett: Any
+bfloat16: Any
 bincount: Any
 bitwise_and: Any
 bitwise_count: Any
@@ -69,6 +69,8 @@ bitwise_xor: Any
 blackman: Any
 block: Any
 block_diag: Any
+bool: Any
+bool_: Any
 broadcast_arrays: Any
 broadcast_shapes: Any
 broadcast_to: Any
@@ -80,6 +82,8 @@ ceil: Any
 choose: Any
 clip: Any
 column_stack: Any
+complex128: Any
+complex64: Any
 complex_: Any
 compress: Any
 concat: Any
@@ -113,6 +117,7 @@ digitize: Any
 divide: Any
 divmod: Any
 dot: Any
+double: Any
 dsplit: Any
 dstack: Any
 e: Any
@@ -133,7 +138,10 @@ flatnonzero: Any
 flip: Any
 fliplr: Any
 flipud: Any
+float16: Any
+float32: Any
 float4_e2m1fn: Any
+float64: Any
 float6_e2m3fn: Any
 float6_e3m2fn: Any
 float8_e3m4: Any
@@ -162,6 +170,7 @@ get_printoptions: Any
 gradient: Any
 greater: Any
 greater_equal: Any
+half: Any
 hamming: Any
 hanning: Any
 heaviside: Any
@@ -179,8 +188,12 @@ inf: Any
 inner: Any
 insert: Any
 int1: Any
+int16: Any
 int2: Any
+int32: Any
 int4: Any
+int64: Any
+int8: Any
 int_: Any
 interp: Any
 intersect1d: Any
@@ -320,6 +333,7 @@ sign: Any
 signbit: Any
 sin: Any
 sinc: Any
+single: Any
 sinh: Any
 size: Any
 sort: Any
@@ -355,8 +369,12 @@ trunc: Any
 ufunc: Any
 uint: Any
 uint1: Any
+uint16: Any
 uint2: Any
+uint32: Any
 uint4: Any
+uint64: Any
+uint8: Any
 union1d: Any
 unique: Any
 unique_all: Any

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 import weft.numpy as _plain
-from weft.errors import TracerError
+from weft.errors import ArgumentError, TracerError
 from weft.jax.array import Array, jaxed, strong
 from weft.jax.numpy import creation, kind
+from weft.jax.tree_util import tree_leaves
 
 plain: Any = _plain
 
@@ -29,7 +30,7 @@ def floating_of(x: Any) -> Any:
     return x if x.dtype.is_inexact else x.astype(float)
 
 
-where_of = jaxed(plain.where, True)
+where_of = jaxed(plain.where, slice(1, None))
 
 
 def axes_of(axis: Any, rank: int) -> Any:
@@ -55,6 +56,19 @@ _UNREAD: Final = (
     "jax.numpy.{}: reads values, which arguments of a function that is traced (by jit, vmap or "
     "grad) do not have; call it outside, or through jax.pure_callback"
 )
+
+
+def without_gradient(found: Any, name: str, *xs: Any) -> Any:
+    """The result of a function of values.
+
+    Raises:
+        ArgumentError: it has floating-point numbers, and the gradient of an argument is asked for.
+    """
+    asked = [x for x in tree_leaves(xs) if isinstance(x, Array) and x.requires_grad]
+    if asked and any([x.dtype.is_inexact for x in tree_leaves(found) if isinstance(x, Array)]):
+        text = f"jax.numpy.{name}: has no gradient; take jax.lax.stop_gradient of its arguments"
+        raise ArgumentError.here(text)
+    return found
 
 
 def dtype_promoted(*xs: Any) -> list[Any]:

@@ -11,6 +11,7 @@ from weft import numpy as _plain
 from weft.eager.tensor.dispatch import cast, wrap
 from weft.eager.tensor.handle import Handle
 from weft.jax.array import (
+    ALL,
     NUMBERS,
     Array,
     Weak,
@@ -44,6 +45,8 @@ def array(
     """
     without_effect("array", copy=copy, order=order, device=device)
     refuse_given("array", out_sharding=out_sharding)
+    if dtype is not None and isinstance(object, np.ndarray | np.generic | int | float):
+        object = np.asarray(object, canonical(dtype).numpy)
     x = _of(object)
     if dtype is not None:
         x = astype(x, dtype)
@@ -56,7 +59,7 @@ def _of(x: Any) -> Any:
     x = taken(x)
     if isinstance(x, list | tuple):
         if _holds_arrays(x):
-            return given(plain.asarray(_inside(x)))
+            return strong(_assembled(_inside(x)))
         x = np.asarray(x)
     if isinstance(x, Array):
         return x
@@ -69,7 +72,10 @@ def _holds_arrays(x: Any) -> bool:
 
 def _inside(x: Any) -> Any:
     """Nested lists with numbers beside arrays as arrays."""
-    return [_inside(v) if isinstance(v, list | tuple) else strong(_of(v)) for v in x]
+    return [_inside(v) if isinstance(v, list | tuple) else _of(v) for v in x]
+
+
+_assembled = jaxed(plain.asarray, ALL)
 
 
 def asarray(
@@ -125,7 +131,8 @@ def _typed(a: Any) -> Any:
 def _alike(make: Callable[..., Any]) -> Callable[..., Array]:
     def made(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
         x = _typed(a)
-        return make(x.shape if shape is None else shape, dtype or x.dtype, device=device)
+        found = make(x.shape if shape is None else shape, dtype or x.dtype, device=device)
+        return wrap(found.lazy, x) if dtype is None and isinstance(x, Weak) else found
 
     made.__name__ = made.__qualname__ = f"{make.__name__}_like"
     made.__doc__ = f"`{make.__name__}` of the shape and dtype of an array."

@@ -12,7 +12,7 @@ from weft.eager.tensor.dispatch import recorded
 from weft.jax.array import Array, given, of_array, taken
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, floating_of, public, values_of
+from weft.jax.numpy.common import array_of, floating_of, public, values_of, without_gradient
 from weft.ops.signal import phase
 
 plain: Any = _plain
@@ -32,6 +32,30 @@ def delete(
     x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
     kept = np.delete(np.arange(x.shape[axis]), values_of(obj, "delete"))
     return given(plain.take(x, kept, axis))
+
+
+@public
+def compress(condition: Any, a: Any, axis: int | None = None) -> Array:
+    """The entries along an axis for which a condition holds."""
+    x = array_of(a)
+    x, axis = (plain.ravel(x), 0) if axis is None else (x, axis)
+    return given(plain.take(x, np.flatnonzero(values_of(condition, "compress")), axis))
+
+
+@public
+def extract(condition: Any, arr: Any) -> Array:
+    """The elements where a condition holds."""
+    return compress(plain.ravel(array_of(condition)), arr)
+
+
+@public
+def trim_zeros(filt: Any, trim: str = "fb") -> Array:
+    """A vector without zeros at its front or back."""
+    x = array_of(filt)
+    there = np.flatnonzero(values_of(x, "trim_zeros"))
+    first = there[0] if "f" in trim.lower() and there.size else 0
+    last = there[-1] + 1 if "b" in trim.lower() and there.size else len(x) * bool(there.size)
+    return x[int(first) : int(last)]
 
 
 @public
@@ -101,7 +125,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     found, chosen, new = [values_of(array_of(x), "place") for x in (arr, mask, vals)]
     found = np.array(found)
     np.place(found, chosen, new)
-    return of_array(found)
+    return without_gradient(of_array(found), "place", arr, vals)
 
 
 @public

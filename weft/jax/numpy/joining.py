@@ -9,10 +9,17 @@ import numpy as np
 
 import weft.numpy as _plain
 from weft.eager.tensor.dispatch import recorded
-from weft.jax.array import Array, as_array, given, jaxed, of_keys_too
+from weft.jax.array import ALL, Array, as_array, given, jaxed, of_keys_too
 from weft.jax.config import refuse_given, without_effect
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, dtype_promoted, public, values_of, where_of
+from weft.jax.numpy.common import (
+    array_of,
+    dtype_promoted,
+    public,
+    values_of,
+    where_of,
+    without_gradient,
+)
 from weft.jax.numpy.reduction import all
 from weft.ops.indexing import search
 from weft.ops.special import real
@@ -94,6 +101,7 @@ def unique(
         return given((first, *kept)) if kept else given(first)
     name = "unique without size" if size is None else "unique with axis"
     found = given(np.unique(values_of(array_of(ar), name), *wanted, equal_nan=equal_nan))
+    found = without_gradient(found, "unique", ar)
     if size is None:
         return found
     parts = found if isinstance(found, tuple) else (found,)
@@ -114,9 +122,11 @@ def clip(
     a_max: Any = None,
 ) -> Array:  # fmt: skip
     """Values within limits."""
-    x = array_of(a if arr is None else arr)
-    low, high = (a_min if min is None else min), (a_max if max is None else max)
-    return jaxed(plain.clip)(x, low, high)
+    limits = (a_min if min is None else min), (a_max if max is None else max)
+    return _clipped(creation.asarray(a if arr is None else arr), *limits)
+
+
+_clipped = jaxed(plain.clip, ALL)
 
 
 @public
@@ -176,10 +186,11 @@ def take_along_axis(
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     """Arrays joined along an axis."""
     parts = list(arrays)
-    found = jaxed(plain.concat)([array_of(x) for x in parts], axis=axis)
+    found = _joined([creation.asarray(x) for x in parts], axis=axis)
     return found if dtype is None else creation.astype(found, dtype)
 
 
+_joined = jaxed(plain.concat, ALL)
 concat = concatenate
 __all__.append("concat")
 
@@ -189,15 +200,18 @@ __all__.append("concat")
 def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None) -> Array:
     """Arrays joined along a new axis."""
     refuse_given("stack", out=out)
-    found = given(plain.stack(dtype_promoted(*arrays), axis=axis))
+    found = _piled([creation.asarray(x) for x in arrays], axis=axis)
     return found if dtype is None else creation.astype(found, dtype)
 
 
+_piled = jaxed(plain.stack, ALL)
+
+
 def _stacked(name: str) -> Callable[..., Any]:
-    face = getattr(plain, name)
+    face = jaxed(getattr(plain, name), ALL)
 
     def joined(tup: Any, dtype: Any = None) -> Any:
-        found = given(face(dtype_promoted(*tup)))
+        found = face([creation.asarray(x) for x in tup])
         return found if dtype is None else found.astype(dtype)
 
     joined.__name__ = joined.__qualname__ = name

@@ -17,11 +17,19 @@ from weft.eager.tensor.dispatch import recorded
 from weft.errors import ArgumentError, OutOfRangeError, ShapeError
 from weft.func.tree import flatten
 from weft.func.vmap import vmap
-from weft.jax.array import Array, canonical, given, jaxed, of_array
+from weft.jax.array import ALL, Array, canonical, given, jaxed, of_array
 from weft.jax.config import refuse_given
 from weft.jax.host import several
 from weft.jax.numpy import creation
-from weft.jax.numpy.common import array_of, dtype_promoted, floating_of, public, values_of, where_of
+from weft.jax.numpy.common import (
+    array_of,
+    dtype_promoted,
+    floating_of,
+    public,
+    values_of,
+    where_of,
+    without_gradient,
+)
 from weft.jax.numpy.reduction import all
 from weft.ops.elementwise import bits
 from weft.ops.indexing import search
@@ -253,17 +261,18 @@ def _by_numpy(name: str) -> Callable[..., Any]:
             *[values_of(x, name) for x in args],
             **{k: values_of(v, name) for k, v in kwargs.items()},
         )
-        return given(tuple(found) if type(found) is list else found)
+        found = given(tuple(found) if type(found) is list else found)
+        return without_gradient(found, name, args, kwargs)
 
     return run
 
 
 for _name in (
-    "array_repr", "array_str", "bartlett", "blackman", "compress", "diag_indices", "einsum_path",
-    "extract", "fromfile", "fromiter", "fromstring", "hamming", "hanning", "histogram2d",
+    "array_repr", "array_str", "bartlett", "blackman", "diag_indices", "einsum_path",
+    "fromfile", "fromiter", "fromstring", "hamming", "hanning", "histogram2d",
     "histogramdd", "intersect1d", "ix_", "kaiser", "load", "mask_indices", "packbits",
     "poly", "polydiv", "save", "savez", "setdiff1d", "setxor1d", "sort_complex", "spacing",
-    "trim_zeros", "unpackbits", "frexp",
+    "unpackbits", "frexp",
 ):  # fmt: skip
     globals()[_name] = _by_numpy(_name)
     __all__ += [_name]
@@ -358,7 +367,7 @@ def i0(x: Any) -> Array:
 
 def _of_floats(name: str) -> Callable[..., Any]:
     function = getattr(plain, name)
-    return jaxed(lambda x: function(floating_of(x)), True)
+    return jaxed(lambda x: function(floating_of(x)), ALL)
 
 
 for _name in ["rint", "fabs", "reciprocal"]:
@@ -384,10 +393,10 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool
 @public
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial; they are read, so the function cannot be traced."""
-    p = values_of(array_of(p), "roots")
-    if not strip_zeros and p.size and p[0] == 0:
+    values = values_of(array_of(p), "roots")
+    if not strip_zeros and values.size and values[0] == 0:
         raise ArgumentError.here("roots: strip_zeros=False: expected p[0] != 0")
-    return of_array(np.roots(p).astype(complex))
+    return without_gradient(of_array(np.roots(values).astype(complex)), "roots", p)
 
 
 @public

@@ -5,30 +5,33 @@ from __future__ import annotations
 from typing import Any, Final
 
 from weft.ir.dtype import as_dtype
-from weft.jax.array import Array, canonical, jaxed
+from weft.jax.array import ALL, Array, canonical, jaxed
 from weft.jax.numpy import creation
 from weft.numpy import elementwise, manipulation, searching
 from weft.numpy.array import ndarray
 
 __all__: list[str] = []
-WEAK: Final = frozenset((
-    "abs", "absolute", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh",
-    "cumprod", "cumsum", "deg2rad", "divide", "exp", "exp2", "expm1", "fabs", "float_power",
-    "floor", "floor_divide", "fmax", "fmin", "fmod", "hypot", "imag", "log", "log10", "log1p",
-    "log2", "logaddexp", "max", "maximum", "mean", "min", "minimum", "mod", "multiply",
-    "negative", "positive", "pow", "power", "prod", "ravel", "real", "reciprocal", "remainder",
-    "reshape", "round", "sign", "sin", "sinc", "sinh", "sqrt", "square", "squeeze", "std",
-    "subtract", "sum", "tan", "tanh", "transpose", "true_divide", "trunc", "var", "where",
-))  # fmt: skip
-"""Functions whose results are weak if all arguments are."""
+WEAK: Final = {name: ALL for name in (
+    "abs", "absolute", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "cbrt", "ceil", "clip", "conj", "conjugate", "copysign", "cos", "cosh",
+    "divide", "dot", "exp", "exp2", "expm1", "fabs", "float_power", "floor",
+    "floor_divide", "fmax", "fmin", "fmod", "imag", "inner", "log", "log1p", "logaddexp", "matmul",
+    "maximum", "minimum", "mod", "multiply", "negative", "outer", "positive", "pow", "power",
+    "real", "reciprocal", "remainder", "sign", "sin", "sinh", "sqrt", "square", "subtract", "tan",
+    "tanh", "true_divide", "trunc",
+)} | {name: slice(1) for name in (
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "diag", "diff", "expand_dims",
+    "flip", "fliplr", "flipud", "moveaxis", "pad", "ravel", "repeat", "reshape", "roll", "rot90",
+    "sort", "squeeze", "swapaxes", "take", "tile", "transpose", "tril", "triu",
+)}  # fmt: skip
+"""Functions whose results are weak, and the arguments that tell: all, or the first."""
 _NARROWED: Final = (
     "argmax argmin argsort conj conjugate diagonal dot nonzero ptp ravel repeat "
     "reshape round searchsorted squeeze swapaxes take trace"
 )
 
 for _name in _NARROWED.split():
-    setattr(Array, _name, jaxed(getattr(ndarray, _name), _name in WEAK))
+    setattr(Array, _name, jaxed(getattr(ndarray, _name), WEAK.get(_name)))
 
 
 _reshaped: Any = Array.reshape
@@ -87,7 +90,7 @@ class _Methods:
 
 _parts = jaxed(manipulation.split)
 _sorted = jaxed(searching.sort)
-_clipped = jaxed(elementwise.clip, True)
+_clipped = jaxed(elementwise.clip, ALL)
 _flat = jaxed(manipulation.ravel)
 
 for _name, _member in vars(_Methods).items():

@@ -28,7 +28,7 @@ _NEUTRAL: Final = {"sum": 0, "prod": 1, "any": False, "all": True, "max": None, 
 
 
 def _reduction(name: str) -> Callable[..., Any]:
-    face = jaxed(getattr(plain, name), True)
+    face = jaxed(getattr(plain, name))
 
     def reduced(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False,
@@ -71,7 +71,7 @@ __all__ += ["all", "amax", "amin", "any", "max", "min", "prod", "sum"]
 
 
 def _running(name: str) -> Callable[..., Any]:
-    face = jaxed(getattr(plain, name), True)
+    face = jaxed(getattr(plain, name))
 
     def running(a: Any, axis: int | None = None, dtype: Any = None) -> Array:
         x = array_of(a)
@@ -88,7 +88,7 @@ __all__ += ["cumprod", "cumsum"]
 
 
 def _moment(name: str) -> Callable[..., Any]:
-    face = jaxed(getattr(plain, name), True)
+    face = jaxed(getattr(plain, name))
 
     def moment(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, *args: Any,

@@ -8,6 +8,7 @@ from typing import Any
 from weft.eager.record.pending.state import trace
 from weft.eager.tensor.autograd.tracing import subgraph_plan
 from weft.func.function import finished, take_apart, trace_function
+from weft.jax.core import Tracer
 from weft.jax.device import ShapeDtypeStruct
 from weft.jax.numpy.api import zeros
 from weft.jax.transform import arrays
@@ -15,11 +16,12 @@ from weft.jax.tree_util import PyTreeDef, tree_flatten
 from weft.mirror.supplied.same import nothing
 
 __all__ = [
-    "PartialVal", "debug_info", "flatten_fun", "flatten_fun_nokwargs", "trace_to_jaxpr_nounits",
-    "wrap_init",
+    "DynamicJaxprTracer", "JaxprTracer", "PartialVal", "debug_info", "flatten_fun",
+    "flatten_fun_nokwargs", "trace_to_jaxpr_nounits", "wrap_init",
 ]  # fmt: skip
 
 debug_info = nothing
+JaxprTracer = DynamicJaxprTracer = Tracer
 
 
 class PartialVal:

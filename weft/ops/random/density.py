@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from weft.ir.dtype import float64
@@ -56,6 +57,30 @@ def chi2(x: Value, df: Value) -> Value:
 def poisson(k: Value, mu: Value) -> Value:
     """The Poisson distribution with mean `mu`, at `k`."""
     return _xlogy(k, mu) - gammaln(k + 1.0) - mu
+
+
+def within(
+    density: Callable[..., Value], low: float, high: float, whole: bool = False
+) -> Callable[..., Value]:
+    """A log density that is minus infinity outside [low, high], or for what is not `whole`."""
+
+    def of(x: Value, *shapes: Value) -> Value:
+        limits = [constant_of(limit, x.dtype) for limit in (low, high)]
+        outside = catalogue.logical_or(
+            catalogue.less(x, limits[0]), catalogue.greater(x, limits[1])
+        )
+        if whole:
+            outside = catalogue.logical_or(outside, catalogue.not_equal(x, catalogue.floor(x)))
+        found = density(catalogue.select(outside, constant_of(low + 1, x.dtype), x), *shapes)
+        return catalogue.select(outside, constant_of(-math.inf, found.dtype), found)
+
+    return of
+
+
+beta_within: Final = within(beta, 0, 1)
+gamma_within: Final = within(gamma, 0, math.inf)
+chi2_within: Final = within(chi2, 0, math.inf)
+poisson_within: Final = within(poisson, 0, math.inf, whole=True)
 
 
 def dirichlet(x: Value, alpha: Value) -> Value:

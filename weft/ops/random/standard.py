@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from weft.ir.node import Value
-from weft.ops.declaration import catalogue
+from weft.ops.declaration import catalogue, constant_of
 from weft.ops.elementwise.piecewise_activation import log_sigmoid
 from weft.ops.shape.creation import full_like
 
@@ -124,9 +124,14 @@ def geometric(k: Value, p: Value) -> Value:
     return _from_zero(k - 1.0, (k - 1.0) * _log1m(p) + catalogue.log(p), -math.inf)
 
 
-def placed(
-    x: Value, shape: Value, loc: Value, scale: Value, *, density: Callable[..., Value], exp: bool
-) -> Value:
-    """A log density of a shape, or its exponential, with a location and a scale."""
-    found = density((x - loc) / scale, shape) - catalogue.log(scale)
+def placed(x: Value, *rest: Value, density: Callable[..., Value], exp: bool) -> Value:
+    """A log density for shapes, or its exponential, with a location and a scale, the last two."""
+    *shapes, loc, scale = rest
+    found = density((x - loc) / scale, *shapes) - catalogue.log(scale)
     return catalogue.exp(found) if exp else found
+
+
+def in_support(x: Value, loc: Value, scale: Value, *, high: float) -> Value:
+    """What lies at `x` of location 0 and scale 1, between 0 and `high`."""
+    limits = [constant_of(limit, x.dtype) for limit in (0, high)]
+    return catalogue.minimum(catalogue.maximum((x - loc) / scale, limits[0]), limits[1])

@@ -6,26 +6,26 @@ from typing import Any
 
 from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp
-from weft.ops.random import density
+from weft.ops.random import density, standard
 from weft.scipy.special import betainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
+_density, _place = recorded(standard.placed), recorded(standard.in_support)
 
-def logpdf(x: Any, a: Any, b: Any) -> Any:
+
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The log density for shapes `a` and `b`."""
-    return _logpdf(*alike(floats(x), floats(a), floats(b)))
+    given = alike(floats(x), floats(a), floats(b), floats(loc), floats(scale))
+    return _density(*given, density=density.beta_within, exp=False)
 
 
-_logpdf = recorded(density.beta)
-
-
-def pdf(x: Any, a: Any, b: Any) -> Any:
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The density for shapes `a` and `b`."""
-    return exp(logpdf(x, a, b))
+    given = alike(floats(x), floats(a), floats(b), floats(loc), floats(scale))
+    return _density(*given, density=density.beta_within, exp=True)
 
 
-def cdf(x: Any, a: Any, b: Any) -> Any:
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The cumulative distribution function; differentiable in `x` only."""
-    return betainc(a, b, x)
+    return betainc(a, b, _place(*alike(floats(x), floats(loc), floats(scale)), high=1.0))

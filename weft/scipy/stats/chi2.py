@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp
-from weft.ops.random import density
+from weft.ops.random import density, standard
 from weft.scipy.special import gammainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
+_density, _place = recorded(standard.placed), recorded(standard.in_support)
 
-def logpdf(x: Any, df: Any) -> Any:
+
+def logpdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The log density for `df` degrees of freedom."""
-    return _logpdf(*alike(floats(x), floats(df)))
+    given = alike(floats(x), floats(df), floats(loc), floats(scale))
+    return _density(*given, density=density.chi2_within, exp=False)
 
 
-_logpdf = recorded(density.chi2)
-
-
-def pdf(x: Any, df: Any) -> Any:
+def pdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The density for `df` degrees of freedom."""
-    return exp(logpdf(x, df))
+    given = alike(floats(x), floats(df), floats(loc), floats(scale))
+    return _density(*given, density=density.chi2_within, exp=True)
 
 
-def cdf(x: Any, df: Any) -> Any:
+def cdf(x: Any, df: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The cumulative distribution function; differentiable in `x` only."""
-    return gammainc(floats(df) / 2, floats(x) / 2)
+    return gammainc(
+        floats(df) / 2, _place(*alike(floats(x), floats(loc), floats(scale)), high=math.inf) / 2
+    )

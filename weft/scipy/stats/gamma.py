@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from weft.eager.tensor.dispatch import recorded
 from weft.numpy.convert import alike, floats
-from weft.numpy.elementwise import exp
-from weft.ops.random import density
+from weft.ops.random import density, standard
 from weft.scipy.special import gammainc
 
 __all__ = ["cdf", "logpdf", "pdf"]
 
+_density, _place = recorded(standard.placed), recorded(standard.in_support)
 
-def logpdf(x: Any, a: Any) -> Any:
+
+def logpdf(x: Any, a: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The log density for shape `a`."""
-    return _logpdf(*alike(floats(x), floats(a)))
+    given = alike(floats(x), floats(a), floats(loc), floats(scale))
+    return _density(*given, density=density.gamma_within, exp=False)
 
 
-_logpdf = recorded(density.gamma)
-
-
-def pdf(x: Any, a: Any) -> Any:
+def pdf(x: Any, a: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The density for shape `a`."""
-    return exp(logpdf(x, a))
+    given = alike(floats(x), floats(a), floats(loc), floats(scale))
+    return _density(*given, density=density.gamma_within, exp=True)
 
 
-def cdf(x: Any, a: Any) -> Any:
+def cdf(x: Any, a: Any, loc: Any = 0.0, scale: Any = 1.0) -> Any:
     """The cumulative distribution function; differentiable in `x` only."""
-    return gammainc(a, x)
+    return gammainc(a, _place(*alike(floats(x), floats(loc), floats(scale)), high=math.inf))

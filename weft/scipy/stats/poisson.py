@@ -18,7 +18,7 @@ def logpmf(k: Any, mu: Any) -> Any:
     return _logpmf(*alike(floats(k), floats(mu)))
 
 
-_logpmf = recorded(density.poisson)
+_logpmf = recorded(density.poisson_within)
 
 
 def pmf(k: Any, mu: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft.eager.tensor.dispatch import recorded
 from weft.jax.flatten_util import ravel_pytree
 from weft.jax.lax.control import custom_linear_solve, while_loop
@@ -90,7 +92,8 @@ def _solved(
     most = int(10 * right.size if maxiter is None else maxiter)
 
     def flat(function: Any) -> Map:
-        multiply = function if callable(function) else lambda x: jnp.matmul(function, x)
+        matrix = jnp.asarray(function) if isinstance(function, np.ndarray | list) else function
+        multiply = function if callable(function) else lambda x: matrix @ x
         return lambda v: ravel_pytree(multiply(back(v)))[0]
 
     inverse = flat(M or (lambda x: x))
