@@ -89,7 +89,7 @@ def link_of(program: dict[str, Any]) -> str:
 
 MORE = (
     "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
-    "swept", "runs_in_jax", "proven", "filtered",
+    "swept", "runs_in_jax", "proven", "filtered", "harder",
 )  # fmt: skip
 """Lists with a section of their own, in the order of their folders."""
 
