@@ -64,6 +64,10 @@ def test_linear_model_begins_at_zero_and_counts_categories():
         words = column.categorical_column_with_vocabulary_list("w", ["up", "down"])
         y = column.linear_model(features, [buckets, words])
         layer = column.input_layer(features, [column.indicator_column(buckets)])
+        pair = column.bucketized_column(column.numeric_column("p", (2,)), [0])
+        rows = {"p": tf.constant([[-1.0, 1.0], [2.0, -2.0]])}
+        both = column.input_layer(rows, {pair: 1}.keys())
+        assert session.run(both).tolist() == [[1, 0, 0, 1], [0, 1, 1, 0]]
         session.run([tf.global_variables_initializer(), tf.tables_initializer()])
         assert session.run(y).tolist() == [[0.0]] * 4
         assert session.run(layer).argmax(1).tolist() == [0, 1, 1, 2]

@@ -154,7 +154,7 @@ PAIRS = {
 OTHERS = {"Model", "Sequential", "Layer", "InputLayer", "Merge", "Convolution", "Pooling",
           "ConvolutionTranspose", "GlobalPooling", "ZeroPadding", "Cropping", "UpSampling", "Cell",
           "Wrapper", "SimpleRNNCell", "StackedRNNCells", "WeightedLayer", "Storage",
-          "LSTMCell", "GRUCell", "TensorFlowOpLayer"}  # fmt: skip
+          "AbstractRNNCell", "LSTMCell", "GRUCell", "TensorFlowOpLayer"}  # fmt: skip
 
 
 def test_every_layer_is_here():
@@ -308,3 +308,31 @@ def test_inputs_get_the_type_of_the_layer_in_tensorflow_2(monkeypatch):
     pair = [tf.constant([[1.0]], tf.float64), tf.constant([[1]])]
     Seen()(pair), Seen(autocast=False)(pair), Seen(dtype="float64")(pair)
     assert seen == [["float32", "int32"], ["float64", "int32"], ["float64", "int32"]]
+
+
+def test_arguments_by_position_and_networks_inside_of_layers():
+    class Noisy(L.Layer):
+        def call(self, inputs, training=None, **options):
+            return inputs + (1.0 if training else 0.0)
+
+    class Outer(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = keras.Sequential([Nested(), L.Dense(1)])
+
+        def call(self, inputs, training=None):
+            return self.inner(inputs, training=training)
+
+    class Nested(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.drop = L.Dropout(0.5)
+
+        def call(self, inputs, training=None):
+            return self.drop(inputs, training=training)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = Noisy()(tf.zeros([1]), True)
+        z = Outer()(tf.constant(ROWS), training=False)
+        session.run(tf.global_variables_initializer())
+        assert session.run(y).tolist() == [1.0] and session.run(z).shape == (len(ROWS), 1)
