@@ -1,5 +1,7 @@
 """Estimators: trained, evaluated, resumed, asked for predictions."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,56 @@ def test_a_model_function_must_fit_its_mode():
         tf.estimator.EstimatorSpec("train", loss=1.0)
     with pytest.raises(ValueError, match="shuffle"):
         tf.estimator.inputs.numpy_input_fn(X, Y)
+
+
+def test_exporters_export_what_predicts_the_same(tmp_path):
+    rows = {"x": X[:, 0]}
+
+    def model(features, labels, mode):
+        y = tf.layers.dense(tf.reshape(features["x"], [-1, 1]), 1)[:, 0]
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            outputs = {"scores": tf.estimator.export.PredictOutput({"y": y})}
+            return tf.estimator.EstimatorSpec(mode, {"y": y}, export_outputs=outputs)
+        loss = tf.losses.mean_squared_error(labels, y)
+        train = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    def serving():
+        with tf.name_scope("like"):
+            like = {"x": tf.placeholder(tf.float32, [None], name="x")}
+        return tf.estimator.export.build_raw_serving_input_receiver_fn(like)()
+
+    estimator = tf.estimator.Estimator(
+        model, str(tmp_path), tf.estimator.RunConfig(save_checkpoints_steps=5)
+    )
+    note = tmp_path / "note.txt"
+    note.write_text("of it")
+    given = tf.estimator.inputs.numpy_input_fn(rows, X[:, 0] * 2, 8, None, False)
+    exporters = [
+        tf.estimator.FinalExporter("final", serving, {"a/note.txt": str(note)}),
+        tf.estimator.LatestExporter("latest", serving, exports_to_keep=2),
+        tf.estimator.BestExporter(
+            serving_input_receiver_fn=serving,
+            compare_fn=lambda best_eval_result, current_eval_result: False,
+        ),
+    ]
+    _, paths = tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(given, max_steps=15),
+        tf.estimator.EvalSpec(given, steps=1, exporters=exporters),
+    )
+    kept = {path.name: len(list(path.iterdir())) for path in (tmp_path / "export").iterdir()}
+    assert kept == {"final": 1, "latest": 2, "best_exporter": 1} and paths[2] is None
+    (folder,) = (tmp_path / "export" / "final").iterdir()
+    assert folder == Path(paths[0].decode())
+    assert (folder / "assets.extra" / "a" / "note.txt").read_text() == "of it"
+    once = tf.estimator.inputs.numpy_input_fn(rows, None, len(X), 1, False)
+    wanted = [found["y"] for found in estimator.predict(once)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        meta = tf.saved_model.loader.load(session, ["serve"], str(folder))
+        assert set(meta.signature_def) == {"scores", "serving_default"}
+        told = meta.signature_def["serving_default"]
+        found = session.run(told.outputs["y"].name, {told.inputs["x"].name: X[:, 0]})
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    with pytest.raises(ValueError, match="exports_to_keep of 1 or more"):
+        tf.estimator.LatestExporter("x", serving, exports_to_keep=0)

@@ -9,7 +9,9 @@ from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ops.indexing.search import places_by_column
 from weft.tf1.data_flow.id_table import index_table_from_tensor
+from weft.tf1.framework.convert import unary
 from weft.tf1.framework.graph import fail
 
 __all__ = [
@@ -102,17 +104,15 @@ def bucketized_column(source_column: _Dense, boundaries: Sequence[float]) -> _Ca
         source_column: a numeric column.
         boundaries: in order.
     """
-    size, (feature,) = len(boundaries) + 1, source_column.spec.values()
-    width = math.prod(feature.shape)
+    (feature,) = source_column.spec.values()
+    size = (len(boundaries) + 1) * math.prod(feature.shape)
 
     def ids(features: Any) -> Any:
         x = source_column.make(features)
-        limits = tf.constant([float(b) for b in boundaries])
-        inside = tf.reduce_sum(tf.cast(x[:, :, None] >= limits, tf.int64), 2)
-        return inside + tf.constant([size * i for i in range(width)], tf.int64)
+        return unary("Bucketize", places_by_column, x, "bucketize", limits=tuple(boundaries))
 
     name = f"{source_column.name}_bucketized"
-    return _Buckets(name, size * width, ids, source_column.spec)
+    return _Buckets(name, size, ids, source_column.spec)
 
 
 def categorical_column_with_identity(
