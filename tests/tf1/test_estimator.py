@@ -133,3 +133,31 @@ def test_exporters_export_what_predicts_the_same(tmp_path):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     with pytest.raises(ValueError, match="exports_to_keep of 1 or more"):
         tf.estimator.LatestExporter("x", serving, exports_to_keep=0)
+
+
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
+def test_heads_weigh_examples(reduction):
+    logits = np.array([[2.0], [-1.0], [0.5], [1.0]], np.float32)
+    labels, weights = np.array([[1], [0], [0], [1]]), np.array([1, 2, 0, 3], np.float32)
+    losses = np.log1p(np.exp(logits)) - labels * logits
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.create_global_step()
+        head = tf.estimator.BinaryClassHead("w", loss_reduction=reduction)
+        x = tf.get_variable("x", initializer=logits)
+        optimizer = tf.train.GradientDescentOptimizer(1.0)
+        features = {"w": tf.constant(weights)}
+        spec = head.create_estimator_spec(features, "train", x, labels, optimizer)
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        session.run([update for _, update in spec.eval_metric_ops.values()])
+        found = session.run({name: value for name, (value, _) in spec.eval_metric_ops.items()})
+        loss, _ = session.run([spec.loss, spec.train_op])
+        after = session.run(x)
+        with pytest.raises(ValueError, match="an optimizer or a train_op_fn"):
+            head.create_estimator_spec(features, "train", x, labels)
+    weighted, count = losses * weights[:, None], 1 if reduction == "sum" else 4
+    np.testing.assert_allclose(loss, weighted.sum() / count, rtol=1e-6)
+    slope = (1 / (1 + np.exp(-logits)) - labels) * weights[:, None] / count
+    np.testing.assert_allclose(after, logits - slope, rtol=1e-5)
+    np.testing.assert_allclose(found["average_loss"], weighted.sum() / 6, rtol=1e-6)
+    assert (found["accuracy"], found["precision"], found["recall"]) == (1, 1, 1)
+    np.testing.assert_allclose([found["label/mean"], found["accuracy_baseline"]], 2 / 3, rtol=1e-6)

@@ -8,6 +8,9 @@ _exports.lazy(
     globals(),
     {
         "weft.tf1.estimator": ["export", "inputs"],
+        "weft.tf1.estimator.head": [
+            "BinaryClassHead", "Head", "MultiClassHead", "RegressionHead",
+        ],
         "weft.tf1.estimator.exporter": [
             "BestExporter", "Exporter", "FinalExporter", "LatestExporter",
         ],
