@@ -177,7 +177,7 @@ class Layer(Called):
             self._build_once(inputs)
             masks = nest.mapped(mask_of, inputs)
             if args and not _SUPPLIED.isdisjoint(named := self._call_order[1 : len(args) + 1]):
-                args, kwargs = (), dict(zip(named, args, strict=True)) | kwargs
+                args, kwargs = (), dict(**dict(zip(named, args, strict=True)), **kwargs)
             self._fill_in(kwargs, masks)
             with call_context.inside(self, kwargs.get("training")):
                 if not self._takes_training:  # it is for the layers inside
