@@ -70,7 +70,7 @@ class MovingAverageOptimizer(Optimizer):
         changed = [v for g, v in pairs if g is not None]
         with control_dependencies([step] if self._sequential else []):
             moved = self._ema.apply(changed)
-        names = [(v.op.name, self._ema.average_name(v)) for v in changed]
+        names = [(v.op.name, str(self._ema.average_name(v))) for v in changed]
         self._swapped = dict(names) | {b: a for a, b in names}
         return group(step, moved, name="train_with_avg")
 
@@ -103,7 +103,8 @@ class MovingAverageOptimizer(Optimizer):
             text = "call apply_gradients or minimize before"
             raise fail(StateError, f"MovingAverageOptimizer.swapping_saver: {text}")
         given = global_variables() if var_list is None else var_list
-        named = dict(given) if isinstance(given, Mapping) else {v.op.name: v for v in given}
+        pairs = given.items() if isinstance(given, Mapping) else [(v.op.name, v) for v in given]
+        named = {str(key): v for key, v in pairs}
         swapped = {key: self._swapped.get(key, key) for key in named}
         lacking = sorted(set(swapped.values()) - set(named))
         if lacking:
