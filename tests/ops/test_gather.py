@@ -14,6 +14,7 @@ from weft import ops
 from weft.errors import OutOfRangeError, ShapeError
 from weft.ir.dtype import DType
 from weft.ir.graph import Graph
+from weft.ops.indexing.gather_nd import gather_nd_of_batches
 
 
 @st.composite
@@ -119,3 +120,9 @@ def test_fast_scatter_adds_few_and_many_updates_of_a_row(count: int, rows: int, 
     fast = ops.scatter_add.fast
     assert fast is not None
     same(fast(x, index, updates), ops.scatter_add.reference(x, index, updates))
+
+
+def test_gather_nd_of_examples() -> None:
+    x, index = counting((2, 3, 4)), np.array([[[0], [2]], [[1], [1]]], np.int32)
+    taken = run(lambda a, b: gather_nd_of_batches(a, b, 1), x, index)
+    same(taken, np.take_along_axis(x, index, 1))

@@ -27,6 +27,8 @@ def folder(tmp_path):
         (tmp_path / f"{part}.bin").write_bytes(b"HH" + bytes(range(part * 12, part * 12 + 12)))
         with gzip.open(tmp_path / f"{part}.gz", "wt") as stream:
             stream.writelines(rows)
+        packed = b"HH" + bytes(range(part * 12, part * 12 + 12)) + b"F"
+        (tmp_path / f"{part}.binz").write_bytes(gzip.compress(packed))
         with RecordWriter(tmp_path / f"{part}.tfrecord") as writer:
             for n in range(part * 10, part * 10 + 10):
                 writer.write(encode({"n": [n], "x": [n / 4, 1.0]}))
@@ -45,6 +47,7 @@ SOURCES = {
     "records": lambda f: Pipeline.tfrecords(f"{f}/*.tfrecord").batch(3),
     "parallel": lambda f: Pipeline.tfrecords(f"{f}/*.tfrecord", num_parallel_reads=2),
     "chunks": lambda f: Pipeline.fixed_length_records(f"{f}/?.bin", 4, 2),
+    "packed chunks": lambda f: Pipeline.fixed_length_records(f"{f}/?.binz", 4, 2, 1, "GZIP", 2),
     "csv": lambda f: Pipeline.csv(f"{f}/*.csv", [np.int32, 0.5, ""], True).shuffle(4, seed=1),
     "tar": lambda f: Pipeline.tar_shards(f"{f}/*.tar").prefetch(3),
     "names": lambda f: Pipeline.text_lines(Pipeline.list_files(f"{f}/*.csv", seed=1)),

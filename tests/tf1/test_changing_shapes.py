@@ -334,6 +334,25 @@ def test_a_growing_variable_beside_a_growing_array(session: Any) -> None:
     assert session.run(deep).tolist() == [[[1, 1]]]
 
 
+def test_an_array_grows_until_what_the_loop_computes_ends_it(session: Any) -> None:
+    tf.set_random_seed(1)
+    x, limit = tf.placeholder(tf.float32, [2]), tf.Variable(20.0)
+
+    def body(i: Any, v: Any, rows: Any) -> Any:
+        v = v * 1.5 + 1.0 + tf.random_uniform([2])
+        return i + 1, v, rows.write(i, v)
+
+    first = [0, x, tf.TensorArray(tf.float32, 0, dynamic_size=True, element_shape=[2])]
+    count, last, rows = tf.while_loop(lambda _, v, __: tf.reduce_max(v) < limit, body, first)
+    slope = tf.gradients(tf.reduce_sum(rows.stack()), x)[0]
+    session.run(limit.initializer)
+    for start in ([1.0, 2.0], [0.0, 0.0], [30.0, 1.0]):
+        n, end, y, dx = session.run([count, last, rows.stack(), slope], {x: start})
+        assert len(y) == n and (n == 0 or (np.array_equal(y[-1], end) and y[-1].max() >= 20))
+        assert (y[:-1].max(1, initial=0) < 20).all()
+        np.testing.assert_allclose(dx, [sum(1.5**k for k in range(1, n + 1))] * 2, rtol=1e-6)
+
+
 def test_loops_of_fed_sizes_are_compiled(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Function, "_run_interpreted", None)
     x, n = tf.placeholder(tf.float32, [None, 3]), tf.placeholder(tf.int32, [])

@@ -245,8 +245,16 @@ def test_growth_that_only_the_loop_knows(session: Any) -> None:
             **options,
         )  # fmt: skip
 
+    _, _, grown = run()
+    assert session.run(grown.stack(), {x: 3.0}).tolist() == [3.0, 6.0]
+    held = tf.Variable(0.0)
+
+    def assigns(i: Any, v: Any, a: Any) -> Any:
+        with tf.control_dependencies([held.assign_add(v)]):
+            return i + 1, v * 2, a.write(i, v)
+
     with pytest.raises(GraphError, match=r"depends on what it computes: give maximum_iterations="):
-        run()
+        tf.while_loop(lambda i, v, a: v < 10, assigns, [0, x, empty])
     _, _, a = run(maximum_iterations=6)
     rows, size = session.run([a.stack(), a.size()], {x: 1.0})
     assert (rows.tolist(), size) == ([1.0, 2.0, 4.0, 8.0, 0.0, 0.0], 4)

@@ -74,6 +74,17 @@ def test_shapes_that_only_a_run_tells(session):
     assert session.run(noise, {x: np.zeros((2, 3))}).shape == (2, 3)
 
 
+@pytest.mark.parametrize("kind", [tf.int32, tf.int64])
+def test_integers_between_bounds_that_only_a_run_tells(kind, session):
+    low, high = tf.placeholder(kind, [2, 1]), tf.placeholder(kind, [])
+    drawn = tf.random_uniform([2, 4000], low, high, kind, seed=1)
+    found = session.run(drawn, {low: [[-3], [1]], high: 3})
+    assert [set(row) for row in found.tolist()] == [{-3, -2, -1, 0, 1, 2}, {1, 2}]
+    assert np.bincount(found[0] + 3).min() > 550
+    with pytest.raises(tf.errors.InvalidArgumentError, match="minval < maxval"):
+        session.run(drawn, {low: [[-3], [3]], high: 3})
+
+
 def test_shuffle_and_multinomial(session):
     rows = tf.random_shuffle(tf.range(50), seed=1)
     found = session.run(rows)

@@ -90,7 +90,7 @@ def link_of(program: dict[str, Any]) -> str:
 
 MORE = (
     "later", "drawn", "unseen", "varied", "further", "third", "fourth", "jax", "jax_later",
-    "swept", "runs_in_jax", "proven", "filtered", "hard", "unlisted_jax",
+    "swept", "runs_in_jax", "proven", "filtered", "hard", "unlisted_jax", "harder",
 )  # fmt: skip
 """Lists with a section of their own, in the order of their folders."""
 

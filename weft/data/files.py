@@ -42,10 +42,12 @@ def TFRecordDataset(
 
 @arguments_of(Dataset.fixed_length_records, TextLineDataset)
 def FixedLengthRecordDataset(
-    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
-) -> Dataset:
+    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0,
+    compression_type: str | None = "", num_parallel_reads: int | None = None,
+) -> Dataset:  # fmt: skip
     """Records of a fixed size; see `Dataset.fixed_length_records`."""
-    return Dataset.fixed_length_records(filenames, record_bytes, header_bytes, footer_bytes)
+    sizes = record_bytes, header_bytes, footer_bytes
+    return Dataset.fixed_length_records(filenames, *sizes, compression_type, num_parallel_reads)
 
 
 @arguments_of(Dataset.csv)

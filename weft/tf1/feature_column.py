@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
+from weft.ops.indexing.search import places_by_column
 from weft.tf1.data_flow.id_table import index_table_from_tensor
+from weft.tf1.framework.convert import unary
 from weft.tf1.framework.graph import fail
 
 __all__ = [
@@ -19,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Dense:
     """A column of numbers.
 
@@ -38,7 +41,7 @@ class EmbeddingColumn(_Dense):
     """A column of rows of a table."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Categories:
     """A column of categories.
 
@@ -53,6 +56,10 @@ class _Categories:
     size: int
     ids: Callable[[Any], Any]
     spec: dict[str, Any]
+
+
+class _Buckets(_Categories):
+    """A column of intervals, which is also one of numbers: 1 for each example's interval."""
 
 
 def _matrix(x: Any) -> Any:
@@ -91,21 +98,21 @@ def numeric_column(
 
 
 def bucketized_column(source_column: _Dense, boundaries: Sequence[float]) -> _Categories:
-    """The interval between boundaries in which each number is.
+    """The interval between boundaries in which each number is; each number has its own categories.
 
     Args:
         source_column: a numeric column.
         boundaries: in order.
     """
-    size = len(boundaries) + 1
+    (feature,) = source_column.spec.values()
+    size = (len(boundaries) + 1) * math.prod(feature.shape)
 
     def ids(features: Any) -> Any:
         x = source_column.make(features)
-        limits = tf.constant([float(b) for b in boundaries])
-        return tf.reduce_sum(tf.cast(x[:, :, None] >= limits, tf.int64), 2)
+        return unary("Bucketize", places_by_column, x, "bucketize", limits=tuple(boundaries))
 
     name = f"{source_column.name}_bucketized"
-    return _Categories(name, size, ids, source_column.spec)
+    return _Buckets(name, size, ids, source_column.spec)
 
 
 def categorical_column_with_identity(
@@ -206,6 +213,11 @@ def _counts(column: _Categories, features: Any) -> Any:
     return tf.reduce_sum(tf.one_hot(column.ids(features), column.size), 1)
 
 
+def _numbers(column: Any, features: Any) -> Any:
+    """A column's numbers, [batch, width]: of categories, how often each occurs."""
+    return _counts(column, features) if isinstance(column, _Categories) else column.make(features)
+
+
 def indicator_column(categorical_column: _Categories) -> _Dense:
     """How often each category occurs in an example."""
     name = f"{categorical_column.name}_indicator"
@@ -253,7 +265,7 @@ def embedding_column(
 
 
 def _listed(columns: Any) -> list[Any]:
-    found = list(columns) if isinstance(columns, list | tuple | set) else [columns]
+    found = list(columns) if isinstance(columns, Iterable) else [columns]
     return sorted(found, key=lambda column: column.name)
 
 
@@ -275,11 +287,11 @@ def input_layer(
     with tf.variable_scope(None, "input_layer"):
         parts: list[Any] = []
         for column in _listed(feature_columns):
-            if isinstance(column, _Categories):
+            if isinstance(column, _Categories) and not isinstance(column, _Buckets):
                 text = "wrap columns of categories by embedding_column or indicator_column"
                 raise fail(ArgumentError, f"input_layer: {text}, got {column.name}")
             with tf.variable_scope(column.name):
-                parts.append(column.make(features))
+                parts.append(_numbers(column, features))
         return tf.concat(parts, 1) if len(parts) > 1 else parts[0]
 
 
@@ -309,8 +321,7 @@ def linear_model(
         total = tf.get_variable("bias_weights", [units], initializer=zeros, trainable=trainable)
         for column in _listed(feature_columns):
             with tf.variable_scope(column.name):
-                x = _counts(column, features) if isinstance(column, _Categories) \
-                    else column.make(features)  # fmt: skip
+                x = _numbers(column, features)
                 weights = tf.get_variable("weights", [x.shape.as_list()[1], units],
                                           initializer=zeros, trainable=trainable)  # fmt: skip
                 total = tf.matmul(x, weights) + total

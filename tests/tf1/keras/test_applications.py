@@ -17,6 +17,7 @@ APPLICATIONS = tf.keras.applications
         ("MobileNet", 475544, {"alpha": 0.25}),
         ("MobileNetV2", 1691208, {"alpha": 0.35}),
         ("ResNet50", 25636712, {}),
+        ("ResNet101V2", 44675560, {}),
         ("VGG16", 14714688, {"include_top": False, "pooling": "avg"}),
         ("VGG19", 20024384, {"include_top": False, "pooling": "max"}),
     ],

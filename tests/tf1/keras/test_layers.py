@@ -154,7 +154,7 @@ PAIRS = {
 OTHERS = {"Model", "Sequential", "Layer", "InputLayer", "Merge", "Convolution", "Pooling",
           "ConvolutionTranspose", "GlobalPooling", "ZeroPadding", "Cropping", "UpSampling", "Cell",
           "Wrapper", "SimpleRNNCell", "StackedRNNCells", "WeightedLayer", "Storage",
-          "LSTMCell", "GRUCell", "TensorFlowOpLayer"}  # fmt: skip
+          "AbstractRNNCell", "LSTMCell", "GRUCell", "TensorFlowOpLayer"}  # fmt: skip
 
 
 def test_every_layer_is_here():
@@ -308,3 +308,48 @@ def test_inputs_get_the_type_of_the_layer_in_tensorflow_2(monkeypatch):
     pair = [tf.constant([[1.0]], tf.float64), tf.constant([[1]])]
     Seen()(pair), Seen(autocast=False)(pair), Seen(dtype="float64")(pair)
     assert seen == [["float32", "int32"], ["float64", "int32"], ["float64", "int32"]]
+
+
+def test_arguments_by_position_and_networks_inside_of_layers():
+    class Noisy(L.Layer):
+        def call(self, inputs, training=None, **options):
+            return inputs + (1.0 if training else 0.0)
+
+    class Outer(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.inner = keras.Sequential([Nested(), L.Dense(1)])
+
+        def call(self, inputs, training=None):
+            return self.inner(inputs, training=training)
+
+    class Nested(L.Layer):
+        def __init__(self):
+            super().__init__()
+            self.drop = L.Dropout(0.5)
+
+        def call(self, inputs, training=None):
+            return self.drop(inputs, training=training)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        y = Noisy()(tf.zeros([1]), True)
+        z = Outer()(tf.constant(ROWS), training=False)
+        session.run(tf.global_variables_initializer())
+        assert session.run(y).tolist() == [1.0] and session.run(z).shape == (len(ROWS), 1)
+
+
+def test_cells_give_outputs_of_any_type_from_a_first_state_by_position():
+    class Best(L.AbstractRNNCell):
+        state_size, output_size = 2, 2
+
+        def call(self, inputs, states):
+            scores = states[0][:, :, None] + tf.constant([[0.0, 1.0], [2.0, 0.0]])
+            return tf.argmax(scores, 1, output_type=tf.int32), inputs + tf.reduce_max(scores, 1)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        layer = L.RNN(Best(), return_sequences=True, return_state=True)
+        mask = tf.constant([[True, True], [True, False]])
+        found = layer(tf.ones([2, 2, 2]), tf.constant([[0.0, 0.0], [0.0, 9.0]]), mask=mask)
+        back, last = session.run(found)
+    assert back.dtype == np.int32 and back.tolist() == [[[1, 0], [1, 0]], [[1, 1], [1, 1]]]
+    assert last.tolist() == [[5.0, 5.0], [12.0, 10.0]]

@@ -24,7 +24,8 @@ from weft.ops.declaration.rule import (
     whole_shape,
 )
 from weft.ops.indexing.gather import gather, gather_dtype, scatter_add
-from weft.ops.shape.creation import full
+from weft.ops.shape.creation import full, iota
+from weft.ops.shape.reshape import dimension
 
 # gather_nd and scatter_nd: the last axis of indices holds whole positions
 
@@ -114,6 +115,24 @@ gather_nd = defop(
     cases=_gather_nd_cases,
     facts=Facts(autocast=Autocast.WIDEST, linear=True),
 )
+
+
+def gather_nd_of_batches(x: Value, indices: Value, batch_dims: int = 0) -> Value:
+    """`gather_nd` of each example: the first `batch_dims` axes of both are examples."""
+    if not batch_dims:
+        return gather_nd(x, indices)
+    if indices.shape is None:
+        raise ShapeError("gather_nd: expected indices of a known rank")
+    rank = len(indices.shape)
+    first = indices[..., :1] * 0
+    examples = [
+        first + iota(
+            shape=tuple([dimension(indices, i) if i == axis else 1 for i in range(rank)]),
+            axis=axis, dtype=indices.dtype,
+        )
+        for axis in range(batch_dims)
+    ]  # fmt: skip
+    return gather_nd(x, catalogue.concatenate(*examples, indices, axis=-1))
 
 
 def _scatter_nd_dtype(indices: DType, updates: DType, **_: Any) -> DType:

@@ -32,6 +32,14 @@ def places_in_order(
     return catalogue.cast(places, dtype=types.int32 if int32 else types.int64)
 
 
+def places_by_column(x: Value, limits: tuple[float, ...]) -> Value:
+    """The intervals between limits in which numbers are, int64; those of each column are others."""
+    ordered = constant_of([float(n) for n in limits], x.dtype)
+    inside = places_in_order(ordered, x, side="right")
+    column = iota(shape=(1, x.shape[1] if x.shape else 1), axis=1, dtype=types.int64)
+    return inside + column * (len(limits) + 1)
+
+
 def first_nonzero(x: Value, *, size: int, fills: tuple[int, ...]) -> tuple[Value, ...]:
     """The indices of the first elements that are not zero: a vector for each axis.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from weft.errors import DTypeError, ShapeError
-from weft.ir.dtype import DType, as_dtype, float32, float64, int32, uint32, uint64
+from weft.ir.dtype import DType, as_dtype, float32, float64, int32, int64, uint32, uint64
 from weft.ir.node import Value
 from weft.ops.declaration import NO_GRADIENT, Array, Case, Pull, catalogue, constant_of, defop
 from weft.ops.declaration.attribute import REQUIRED
@@ -230,13 +230,17 @@ def _normal(
 
 
 def random_integers(
-    counter: Value, seed: Any, shape: Any, low: int, high: int, dtype: Any = int32
+    counter: Value, seed: Any, shape: Any, low: Any, high: Any, dtype: Any = int32
 ) -> Value:
     """Integers in [low, high), uniform up to (high - low) / 2**32 in probability.
 
-    Ranges over 2**32 are drawn from 64 bits.
+    Ranges over 2**32 are drawn from 64 bits. Bounds are numbers, or integer values that broadcast
+    with the shape, the low one less than the high one.
     """
-    span, kind = high - low, as_dtype(dtype)
+    kind = as_dtype(dtype)
+    if isinstance(low, Value) or isinstance(high, Value):
+        return _integers_between(counter, seed, shape, low, high, kind)
+    span = high - low
     if span <= 0:
         raise ShapeError(f"random_integers: expected low < high, got {low} and {high}")
     if not kind.is_integer:
@@ -250,6 +254,28 @@ def random_integers(
         drawn = drawn % span if span < 1 << 64 else drawn
     # Modulo 2**64, which is correct for a negative `low` and spans beyond int64.
     return catalogue.cast(drawn + low % (1 << 64), dtype=kind)
+
+
+def _integers_between(
+    counter: Value, seed: Any, shape: Any, low: Any, high: Any, kind: DType
+) -> Value:
+    """The same numbers for bounds that are values; 64 bits where the type has as many."""
+    least, span = (_modulo(x) for x in (low, high))
+    span = span - least
+    if kind.size <= 4:
+        bits = catalogue.cast(random_bits(counter, seed=seed, shape=shape), dtype=uint64)
+        drawn = catalogue.right_shift(bits * span, 32)
+    else:
+        upper, lower = (catalogue.cast(x, dtype=uint64) for x in _pairs(counter, seed, shape))
+        drawn = catalogue.bitwise_or(catalogue.left_shift(upper, 32), lower) % span
+    return catalogue.cast(drawn + least, dtype=kind)
+
+
+def _modulo(x: Any) -> Any:
+    """An integer modulo 2**64."""
+    if not isinstance(x, Value):
+        return catalogue.constant(x % (1 << 64), uint64)
+    return catalogue.cast(catalogue.cast(x, dtype=int64), dtype=uint64)
 
 
 def bernoulli(counter: Value, seed: Any, shape: Any, p: Any) -> Value:

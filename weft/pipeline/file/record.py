@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from weft.errors import ArgumentError, DataError
 from weft.formats.tfrecord import RecordReader
-from weft.pipeline.file.reader import Reader, StreamReader
+from weft.pipeline.file.reader import Reader, StreamReader, opened
 from weft.pipeline.stage import State
 
 __all__ = ["Chunks", "Records"]
+
+_PIECE: Final = 1 << 20
 
 
 class Records(Reader):
@@ -57,17 +59,22 @@ class Chunks(StreamReader):
     """Records of a fixed size, between a header and a footer; its state is a byte offset.
 
     Raises:
-        DataError: while reading, the last record is incomplete.
+        DataError: while reading, the last record is incomplete, or the compressed file is damaged.
     """
 
-    def __init__(self, path: str, size: int, header: int = 0, footer: int = 0) -> None:
+    def __init__(
+        self, path: str, size: int, header: int = 0, footer: int = 0, compression: str = ""
+    ) -> None:
         if size < 1:
             raise ArgumentError(f"record_bytes: expected 1 or more, got {size}")
         self.path, self.size = path, size
-        self.stream = open(path, "rb")  # noqa: SIM115
-        self.end = self.stream.seek(0, 2) - footer
-        self.stream.seek(header)
+        self.stream = opened(path, compression)
         self.offset = header
+        with self.undamaged():
+            while compression and self.stream.read(_PIECE):
+                pass  # how long it is, decompressing tells
+            self.end = (self.stream.tell() if compression else self.stream.seek(0, 2)) - footer
+            self.stream.seek(header)
 
     def __next__(self) -> bytes:
         if self.offset >= self.end:

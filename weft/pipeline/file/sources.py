@@ -91,8 +91,9 @@ class FileSources(Transformable):
 
     @classmethod
     def fixed_length_records(
-        cls, files: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
-    ) -> Self:
+        cls, files: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0,
+        compression_type: str | None = "", num_parallel_reads: int | None = None,
+    ) -> Self:  # fmt: skip
         """Records of `record_bytes` bytes between a header and a footer.
 
         Args:
@@ -100,15 +101,18 @@ class FileSources(Transformable):
             record_bytes: the size of a record.
             header_bytes: what is left out at the beginning of each file.
             footer_bytes: what is left out at its end.
+            compression_type: `"GZIP"`, or none; sizes are then those of what is decompressed.
+            num_parallel_reads: how many files are read at the same time, in turn.
         """
         if record_bytes < 1 or min(header_bytes, footer_bytes) < 0:
             got = f"{record_bytes}, {header_bytes} and {footer_bytes}"
             text = "record_bytes of 1 or more, header_bytes and footer_bytes of 0 or more"
             raise ArgumentError(f"fixed_length_records: expected {text}, got {got}")
         reader = functools.partial(
-            Chunks, size=record_bytes, header=header_bytes, footer=footer_bytes
-        )
-        return cls._of_files(files, reader, "fixed_length_records", None)
+            Chunks, size=record_bytes, header=header_bytes, footer=footer_bytes,
+            compression=compression_type or "",
+        )  # fmt: skip
+        return cls._of_files(files, reader, "fixed_length_records", num_parallel_reads)
 
     @classmethod
     def csv(

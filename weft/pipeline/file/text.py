@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from typing import Any, BinaryIO, Final, cast
+from typing import Any
 
-from weft.errors import ArgumentError, DataError
-from weft.pipeline.file.reader import StreamReader
-
-COMPRESSIONS: Final = ("", "GZIP")
+from weft.errors import DataError
+from weft.pipeline.file.reader import StreamReader, opened
 
 
 class Lines(StreamReader):
@@ -20,21 +16,15 @@ class Lines(StreamReader):
     """
 
     def __init__(self, path: str, compression: str = "", encoding: str = "utf-8") -> None:
-        if compression not in COMPRESSIONS:
-            expected = " or ".join(map(repr, COMPRESSIONS))
-            raise ArgumentError(f"compression_type: expected {expected}, got {compression!r}")
         self.path = path
         self.encoding = encoding
-        opened: Any = gzip.open(path, "rb") if compression else open(path, "rb")  # noqa: SIM115
-        self.stream = cast("BinaryIO", opened)
+        self.stream = opened(path, compression)
         self.offset = 0
 
     def raw(self) -> bytes:
         """The next line with its end; empty at the end of the file."""
-        try:
+        with self.undamaged():
             line = self.stream.readline()
-        except (EOFError, OSError, zlib.error) as error:
-            raise DataError(f"{self.path}: damaged after byte {self.offset}: {error}") from None
         self.offset += len(line)
         return line
 

@@ -2,13 +2,16 @@
 
 A reduced loop is extracted: its condition, the sizes of arrays, and whatever these depend on. If
     all of that is integers that follow from constants, shapes and feeds, shapes may depend on its
-    results (`loop_counts`).
+    results (`loop_counts`). Else it runs first, as a part of the step of its own, and tells the
+    sizes of what comes after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from weft import ops
 from weft.errors import GraphError
@@ -16,10 +19,13 @@ from weft.ir.node import Node, TensorType, Value
 from weft.ops.boundary.state import assign, read
 from weft.ops.call import Subgraph, inline, trace
 from weft.ops.declaration import op_of
-from weft.tf1.control.region import Join, Region
+from weft.tf1.control.py_func import host_function
+from weft.tf1.control.region import ITERATION_STRIDE, Join, Region
+from weft.tf1.framework.dtypes import int32
 from weft.tf1.framework.graph import Graph, fail
 from weft.tf1.framework.known_ahead import follows_from_feeds, is_integral
 from weft.tf1.framework.tensor import Tensor
+from weft.tf1.shaping.arrangement import shape, unstack
 
 
 class Extent(NamedTuple):
@@ -48,7 +54,8 @@ def extent(
         maximum: the maximum number of iterations.
 
     Raises:
-        GraphError: a size depends on values that the loop computes, and there is no maximum.
+        GraphError: a size depends on values that the loop computes, there is no maximum, and it
+            draws random numbers or assigns variables, or depends on the elements of arrays.
     """
     for test in (condition, None):
         if test is None and maximum is None:
@@ -61,11 +68,23 @@ def extent(
             counts = shadow.emit(tensors, maximum)
             found = [counts[i] for i in range(len(sizes) + 1)]
             return Extent(found[1:], found[0], test is not None)
+        repeats = not Join(graph, [body, condition]).assigned and shadow.may_run_twice()
+        if maximum is None and len(tensors) == len(values) and repeats:
+            found = [_as_size(n) for n in unstack(shadow.emit(tensors, None, ahead=False))]
+            return Extent(found[1:], found[0], True)
     raise fail(
         GraphError,
         "while_loop: a TensorArray grows (dynamic_size=True), and how often the loop runs depends"
         " on what it computes: give maximum_iterations=, or the array's size",
     )
+
+
+def _as_size(count: Tensor) -> Tensor:
+    """A number on which shapes depend: the run is cut before what reads it."""
+    made = host_function(
+        "Zeros", lambda n: np.zeros(n, np.int32), [count], [int32], [(None,)], "size", alike=False
+    )
+    return shape(made.outputs[0])[0]
 
 
 class _Shadow:
@@ -98,25 +117,34 @@ class _Shadow:
         counted = all([_counts(n) and op_of(n) not in (read, assign) for n in inner])
         return counted and follows_from_feeds([*[t.used for t in starts], *self.join.captured])
 
-    def emit(self, starts: Sequence[Tensor], maximum: Tensor | None) -> Tensor:
-        """The number of iterations, then the sizes."""
+    def may_run_twice(self) -> bool:
+        """Whether it computes the same in a loop before; random numbers are those of its turns."""
+        inner = [op_of(n) for r in self.join.regions for n in r.nodes]
+        return not any([op.stateful and op is not read for op in inner])
+
+    def emit(self, starts: Sequence[Tensor], maximum: Tensor | None, ahead: bool = True) -> Tensor:
+        """The number of iterations, then the sizes; `ahead` if they are known before the step."""
         count = len(starts)
 
         def build(*values: Value) -> Value:
             limits = values[count:]
-            inits = [ops.constant(0, "int32"), *values[:count]]
+            turn = [ops.constant(0, "uint64")] if self.join.draws else []
+            inits = [ops.constant(0, "int32"), *values[:count], *turn]
             fixed = [*self.join.outer, *limits]
             types = [v.type for v in (*inits, *fixed)]
-            return ops.loop_counts(
-                *inits, *fixed, condition=self._condition(types, bool(limits)),
-                body=self._body(types, len(limits)), carried=len(inits), counts=self.count + 1,
-            )  # fmt: skip
+            loop: dict[str, Any] = {
+                "condition": self._condition(types, bool(limits)),
+                "body": self._body(types, len(limits)), "carried": len(inits),
+            }  # fmt: skip
+            if ahead:
+                return ops.loop_counts(*inits, *fixed, counts=self.count + 1, **loop)
+            return ops.stack(*ops.while_loop.all(*inits, *fixed, **loop)[: self.count + 1])
 
         inputs = [*starts, *([] if maximum is None else [maximum])]
         return self.graph.emit("LoopExtent", inputs, build, name="extent").outputs[0]
 
     def _condition(self, types: Sequence[TensorType], limited: bool) -> Subgraph:
-        test = None if self.test is None else self.join.function(self.test)
+        test = None if self.test is None else self.join.function(self.test, self.join.draws)
 
         def run(done: Value, *xs: Value) -> Value:
             flags = [] if test is None else [inline(test, xs[:-1] if limited else xs)[0]]
@@ -126,10 +154,12 @@ class _Shadow:
         return trace(run, types)
 
     def _body(self, types: Sequence[TensorType], limits: int) -> Subgraph:
-        function = self.join.function(self.body)
+        function = self.join.function(self.body, self.join.draws)
+        places = len(self.places)
 
         def run(done: Value, *xs: Value) -> list[Value]:
-            return [done + 1, *inline(function, xs[: len(xs) - limits])]
+            turn = [xs[places] + ITERATION_STRIDE] if self.join.draws else []
+            return [done + 1, *inline(function, xs[: len(xs) - limits]), *turn]
 
         return trace(run, types)
 

@@ -63,8 +63,9 @@ def _names(given: Any) -> Any:
 
 @arguments_of(Pipeline.text_lines)
 def TextLineDataset(
-    filenames: Any, compression_type: str | None = "", buffer_size: int | None = None
-) -> Dataset:
+    filenames: Any, compression_type: str | None = "", buffer_size: int | None = None,
+    num_parallel_reads: int | None = None,
+) -> Dataset:  # fmt: skip
     """The lines of text files.
 
     Args:
@@ -72,7 +73,8 @@ def TextLineDataset(
         buffer_size: no effect.
     """
     del buffer_size
-    return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type))
+    parallel = num_parallel_reads
+    return _files(filenames, lambda names: Pipeline.text_lines(names, compression_type, parallel))
 
 
 @arguments_of(Pipeline.tfrecords, TextLineDataset)
@@ -90,8 +92,11 @@ def TFRecordDataset(
 
 @arguments_of(Pipeline.fixed_length_records, TextLineDataset)
 def FixedLengthRecordDataset(
-    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0
-) -> Dataset:
+    filenames: Any, record_bytes: int, header_bytes: int = 0, footer_bytes: int = 0,
+    buffer_size: int | None = None, compression_type: str | None = "",
+    num_parallel_reads: int | None = None,
+) -> Dataset:  # fmt: skip
     """Fixed-size records."""
-    sizes = record_bytes, header_bytes, footer_bytes
-    return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *sizes))
+    del buffer_size
+    options = record_bytes, header_bytes, footer_bytes, compression_type, num_parallel_reads
+    return _files(filenames, lambda names: Pipeline.fixed_length_records(names, *options))

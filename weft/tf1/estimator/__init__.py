@@ -8,6 +8,12 @@ _exports.lazy(
     globals(),
     {
         "weft.tf1.estimator": ["export", "inputs"],
+        "weft.tf1.estimator.head": [
+            "BinaryClassHead", "Head", "MultiClassHead", "RegressionHead",
+        ],
+        "weft.tf1.estimator.exporter": [
+            "BestExporter", "Exporter", "FinalExporter", "LatestExporter",
+        ],
         "weft.tf1.estimator.estimator": ["Estimator", "train_and_evaluate"],
         "weft.tf1.estimator.canned": [
             "BaselineClassifier", "BaselineRegressor", "DNNClassifier",

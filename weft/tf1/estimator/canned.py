@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import weft.tf1 as tf
 from weft.errors import ArgumentError
-from weft.tf1.data_flow.id_table import index_table_from_tensor
 from weft.tf1.estimator.estimator import Estimator
+from weft.tf1.estimator.head import BinaryClassHead, Head, MultiClassHead, RegressionHead
 from weft.tf1.estimator.modes import EstimatorSpec, ModeKeys
 from weft.tf1.feature_column import input_layer, linear_model
 from weft.tf1.framework.graph import fail
@@ -58,47 +58,6 @@ def get_optimizer_instance(given: Any, rate: float) -> Any:
     return kinds[given](rate)
 
 
-def _classes(
-    logits: Any, labels: Any, mode: str, count: int, vocabulary: Any, minimize: Any
-) -> EstimatorSpec:
-    """What follows from the logits of classes; one logit for two of them."""
-    both = tf.concat([tf.zeros_like(logits), logits], 1) if count == 2 else logits
-    ids = tf.argmax(both, 1)
-    names = tf.as_string(ids) if vocabulary is None else tf.gather(tf.constant(vocabulary), ids)
-    predictions = {
-        "logits": logits, "probabilities": tf.nn.softmax(both), "class_ids": ids[:, None],
-        "classes": names[:, None],
-    }  # fmt: skip
-    if count == 2:
-        predictions["logistic"] = tf.sigmoid(logits)
-    if mode == ModeKeys.PREDICT:
-        return EstimatorSpec(mode, predictions)
-    flat = tf.cast(tf.reshape(labels, [-1]), tf.int64)
-    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=flat, logits=both)
-    loss = (tf.reduce_mean if Behavior.is_2 else tf.reduce_sum)(losses)
-    metrics = {"accuracy": tf.metrics.accuracy(flat, ids),
-               "average_loss": tf.metrics.mean(losses)}  # fmt: skip
-    if count == 2:
-        metrics["auc"] = tf.metrics.auc(flat, predictions["probabilities"][:, 1])
-    train = minimize(loss) if mode == ModeKeys.TRAIN else None
-    return EstimatorSpec(mode, predictions, loss, train, metrics)
-
-
-def _numbers(logits: Any, labels: Any, mode: str, minimize: Any) -> EstimatorSpec:
-    """What follows from predicted numbers."""
-    predictions = {"predictions": logits}
-    if mode == ModeKeys.PREDICT:
-        return EstimatorSpec(mode, predictions)
-    wanted = tf.reshape(tf.cast(labels, tf.float32), tf.shape(logits))
-    losses = tf.squared_difference(logits, wanted)
-    loss = (tf.reduce_mean if Behavior.is_2 else tf.reduce_sum)(losses)
-    metrics = {"average_loss": tf.metrics.mean(losses),
-               "label/mean": tf.metrics.mean(wanted),
-               "prediction/mean": tf.metrics.mean(logits)}  # fmt: skip
-    train = minimize(loss) if mode == ModeKeys.TRAIN else None
-    return EstimatorSpec(mode, predictions, loss, train, metrics)
-
-
 def _canned(
     logits: Callable[[Any, int, str], Any], classes: int | None, dimension: int, vocabulary: Any,
     *rules: _Rule,
@@ -122,12 +81,13 @@ def _canned(
             with tf.control_dependencies([*[rule.minimize(loss) for rule in rules], *updates]):
                 return tf.assign_add(tf.train.get_global_step(), 1)
 
-        if classes is None:
-            return _numbers(found, labels, mode, minimize)
-        if vocabulary is not None and labels is not None:
-            table = index_table_from_tensor(tf.constant(vocabulary))
-            labels = table.lookup(labels)
-        return _classes(found, labels, mode, classes, vocabulary, minimize)
+        reduction = "sum_over_batch_size" if Behavior.is_2 else "sum"
+        head: Head = RegressionHead(label_dimension=dimension, loss_reduction=reduction)
+        if classes == 2:
+            head = BinaryClassHead(label_vocabulary=vocabulary, loss_reduction=reduction)
+        elif classes is not None:
+            head = MultiClassHead(classes, label_vocabulary=vocabulary, loss_reduction=reduction)
+        return head.create_estimator_spec(features, mode, found, labels, train_op_fn=minimize)
 
     return model
 

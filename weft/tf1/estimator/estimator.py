@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +15,11 @@ import numpy as np
 import weft.tf1 as tf
 from weft.documentation import Reads
 from weft.errors import ArgumentError
+from weft.tf1.estimator.export import signatures
+from weft.tf1.estimator.exporter import exported
 from weft.tf1.estimator.modes import EstimatorSpec, EvalSpec, ModeKeys, RunConfig, TrainSpec
 from weft.tf1.framework.graph import fail
+from weft.tf1.framework.option import only
 
 __all__ = ["Estimator", "train_and_evaluate"]
 
@@ -273,6 +278,73 @@ class Estimator:
                     else:
                         yield from batch
 
+    def export_saved_model(
+        self, export_dir_base: str, serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None, as_text: bool = False,
+        checkpoint_path: str | None = None, experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:  # fmt: skip
+        """Write a folder that `tf.saved_model.loader.load` reads; its path.
+
+        Args:
+            export_dir_base: the folder of exports, each named by its time.
+            serving_input_receiver_fn: of `tf.estimator.export`.
+            assets_extra: files to copy, by their names below `assets.extra`.
+            as_text: not supported.
+            checkpoint_path: the newest by default.
+            experimental_mode: `ModeKeys.PREDICT`.
+
+        Raises:
+            ArgumentError: there is no checkpoint, or an argument is not supported.
+        """
+        told = {"as_text": as_text, "experimental_mode": experimental_mode}
+        only("export_saved_model", told, as_text=False, experimental_mode=ModeKeys.PREDICT)
+        path = checkpoint_path or self.latest_checkpoint()
+        if not path:
+            text = f"Couldn't find trained model at {self.model_dir}."
+            raise fail(ArgumentError, f"Estimator.export_saved_model: {text}")
+        os.makedirs(export_dir_base, exist_ok=True)
+        made = tempfile.mkdtemp(prefix="temp-", dir=export_dir_base)
+        with tf.Graph().as_default(), tf.Session(config=self._config.session_config) as session:
+            tf.set_random_seed(self._config.tf_random_seed)
+            tf.train.create_global_step()
+            receiver = serving_input_receiver_fn()
+            spec = self._model(receiver.features, None, ModeKeys.PREDICT)
+            saver = self._scaffold(spec).saver or tf.train.Saver(sharded=True)
+            saver.restore(session, path)
+            first = tf.group(tf.local_variables_initializer(), tf.tables_initializer())
+            builder = tf.saved_model.builder.SavedModelBuilder(made)
+            builder.add_meta_graph_and_variables(
+                session, [tf.saved_model.tag_constants.SERVING],
+                signature_def_map=signatures(spec, receiver), main_op=first,
+            )  # fmt: skip
+            builder.save()
+        for name, source in (assets_extra or {}).items():
+            place = os.path.join(made, "assets.extra", name)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            shutil.copy(source, place)
+        stamps = [int(name) for name in os.listdir(export_dir_base) if name.isdigit()]
+        stamp = max(int(time.time()), max(stamps, default=0) + 1)  # newer than all there are
+        found = os.path.join(export_dir_base, str(stamp))
+        os.rename(made, found)
+        return os.fsencode(found)
+
+    def export_savedmodel(
+        self, export_dir_base: str, serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None, as_text: bool = False,
+        checkpoint_path: str | None = None, strip_default_attrs: bool = False,
+    ) -> bytes:  # fmt: skip
+        """`export_saved_model`, by its earlier name.
+
+        Args:
+            strip_default_attrs: no effect.
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path: as
+                there.
+        """
+        del strip_default_attrs
+        return self.export_saved_model(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path
+        )
+
 
 def _tags() -> list[str]:
     return [s.op.name for s in tf.get_collection(tf.GraphKeys.SUMMARIES)]
@@ -292,7 +364,7 @@ def _chosen(predictions: Any, keys: Any) -> Any:
 def train_and_evaluate(
     estimator: Estimator, train_spec: TrainSpec, eval_spec: EvalSpec
 ) -> tuple[Any, Any]:
-    """Train, and evaluate at the end: the metrics, and `None` for exports.
+    """Train, evaluate at the end, and export: the metrics, and the paths of exports.
 
     With `max_steps`, checkpoints in between are evaluated as well, one of every
     `save_checkpoints_steps`.
@@ -303,6 +375,7 @@ def train_and_evaluate(
         eval_spec: how to evaluate.
     """
     found: Any = None
+    exports: list[Any] | None = None
     last, every = train_spec.max_steps, estimator.config.save_checkpoints_steps
     done = -1
     while True:
@@ -315,6 +388,8 @@ def train_and_evaluate(
         found = estimator.evaluate(
             eval_spec.input_fn, eval_spec.steps, list(eval_spec.hooks or ()), name=eval_spec.name
         )
+        final = last is None or int(found["global_step"]) >= last
+        exports = exported(eval_spec.exporters, estimator, found, final)
         if last is None:
             break
-    return found, None
+    return found, exports

@@ -35,7 +35,7 @@ class EstimatorSpec:
         loss: a scalar, for training and evaluation.
         train_op: a step, for training.
         eval_metric_ops: a dict from names to (value, update), as `tf.metrics` gives.
-        export_outputs: accepted.
+        export_outputs: what is exported, by name, of `tf.estimator.export`.
         training_chief_hooks, training_hooks, evaluation_hooks, prediction_hooks: hooks.
         scaffold: the operations of the session.
 
@@ -141,7 +141,7 @@ class EvalSpec(NamedTuple):
         steps: the number of batches; until the data ends for `None`.
         name: of the folder of summaries.
         hooks: of the session.
-        exporters: `None`: nothing is exported.
+        exporters: one, or several, that export after evaluations; none for `None`.
         start_delay_secs, throttle_secs: accepted; evaluation follows training.
     """
 

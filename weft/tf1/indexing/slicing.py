@@ -13,6 +13,7 @@ from weft.ir.node import Value
 from weft.ops.boundary.state import CONSTANT
 from weft.ops.declaration import op_of
 from weft.ops.indexing.block import block_at
+from weft.ops.indexing.gather_nd import gather_nd_of_batches
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -227,13 +228,17 @@ def gather(
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """The elements of `params` at the indices in the last axis of `indices`."""
-    if batch_dims:
-        raise fail(GraphError, "gather_nd: batch_dims is not supported")
+    """The elements of `params` at the indices in the last axis of `indices`.
+
+    Args:
+        batch_dims: the first axes that both have, of examples with elements and indices each.
+    """
     with name_scope(name, "GatherNd", [params, indices]) as scope:
         tensor = convert_to_tensor(params, name="params")
         where = convert_to_tensor(indices, name="indices")
-        return emit("GatherNd", [tensor, where], "gather_nd", name=scope)
+        return emit(
+            "GatherNd", [tensor, where], gather_nd_of_batches, name=scope, batch_dims=batch_dims
+        )
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:

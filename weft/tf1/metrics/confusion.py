@@ -14,7 +14,7 @@ from weft.ops.metric.decision import CELLS, SMALL
 from weft.tf1.creation import ones_like
 from weft.tf1.elementwise.arithmetic import cast
 from weft.tf1.framework.convert import convert_to_tensor, unary
-from weft.tf1.framework.dtypes import bool_, float32
+from weft.tf1.framework.dtypes import bool_, float32, float64
 from weft.tf1.framework.graph import fail, get_default_graph
 from weft.tf1.framework.tensor import Tensor
 from weft.tf1.indexing.order import confusion_matrix
@@ -212,14 +212,14 @@ specificity_at_sensitivity = _opposite(
 
 
 # Classes
-def _classes(
-    labels: Any, predictions: Any, num_classes: int, weights: Any
+def streaming_confusion_matrix(
+    labels: Any, predictions: Any, num_classes: int, weights: Any = None
 ) -> tuple[Tensor, Tensor]:
     """The confusion matrix of all batches, and with this one: (num_classes, num_classes)."""
     y, p = (reshape(cast(convert_to_tensor(v), "int64"), [-1]) for v in (labels, predictions))
-    scale = None if weights is None else reshape(cast(weights, float32), [-1])
-    total = running_variable([num_classes, num_classes], "total_confusion_matrix")
-    added = confusion_matrix(y, p, num_classes, dtype=float32, weights=scale)
+    scale = None if weights is None else reshape(cast(weights, float64), [-1])
+    total = running_variable([num_classes, num_classes], "total_confusion_matrix", float64)
+    added = confusion_matrix(y, p, num_classes, dtype=float64, weights=scale)
     return total.value(), assign_add(total, added)
 
 
@@ -230,8 +230,8 @@ def mean_iou(
 ) -> Metric:  # fmt: skip
     """The mean over classes of intersection over union; update gives the confusion matrix."""
     with variable_scope(name, "mean_iou", [labels, predictions]):
-        matrix, update = _classes(labels, predictions, num_classes, weights)
-        value = unary("DivNoNan", decision.mean_iou, matrix, "value")
+        matrix, update = streaming_confusion_matrix(labels, predictions, num_classes, weights)
+        value = unary("DivNoNan", decision.mean_iou, cast(matrix, float32), "value")
         return entered(value, update, metrics_collections, updates_collections)
 
 
@@ -242,6 +242,7 @@ def mean_per_class_accuracy(
 ) -> Metric:  # fmt: skip
     """The mean over classes of accuracy; update gives that of each class."""
     with variable_scope(name, "mean_accuracy", [labels, predictions]):
-        now, new = _classes(labels, predictions, num_classes, weights)
+        found = streaming_confusion_matrix(labels, predictions, num_classes, weights)
+        now, new = (cast(m, float32) for m in found)
         each = [unary("DivNoNan", decision.class_recall, m, "DivNoNan") for m in (now, new)]
         return entered(reduce_mean(each[0]), each[1], metrics_collections, updates_collections)

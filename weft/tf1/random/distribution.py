@@ -15,6 +15,7 @@ from weft.documentation import named
 from weft.errors import DTypeError, GraphError
 from weft.ir.node import Value
 from weft.ops.random.counter_based import SEED
+from weft.tf1.control.check import assert_less
 from weft.tf1.framework import dtypes
 from weft.tf1.framework.convert import (
     convert_to_tensor,
@@ -23,6 +24,7 @@ from weft.tf1.framework.convert import (
     static_value,
     unary,
 )
+from weft.tf1.framework.default_graph import control_dependencies
 from weft.tf1.framework.dtypes import DType, as_dtype
 from weft.tf1.framework.graph import emit, fail, get_default_graph, name_scope
 from weft.tf1.framework.tensor import Tensor
@@ -112,17 +114,31 @@ def random_uniform(
 
 
 def _random_int(
-    shape: Any, low: Tensor, high: Tensor, kind: DType, seed: int | None, scope: str
+    shape: Dims, low: Tensor, high: Tensor, kind: DType, seed: int | None, scope: str
 ) -> Tensor:
     bounds = [static_value(low), static_value(high)]
     if bounds[0] is None or bounds[1] is None:
-        raise fail(GraphError, "random_uniform: expected integer bounds that are known now")
+        return _random_between(shape, low, high, kind, seed, scope)
     first, last = int(bounds[0]), int(bounds[1])
     if first >= last:
         raise fail(GraphError, f"random_uniform: expected minval < maxval, got {first} and {last}")
     return draw(
         "RandomUniformInt", shape, seed, scope,
         lambda counter, dims: ops.random_integers(counter, SEED, dims, first, last, kind.ir),
+    )  # fmt: skip
+
+
+def _random_between(
+    shape: Dims, low: Tensor, high: Tensor, kind: DType, seed: int | None, scope: str
+) -> Tensor:
+    """Random integers whose bounds a run computes, and checks."""
+    with control_dependencies([assert_less(low, high, message="random_uniform: minval < maxval")]):
+        high = unary("Identity", ops.identity, high, "Identity")
+    count = stream(scope, seed)
+    return emit(
+        "RandomUniformInt", [shape.tensor, low, high],
+        lambda _, a, b: ops.random_integers(count(), SEED, shape.operand, a, b, kind.ir),
+        name=scope, attrs={"seed": seed},
     )  # fmt: skip
 
 

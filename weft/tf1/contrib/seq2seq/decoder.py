@@ -71,9 +71,9 @@ def dynamic_decode(
     Args:
         output_time_major: outputs are [time, batch, ...] instead of [batch, time, ...].
         impute_finished: finished sequences output zeros and keep their state.
-        maximum_iterations: the maximum number of steps. It is required if the end depends on
-            computed values, as in inference; outputs then have that many steps, with zeros after
-            the last one.
+        maximum_iterations: the maximum number of steps. If the end depends on computed values,
+            as in inference, outputs have that many steps, with zeros after the last one; without
+            it, the loop runs twice, first to count the steps.
         parallel_iterations, swap_memory: accepted.
 
     Returns:

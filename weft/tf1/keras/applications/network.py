@@ -14,12 +14,17 @@ from weft.tf1.keras import layers as kl
 from weft.tf1.keras.engine.input_layer import Input
 from weft.tf1.keras.engine.model import Model
 
-__all__ = ["VGG16", "VGG19", "MobileNet", "MobileNetV2", "ResNet50"]
+__all__ = [
+    "VGG16", "VGG19", "MobileNet", "MobileNetV2", "ResNet50", "ResNet50V2", "ResNet101",
+    "ResNet101V2", "ResNet152", "ResNet152V2",
+]  # fmt: skip
 
 _RELU6: Final = partial(kl.ReLU, 6.0)
 _EIGHT: Final = 8
+_FIRST: Final = 2
 _VGG: Final = ((64, 2), (128, 2), (256, None), (512, None), (512, None))
-_RESNET: Final = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+_RESNET: Final = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3)}
+"""The blocks of a ResNet's four stages, by its layers."""
 _MOBILE: Final = (
     (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5,
     (1024, 2), (1024, 1),
@@ -47,27 +52,52 @@ def _vgg(x: Any, top: bool, classes: int, activation: Any, deep: int) -> Any:
 def _convolved(
     x: Any, filters: int, size: int, name: str, relu: bool = True, **options: Any
 ) -> Any:
-    x = kl.Conv2D(filters, size, name=f"{name}_conv", **options)(x)
+    return _normed(kl.Conv2D(filters, size, name=f"{name}_conv", **options)(x), name, relu)
+
+
+def _normed(x: Any, name: str, relu: bool = True) -> Any:
     x = kl.BatchNormalization(epsilon=1.001e-5, name=f"{name}_bn")(x)
     return kl.Activation("relu", name=f"{name}_relu")(x) if relu else x
 
 
-def _resnet(x: Any, top: bool, classes: int, activation: Any) -> Any:
+def _block(x: Any, filters: int, name: str, first: bool, step: int) -> Any:
+    """Convolutions, then norms, and what goes around them (He et al., 2015)."""
+    around = _convolved(x, 4 * filters, 1, f"{name}_0", False, strides=step) if first else x
+    x = _convolved(x, filters, 1, f"{name}_1", strides=step)
+    x = _convolved(x, filters, 3, f"{name}_2", padding="same")
+    x = _convolved(x, 4 * filters, 1, f"{name}_3", False)
+    return kl.Activation("relu", name=f"{name}_out")(kl.Add(name=f"{name}_add")([around, x]))
+
+
+def _block_2(x: Any, filters: int, name: str, first: bool, step: int) -> Any:
+    """Norms before convolutions (He et al., 2016)."""
+    ready = _normed(x, f"{name}_preact")
+    if first:
+        around = kl.Conv2D(4 * filters, 1, strides=step, name=f"{name}_0_conv")(ready)
+    else:
+        around = kl.MaxPooling2D(1, strides=step)(x) if step > 1 else x
+    x = kl.Conv2D(filters, 1, use_bias=False, name=f"{name}_1_conv")(ready)
+    x = kl.ZeroPadding2D(1, name=f"{name}_2_pad")(_normed(x, f"{name}_1"))
+    x = kl.Conv2D(filters, 3, strides=step, use_bias=False, name=f"{name}_2_conv")(x)
+    x = kl.Conv2D(4 * filters, 1, name=f"{name}_3_conv")(_normed(x, f"{name}_2"))
+    return kl.Add(name=f"{name}_out")([around, x])
+
+
+def _resnet(
+    x: Any, top: bool, classes: int, activation: Any, layers: int = 50, after: bool = True
+) -> Any:
+    """The first block of a stage has the step; if norms come first, the last of the one before."""
     x = kl.ZeroPadding2D(3, name="conv1_pad")(x)
-    x = _convolved(x, 64, 7, "conv1", strides=2)
+    x = _convolved(x, 64, 7, "conv1", strides=2) if after else \
+        kl.Conv2D(64, 7, strides=2, name="conv1_conv")(x)  # fmt: skip
     x = kl.ZeroPadding2D(1, name="pool1_pad")(x)
     x = kl.MaxPooling2D(3, 2, name="pool1_pool")(x)
-    for stage, (filters, blocks, first) in enumerate(_RESNET, 2):
-        for block in range(1, blocks + 1):
-            name, step, wide = f"conv{stage}_block{block}", 1, 4 * filters
-            around = x
-            if block == 1:
-                step = first
-                around = _convolved(x, wide, 1, f"{name}_0", False, strides=step)
-            x = _convolved(x, filters, 1, f"{name}_1", strides=step)
-            x = _convolved(x, filters, 3, f"{name}_2", padding="same")
-            x = _convolved(x, wide, 1, f"{name}_3", False)
-            x = kl.Activation("relu", name=f"{name}_out")(kl.Add(name=f"{name}_add")([around, x]))
+    build = _block if after else _block_2
+    for stage, count in enumerate(_RESNET[layers], _FIRST):
+        for i in range(1, count + 1):
+            steps = stage > _FIRST and i == 1 if after else stage < _FIRST + 3 and i == count
+            x = build(x, 16 << stage, f"conv{stage}_block{i}", i == 1, 2 if steps else 1)
+    x = x if after else _normed(x, "post")
     if top:
         x = kl.GlobalAveragePooling2D(name="avg_pool")(x)
         x = kl.Dense(classes, activation=activation, name="predictions")(x)
@@ -190,6 +220,16 @@ def _application(name: str, build: Callable[..., Any], title: str) -> Callable[.
 
 VGG16 = _application("VGG16", partial(_vgg, deep=3), "VGG of 16 layers (Simonyan, 2014).")
 VGG19 = _application("VGG19", partial(_vgg, deep=4), "VGG of 19 layers (Simonyan, 2014).")
-ResNet50 = _application("ResNet50", _resnet, "ResNet of 50 layers (He et al., 2015).")
+ResNet50, ResNet101, ResNet152 = (
+    _application(f"ResNet{n}", partial(_resnet, layers=n), f"ResNet of {n} layers (He, 2015).")
+    for n in _RESNET
+)
+ResNet50V2, ResNet101V2, ResNet152V2 = (
+    _application(
+        f"ResNet{n}V2", partial(_resnet, layers=n, after=False),
+        f"ResNet of {n} layers with norms before convolutions (He et al., 2016).",
+    )
+    for n in _RESNET
+)  # fmt: skip
 MobileNet = _application("MobileNet", _mobile, "MobileNet (Howard et al., 2017).")
 MobileNetV2 = _application("MobileNetV2", _mobile_2, "MobileNetV2 (Sandler et al., 2018).")

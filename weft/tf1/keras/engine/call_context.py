@@ -29,6 +29,16 @@ def inside(layer: Any, training: Any) -> Iterator[None]:
         stack.pop()
 
 
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """Inside, no layer is being called: layers that are, are part of a network of their own."""
+    kept, _local.stack = _stack(), []
+    try:
+        yield
+    finally:
+        _local.stack = kept
+
+
 def is_inside() -> bool:
     """Whether a layer is being called."""
     return bool(_stack())

@@ -24,6 +24,8 @@ from weft.tf1.keras.storage.serialization import as_data, constructor_arguments
 from weft.tf1.version import Behavior
 
 _SHAPES = ("input_shape", "batch_input_shape", "input_dim", "input_length", "batch_size")
+_SUPPLIED = frozenset({"mask", "training"})
+"""Arguments of `call` that a layer fills in, if they are not given."""
 OPTIONS = (*_SHAPES, "weights", "autocast", "dynamic", "activity_regularizer")
 
 
@@ -149,8 +151,12 @@ class Layer(Called):
     # -- calls
 
     @cached_property
+    def _call_order(self) -> tuple[str, ...]:
+        return tuple(inspect.signature(self.call).parameters)
+
+    @cached_property
     def _call_arguments(self) -> frozenset[str]:
-        return frozenset(inspect.signature(self.call).parameters)
+        return frozenset(self._call_order)
 
     @cached_property
     def _takes_training(self) -> bool:
@@ -170,6 +176,8 @@ class Layer(Called):
             check_inputs(self, inputs)
             self._build_once(inputs)
             masks = nest.mapped(mask_of, inputs)
+            if args and not _SUPPLIED.isdisjoint(named := self._call_order[1 : len(args) + 1]):
+                args, kwargs = (), dict(**dict(zip(named, args, strict=True)), **kwargs)
             self._fill_in(kwargs, masks)
             with call_context.inside(self, kwargs.get("training")):
                 if not self._takes_training:  # it is for the layers inside

@@ -8,7 +8,7 @@ from typing import Any, Self
 import weft.tf1 as tf
 from weft.errors import ArgumentError, DTypeError, StateError
 from weft.tf1.framework.graph import fail
-from weft.tf1.keras.engine import nest, sessions
+from weft.tf1.keras.engine import call_context, nest, sessions
 from weft.tf1.keras.engine.input_layer import Input, InputLayer, input_layer_of
 from weft.tf1.keras.engine.layer import Layer
 from weft.tf1.keras.fit.feeding import as_array
@@ -156,8 +156,9 @@ class Sequential(Model):
     def _begin(self, x: Any) -> None:
         layers, self._sequence = self._sequence, []
         self.inputs, self.outputs = [x], [x]
-        for layer in layers:
-            self._put(layer, self.outputs[0])
+        with call_context.outside():
+            for layer in layers:
+                self._put(layer, self.outputs[0])
 
     def _see(self, x: Any) -> None:
         """Start from an input for data of this shape."""

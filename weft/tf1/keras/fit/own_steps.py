@@ -239,8 +239,11 @@ class StepMethods:
 
     def _reads_values(self) -> bool:
         """Whether a program reads values in steps, so that they cannot be traced."""
-        return self.run_eagerly or (
-            Layer.any_needs_values and any([layer.needs_values for layer in self.submodules()])
+        parts = [] if self._compiled_parts is None else self._compiled_parts.metrics
+        return (
+            self.run_eagerly
+            or (Layer.any_needs_values and any([x.needs_values for x in self.submodules()]))
+            or any([getattr(metric, "dynamic", False) for metric in parts])
         )
 
     def _metrics_of_steps(self) -> list[Any]:

@@ -16,7 +16,7 @@ from weft.tf1.keras.engine.settings import in_train_phase
 from weft.tf1.keras.layers.weighted import WeightedLayer
 from weft.tf1.keras.storage.network_config import layer_from
 
-__all__ = ["GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"]
+__all__ = ["AbstractRNNCell", "GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"]
 
 
 class Cell(WeightedLayer):
@@ -197,6 +197,32 @@ class LSTMCell(_GatedCell):
             parts, states[1], "ifno", self.recurrent_activation, self.activation
         )
         return y, [y, c]
+
+
+class AbstractRNNCell(Layer):
+    """Base class of cells of one's own: `call(inputs, states)` gives an output and new states."""
+
+    def call(self, inputs: Any, states: Any) -> Any:
+        """Output and states of a step."""
+        raise NotImplementedError("AbstractRNNCell: expected a subclass with a call")
+
+    @property
+    def state_size(self) -> Any:
+        """Sizes of the states: one, or several."""
+        raise NotImplementedError("AbstractRNNCell: expected a subclass with a state_size")
+
+    @property
+    def output_size(self) -> Any:
+        """Size of the output."""
+        raise NotImplementedError("AbstractRNNCell: expected a subclass with an output_size")
+
+    def get_initial_state(
+        self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
+    ) -> Any:
+        """States of zeros, for the inputs' batch."""
+        if inputs is not None:
+            batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
+        return nest.mapped(lambda n: tf.zeros([batch_size, n], dtype), self.state_size)
 
 
 class StackedRNNCells(Layer):

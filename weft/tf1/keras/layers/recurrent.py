@@ -16,7 +16,7 @@ from weft.tf1.keras.engine import nest, sessions
 from weft.tf1.keras.engine.graph_state import graph_state
 from weft.tf1.keras.engine.input_spec import InputSpec
 from weft.tf1.keras.engine.layer import OPTIONS, Layer
-from weft.tf1.keras.layers.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
+from weft.tf1.keras.layers.cells import Cell, GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
 from weft.tf1.keras.storage.network_config import layer_from
 from weft.tf1.keras.storage.serialization import constructor_arguments
 
@@ -87,6 +87,11 @@ class RNN(Layer):
         self._seen_weights.add(id(state))  # not to be tracked
         return state
 
+    def __call__(self, inputs: Any, initial_state: Any = None, **kwargs: Any) -> Any:
+        """The outputs; see `call`."""
+        given = {} if initial_state is None else {"initial_state": initial_state}
+        return super().__call__(inputs, **given, **kwargs)
+
     def call(
         self, inputs: Any, mask: Any = None, training: Any = None, initial_state: Any = None
     ) -> Any:
@@ -141,6 +146,8 @@ class RNN(Layer):
         known = first[0].shape.as_list()[0]
         size = getattr(self.cell, "output_size", None) or self._sizes[0]
         zeros = tf.zeros([rows if known is None else known, size], dtype)
+        if not isinstance(self.cell, Cell | StackedRNNCells):  # its outputs may be of any type
+            zeros = tf.zeros_like(self.cell.call(steps[0], first, **options)[0])
 
         def step(held: list[Any], now: list[Any]) -> tuple[list[Any], list[Any]]:
             y, new = self.cell.call(now[0], held[:count], **options)

@@ -20,9 +20,16 @@ class Metric(Configured):
 
     `update_state(y_true, y_pred, sample_weight=None)` returns the operation that accumulates a
     batch, `result()` the metric.
+
+    Args:
+        name: of the metric; derived from the class's name by default.
+        dtype: of its variables.
+        dynamic: whether `update_state` reads values, so that Python runs each step.
     """
 
-    def __init__(self, name: str | None = None, dtype: Any = None, **options: Any) -> None:
+    def __init__(
+        self, name: str | None = None, dtype: Any = None, dynamic: bool = False, **options: Any
+    ) -> None:
         if options:
             raise fail(
                 ArgumentError,
@@ -31,6 +38,7 @@ class Metric(Configured):
         self.name = name or graph_state().unique_name(type(self).__name__)
         self.dtype = tf.as_dtype(dtype or "float32").name
         self._weights: list[Any] = []
+        self.dynamic = dynamic
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
         """Accumulate a batch."""
