@@ -3,7 +3,7 @@
 The second folder is that of the programs of `later.json`, then those of `drawn.json`,
 `unseen.json`, `varied.json`, `further.json`, `third.json`, `fourth.json`, `jax.json` and
 `jax_later.json`, `swept.json`, `runs_in_jax.json`, `proven.json`, `filtered.json`,
-`hard.json` and `unlisted_jax.json`.
+`hard.json`, `unlisted_jax.json` and `harder.json`.
 """
 
 from __future__ import annotations

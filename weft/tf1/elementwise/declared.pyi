@@ -205,7 +205,7 @@ def div_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """`x / y`, or 0 where `y` is 0."""
 
 def squared_difference(x: Any, y: Any, name: str | None = ...) -> Tensor:
-    """`(x - y) * (x - y)`."""
+    """`(x - y) * (x - y)`; of complex numbers the square of the absolute value, as they are."""
 
 def multiply_no_nan(x: Any, y: Any, name: str | None = ...) -> Tensor:
     """`x * y`, and 0 where `y` is 0, even if `x` is NaN or infinite."""
