@@ -38,9 +38,10 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from weft.eager.record.pending import state
-from weft.eager.record.run import payoff, stitched_tier
+from weft.eager.record.run import stitched_tier
 from weft.errors import WeftError
 from weft.host.interrupt import AgainBehindFinalizers
+from weft.library import payoff
 
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=40)
 settings.register_profile("fresh", deadline=None, print_blob=True)

@@ -30,8 +30,8 @@ import weft.horovod.tensorflow as tf_hvd
 import weft.horovod.torch as hvd
 import weft.tf1 as tf
 from weft import func
-from weft.eager.record.run import payoff
 from weft.errors import DistributedError
+from weft.library import payoff
 from weft.transport import session
 
 payoff.COMPILE_SECONDS = 0.0  # type: ignore[misc]  # the fourth run is a program's

@@ -121,7 +121,9 @@ def test_drawn_loops_have_the_same_bits_on_library_kernels(seed: int) -> None:
     request = Request(loops.graph, tuple(loops.results), (), tuple(loops.feeds))
     step = optimize(specialize(request, [x.type for x in loops.feeds], {}, {}))
     kernels = LibraryGenerator(portable())
-    program = finish.unfused(step, 2, kernels, kernels.has, kernels.addresses, portable())()
+    program = finish.of_library_kernels(
+        step, 2, kernels, kernels.has, kernels.addresses, portable()
+    )()
     found = program.run(loops.arrays, State())
     for got, want in zip(found, loops.compiled(1), strict=True):
         assert np.asarray(got).tobytes() == np.asarray(want).tobytes()

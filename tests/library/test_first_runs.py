@@ -12,6 +12,7 @@ from weft import config
 from weft.library import first_runs
 from weft.library.first_runs import FirstRuns
 from weft.library.generator import LibraryGenerator
+from weft.library.payoff import Price
 from weft.passes.group import Group
 from weft.runtime import finish
 from weft.runtime.executable import Executable
@@ -24,8 +25,8 @@ def early(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with a pack that has kernels of all elementwise groups; programs come after three runs."""
     monkeypatch.setattr(finish, "is_kept", lambda step, threads: False)
     monkeypatch.setattr(first_runs, "pack_of", lambda target: True)
-    monkeypatch.setattr(first_runs, "RUNS", 2)
-    monkeypatch.setattr(first_runs, "BESIDE", 1)
+    monkeypatch.setattr(Price, "runs", 2)
+    monkeypatch.setattr(Price, "meanwhile", lambda price, runs: 1)
     found = LibraryGenerator.has
 
     def has(kernels: LibraryGenerator, group: Group) -> bool:

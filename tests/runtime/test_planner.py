@@ -18,6 +18,7 @@ from weft.eager.record.run import stitched_tier
 from weft.errors import CompileError
 from weft.ir.graph import Graph
 from weft.ir.node import Value
+from weft.library import payoff
 from weft.nn import functional as F
 from weft.passes.pipeline import optimize, plan
 from weft.passes.specialize import specialize
@@ -94,8 +95,11 @@ def test_training_goes_on_with_what_another_process_has_planned(
     def never(self: Any) -> Any:
         raise AssertionError("planned in this process")
 
-    for name in ("STITCHED_RUNS", "STITCHED_RUNS_OF_MANY", "BESIDE"):
-        monkeypatch.setattr(stitched_tier, name, 1)
+    for module, name in (
+        (stitched_tier, "STITCHED_RUNS"), (stitched_tier, "STITCHED_RUNS_OF_MANY"),
+        (payoff, "BESIDE"),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, 1)
     with monkeypatch.context() as patch:
         patch.setattr(stitched_tier, "STITCHED_RUNS", 1 << 30)
         as_lists = _trained(kind)

@@ -1,7 +1,7 @@
 """Programs that run on library kernels at first: most run too rarely to be worth compiling.
 
 A program of library kernels gives the bits of the compiled one, which takes over after a number of
-runs that follows from the step alone.
+runs that follows from the step alone: see `weft.library.payoff`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from weft.errors import CompileError, NoCompilerError
 from weft.ir.node import Node
 from weft.ir.shape import is_static, size
 from weft.library.generator import LibraryGenerator
+from weft.library.payoff import LEAST, Price
 from weft.ops.communication.sequence import call_sequence
 from weft.ops.declaration import inner_nodes, op_of
 from weft.passes.pipeline import optimize
@@ -24,14 +25,11 @@ from weft.runtime import finish
 from weft.runtime.compilation import compiler
 from weft.runtime.compilation.pack import pack_of
 from weft.runtime.executable import Executable
+from weft.runtime.execution.call import estimate_ns, iterations
 from weft.runtime.flight import new_lock
 
 LARGE: Final = 1 << 27
 """Bytes of all values of a step; the program of a larger one gains more than compiling takes."""
-RUNS: Final = 256
-"""What is smaller runs so often before it is compiled, ..."""
-BESIDE: Final = 320
-"""... and so often meanwhile, whether or not the program is there by then."""
 LAUNCH: Final = 1 << 10
 """Bytes that are written in the time of a launch."""
 
@@ -53,17 +51,22 @@ class FirstRuns:
         program: the first.
         step: what both compute.
         fetches: how many of the step's fetches are returned.
+        price: what a run of the first takes.
 
     Attributes:
         step: what it computes.
         program: what the last run has run, or the next one will.
     """
 
-    def __init__(self, program: Executable, step: Step, threads: int, fetches: int) -> None:
+    def __init__(
+        self, program: Executable, step: Step, threads: int, fetches: int, price: Price
+    ) -> None:
         self.step: Final = step
         self._asked: Final = step, threads, fetches
         self.program = program
         self._runs = 0
+        self._before: Final = max(price.runs, LEAST)
+        self._end: Final = self._before + price.meanwhile(self._before)
         self._own: finish.Begun | None = None
         self._lock = new_lock()
 
@@ -78,9 +81,9 @@ class FirstRuns:
         """What runs next."""
         with self._lock:
             self._runs += 1
-            if self._runs == RUNS:
+            if self._runs == self._before:
                 self._begin()
-            elif self._runs > RUNS + BESIDE and self._own is not None:
+            elif self._runs > self._end and self._own is not None:
                 self._take()
             return self.program
 
@@ -101,10 +104,10 @@ class FirstRuns:
     def compiled(self) -> Executable:
         """The compiled program, which takes over now."""
         with self._lock:
-            if self._runs <= RUNS + BESIDE:
+            if self._runs <= self._end:
                 self._begin()
                 self._take()
-                self._runs = RUNS + BESIDE + 1
+                self._runs = self._end + 1
             return self.program
 
     def profile(self, arrays: Sequence[Any], state: Any, runs: int = 5) -> str:
@@ -130,12 +133,20 @@ def first_runs(step: Step, threads: int, fetches: int) -> FirstRuns | None:
         return None
     kernels = LibraryGenerator(target)
     try:
-        made = finish.unfused(
+        made = finish.of_library_kernels(
             optimize(step), threads, kernels, kernels.has, kernels.addresses, target, fetches
         )  # fmt: skip
-        return FirstRuns(made(), step, threads, fetches)
+        program = made()
+        return FirstRuns(program, step, threads, fetches, _price(program))
     except CompileError:
         return None
+
+
+def _price(program: Executable) -> Price:
+    """What a run of a program of library kernels takes."""
+    calls = program.program.calls
+    pairs = zip(calls, iterations(calls), strict=True)
+    return Price(len(calls), sum([estimate_ns(call) * times for call, times in pairs]) / 1e9)
 
 
 def _same(node: Node) -> bool:

@@ -132,7 +132,7 @@ def as_it_is(step: Step, threads: int) -> Executable:
     return Executable(recipe_of(blueprint), lambda: blueprint, threads)
 
 
-def unfused(
+def of_library_kernels(
     step: Step, threads: int, kernels: Generator, has: Callable[[Group], bool],
     linked: Callable[[], Mapping[Kernel, int]], target: Target, fetches: int | None = None,
 ) -> Callable[[], Executable]:  # fmt: skip

@@ -14,13 +14,14 @@ import pytest
 
 import weft as wf
 from weft import config, func
-from weft.eager.record.run import payoff, program, stitch, stitched_tier, tier_choice
+from weft.eager.record.run import program, stitch, tier_choice
 from weft.eager.record.run.compiled_tier import Compiled
-from weft.eager.record.run.stitched_tier import Compiling, Stitched, Unfused
+from weft.eager.record.run.stitched_tier import Compiling, LibraryProgram, Stitched
 from weft.eager.tensor.dispatch import recorded
 from weft.errors import NoCompilerError, WeftError
 from weft.ir.node import Value
 from weft.ir.shape import known
+from weft.library import payoff
 from weft.ops.boundary import host
 from weft.runtime.compilation import compiler
 
@@ -56,7 +57,7 @@ def test_a_program_is_begun_where_it_pays_off_and_takes_over_as_estimated(met, m
     monkeypatch.setattr(payoff, "COMPILE_SECONDS", 5e-3)
     monkeypatch.setattr(payoff, "LAUNCH_SECONDS", 0.02)
     monkeypatch.setattr(payoff, "SAVED", 2e5)
-    monkeypatch.setattr(stitched_tier, "BESIDE", 2)
+    monkeypatch.setattr(payoff, "BESIDE", 2)
     for size, before, beside in ((40, 6, 6), (4000, 2, 4)):
         x = wf.arange(float(size))
         wf.synchronize()
@@ -78,12 +79,12 @@ def test_a_loop_runs_on_library_kernels_until_its_program_is_there(met, monkeypa
         count = wf.while_loop(lambda s: (s[1].sum() < 1e4) & (s[0] < 50), grown, (wf.tensor(0), h))
         found.append([h.tolist(), rows.tolist(), count[0].item(), count[1].tolist()])
     assert found[0] == found[1] == found[2] == found[3]
-    assert set(met[:2]) == {Unfused} and set(met) == {Unfused, Compiling, Compiled}
+    assert set(met[:2]) == {LibraryProgram} and set(met) == {LibraryProgram, Compiling, Compiled}
     met.clear()
     monkeypatch.setattr(payoff, "COMPILE_SECONDS", 5e-3)
     for _ in range(4):  # five iterations take little
         assert func.scan(turn, wf.ones(3), xs)[0].tolist() == found[0][0]
-    assert met == [Unfused] * 4
+    assert met == [LibraryProgram] * 4
 
 
 def test_a_run_goes_on_while_there_is_no_compiler_for_its_program(met, monkeypatch):

@@ -17,7 +17,6 @@ from weft.eager.record.listing.listing import Listing, listing_of
 from weft.eager.record.memory import memory_pool
 from weft.eager.record.pending.lazy import Array, Record
 from weft.eager.record.recognition.structure import Memo, Structure
-from weft.eager.record.run.payoff import Price
 from weft.eager.record.run.tier import Results
 from weft.errors import CompileError, OutOfRangeError, WeftError
 from weft.ir.graph import Graph
@@ -28,6 +27,7 @@ from weft.library.case import Case, Made
 from weft.library.formula import Choice, Formula
 from weft.library.host_part import at_line
 from weft.library.kernel_list import Host, KernelList, Row
+from weft.library.payoff import Price
 from weft.library.routine import NoRoutineError, routine
 from weft.ops.declaration import fault_of
 from weft.runtime.execution.program import Fault

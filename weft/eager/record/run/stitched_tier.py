@@ -15,15 +15,15 @@ from weft.eager.record.pending.determinism import are_deterministic_algorithms_e
 from weft.eager.record.pending.lazy import Array, Lazy
 from weft.eager.record.recognition.structure import Memo, Structure
 from weft.eager.record.run.compiled_tier import Compiled
-from weft.eager.record.run.payoff import Price
 from weft.eager.record.run.placed_tier import OverDevices
 from weft.eager.record.run.stitch import counted, stitched
 from weft.eager.record.run.tier import Compute, Interpreted, Results, Tier
 from weft.errors import CompileError, NoCompilerError
 from weft.ir.graph import Graph
 from weft.ir.node import Node, TensorType, Value
-from weft.library.first_runs import RUNS, written
+from weft.library.first_runs import written
 from weft.library.generator import LibraryGenerator
+from weft.library.payoff import LEAST, Price
 from weft.library.routine import NoRoutineError
 from weft.ops.communication.overlap import PAIRED
 from weft.ops.communication.sequence import call_sequence
@@ -38,16 +38,14 @@ from weft.runtime.memory.recycled import MAPPED, release
 from weft.transform.interpreter import needs_interpreter
 from weft.transport import session
 
-STITCHED_RUNS: Final = 2
-"""Then a program is begun at the earliest: what is never computed again needs none."""
-STITCHED_RUNS_OF_MANY: Final = RUNS
-"""The same for what comes in ever new sizes: ..."""
+STITCHED_RUNS: Final = LEAST
+"""Runs of a list before a program, at least."""
+STITCHED_RUNS_OF_MANY: Final = 256
+"""The same of what comes in ever new sizes: ..."""
 SHAPES: Final = 8
 """... so many structures with the same calls."""
 MOST_OF_SHORT: Final = 32
 """Calls of a list that may have a shortcut early."""
-BESIDE: Final = 8
-"""A program takes over when it should be there, but at most after so many times the runs before."""
 BYTES_A_SECOND: Final = 2e9
 """What networks write as lists of kernels."""
 MOST: Final = 512  # forgotten together
@@ -114,7 +112,7 @@ def plans_of(structure: Structure) -> tuple[Plan, ...]:
     return tuple([record.plan for record in structure.records])
 
 
-def _stays(tier: Stitched | Unfused, structure: Structure, runs: int) -> bool:
+def _stays(tier: Stitched | LibraryProgram, structure: Structure, runs: int) -> bool:
     """Whether a structure that has run so often runs on library kernels alone once more."""
     if is_compiled_at_once(types_of(structure)):
         return False
@@ -220,11 +218,11 @@ class Stitched(Tier):
             return Interpreted(structure, self.as_rows, self._for_good)
         if not any(structure.devices) and not any([r.plan.boundless for r in structure.records]):
             with contextlib.suppress(CompileError):
-                return Unfused(structure, self.as_rows, expand(structure, self.as_rows))
+                return LibraryProgram(structure, self.as_rows, expand(structure, self.as_rows))
         return compiled(structure, self.as_rows)
 
 
-class Unfused(Compiled):
+class LibraryProgram(Compiled):
     """A program of library kernels, for what lists of them cannot do: loops and branches."""
 
     def __init__(self, structure: Structure, as_rows: bool, expanded: Expanded) -> None:
@@ -253,10 +251,10 @@ class Unfused(Compiled):
         target = portable()
         kernels = LibraryGenerator(target)
         has, addresses = kernels.has, kernels.addresses
-        return finish.unfused(optimize(step), threads, kernels, has, addresses, target)
+        return finish.of_library_kernels(optimize(step), threads, kernels, has, addresses, target)
 
 
-def _after(tier: Stitched | Unfused, structure: Structure, runs: int) -> Tier:
+def _after(tier: Stitched | LibraryProgram, structure: Structure, runs: int) -> Tier:
     """What computes the next run of a structure that has run so often on library kernels."""
     if _stays(tier, structure, runs):
         return tier
@@ -274,7 +272,7 @@ class Compiling(Tier):
         runs: ... so often.
     """
 
-    def __init__(self, cold: Stitched | Unfused, runs: int) -> None:
+    def __init__(self, cold: Stitched | LibraryProgram, runs: int) -> None:
         super().__init__(cold.as_rows)
         self._cold = cold
         self._runs = runs
@@ -298,8 +296,7 @@ class Compiling(Tier):
         if self._program is None and compiler.available():
             with contextlib.suppress(NoCompilerError):
                 self._program = _program(structure, self.as_rows, beside=True)
-                meanwhile = min(self._cold.price.runs_meanwhile, BESIDE * self._runs)
-                self._left = max(meanwhile, 1)
+                self._left = self._cold.price.meanwhile(self._runs)
         self._left = max(self._left - 1, 0)
         compute = self._cold.begin(structure, leaves, wanted)
         self.overwrites = self._cold.overwrites
