@@ -88,4 +88,4 @@ class Adafactor(Optimizer):
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
         """The gradient's sign."""
-        return {"maximize": group["maximize"]}
+        return {"maximize": bool(group["maximize"])}

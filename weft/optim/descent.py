@@ -50,5 +50,5 @@ class Descent(Optimizer):
         return {
             "decay": group.get("weight_decay", 0.0) != 0,
             "decoupled": self._is_decoupled(group),
-            "maximize": group["maximize"],
+            "maximize": bool(group["maximize"]),
         }

@@ -72,7 +72,7 @@ class SparseAdam(Optimizer):
 
     def flags(self, group: Group, step: int) -> dict[str, Any]:
         """The direction."""
-        return {"maximize": group["maximize"]}
+        return {"maximize": bool(group["maximize"])}
 
     def numbers(self, group: Group, step: int) -> dict[str, float]:
         """The hyperparameters, with bias corrections."""
