@@ -16,6 +16,11 @@ from weft.library.making import listed, same_group
 from weft.ops.declaration import REGISTRY, Alias, Boundary, Composite, Op, Opaque
 
 
+def test_a_form_is_listed_once():
+    texts = [text for text, _ in listed()]
+    assert len({*texts}) == len(texts)
+
+
 def test_a_form_is_read_as_it_was_written():
     for text, sizes in listed():
         for each in sizes:

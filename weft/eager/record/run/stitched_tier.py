@@ -250,8 +250,10 @@ class LibraryProgram(Compiled):
         del device
         target = portable()
         kernels = LibraryGenerator(target)
-        has, addresses = kernels.has, kernels.addresses
-        return finish.of_library_kernels(optimize(step), threads, kernels, has, addresses, target)
+        # Looking for kernels of groups takes longer than they save: loops come in many lengths.
+        return finish.of_library_kernels(
+            optimize(step), threads, kernels, lambda group: False, kernels.addresses, target
+        )
 
 
 def _after(tier: Stitched | LibraryProgram, structure: Structure, runs: int) -> Tier:
